@@ -3,12 +3,16 @@
 // One CTA per SM walks the schedule: its positions are blockIdx.x, blockIdx.x + gridDim.x, … The
 // warpgroups share the work. Warpgroup 0 gives its registers away and moves data: one thread loads
 // operands with TMA, one per consumer stores finished panels with TMA; its last warp is the helper
-// warp. The other warpgroups, the consumers, multiply. Everybody meets at mbarriers only:
+// warp, or, with SOURCES, brings what other ranks have computed of a tile. The other warpgroups,
+// the consumers, multiply. Everybody meets at mbarriers only:
 //
 //   full[stage]    the loads of a stage have landed      loader -> consumers
 //   empty[stage]   a stage has been multiplied           consumers of the whole cluster -> loader
 //   panel_full     a panel of C is in shared memory      consumer -> its store thread
-//   panel_empty    a panel has been read by TMA          store thread -> its consumer
+//   panel_empty    a panel has been read by TMA          store thread -> its consumer, or with
+//                                                        SOURCES -> source thread
+//   source         a panel may be written, and, of a     source thread -> consumer
+//                  tile with sources, one lies in it
 //   turn           the tensor cores are free             consumer -> the other one (ping-pong)
 //
 // Two ways to share: cooperative, each consumer multiplies its part of every tile; ping-pong, two
@@ -33,10 +37,11 @@
 #include <tilepost/device/panel.cuh>
 #include <tilepost/device/pipeline.cuh>
 #include <tilepost/device/positions.cuh>
+#include <tilepost/device/products.cuh>
 #include <tilepost/device/ptx.cuh>
 #include <tilepost/device/ptx_sm90.cuh>
 #include <tilepost/device/ring.cuh>
-#include <tilepost/device/wgmma.cuh>
+#include <tilepost/device/source_panels.cuh>
 #include <tilepost/mark.cuh>
 
 constexpr int kTileM = tilepost::tunable("TILE_M", 128);       // up to 256
@@ -53,17 +58,17 @@ constexpr int kBand = tilepost::tunable("BAND", 16);           // tile rows swep
 constexpr bool kPingPong = tilepost::tunable("PINGPONG", 0);   // they take turns at whole tiles
 constexpr bool kNN = tilepost::tunable("NN", 0);               // B is [k, n] row-major, not [n, k]
 constexpr bool kPrecise = tilepost::tunable("PRECISE", 0);     // e4m3: sum in fp32 every stage
-constexpr bool kRouted = tilepost::tunable("ROUTED", 0);  // every row goes to a place of its own
-constexpr bool kAdd = tilepost::tunable("ADD", 0);        // C += A * B, in C's type
-constexpr int kHelper = tilepost::tunable("HELPER", 0);   // bytes of shared memory left unused
-constexpr bool kEarly = tilepost::tunable("EARLY", 0);    // the next kernel may take SMs it leaves
+constexpr bool kRouted = tilepost::tunable("ROUTED", 0);   // every row goes to a place of its own
+constexpr bool kAdd = tilepost::tunable("ADD", 0);         // C += A * B, in C's type
+constexpr int kHelper = tilepost::tunable("HELPER", 0);    // bytes of shared memory left unused
+constexpr int kSources = tilepost::tunable("SOURCES", 0);  // of a tile, which are added to its sums
+constexpr bool kEarly = tilepost::tunable("EARLY", 0);     // the next kernel may take SMs it leaves
 constexpr int kEpilogue = tilepost::tunable("EPILOGUE", 0);  // a set of TILEPOST_SCALE …
 constexpr tilepost::DType kElement = tilepost::tunable("ELEMENT", tilepost::DType::bf16);
 constexpr tilepost::DType kOutput = tilepost::tunable("OUTPUT", tilepost::DType::bf16);
 
 constexpr int kRowBytes = 128;  // of an operand in shared memory: one swizzled row
 constexpr int kTileK = kRowBytes / static_cast<int>(sizeof(tilepost::DeviceElement<kElement>));
-constexpr int kSteps = 4;   // wgmmas along a row: 32 bytes each
 constexpr int kBlock = 64;  // rows of one wgmma
 constexpr int kSlabN = 64;  // NN: columns of B in one swizzled row
 
@@ -104,7 +109,11 @@ using Positions = tilepost::Positions<kPingPong ? kConsumers : 1, kAcross>;
 using StageBarriers = tilepost::StageBarriers<0, kStages>;
 using PanelBarriers = tilepost::PanelBarriers<StageBarriers::kEnd, kConsumers, kPanels>;
 constexpr int kTurnBarriers = PanelBarriers::kEnd;  // the number of the first
-constexpr int kBarrierBytes = 1024;                 // that barriers may take
+constexpr int kSourceBarriers = kTurnBarriers + kConsumers;
+constexpr int kBarriersEnd = kSourceBarriers + (kSources > 0 ? kConsumers * kPanels : 0);
+using PanelReturns = tilepost::PanelReturns<PanelBarriers, kPanels, (kSources > 1)>;
+constexpr int kBarrierBytes = 1024;  // that barriers may take, and behind them
+constexpr int kNotesBytes = 16;      // what the source warp notes of the run
 
 constexpr int kThreads = 128 * (1 + kConsumers);
 constexpr int kPanelsEnd = kPipelineBytes + kConsumers * kPanels * kPanelBytes;
@@ -136,8 +145,10 @@ static_assert(kAcross == 1 || (!kRouted && kTileM % (8 * kAcross) == 0 && Mates:
               "ACROSS CTAs load whole groups of eight rows of A each, and a cluster has at most 8");
 static_assert(kStages >= 2 && kPanels >= 1 && kHelper % 128 == 0 && kBand >= 1 &&
               kBand % kCluster == 0);
-static_assert((kTurnBarriers + kConsumers) * tilepost::kMbarrierBytes <= kBarrierBytes,
+static_assert(kBarriersEnd * tilepost::kMbarrierBytes <= kBarrierBytes - kNotesBytes,
               "room for barriers");
+static_assert(kSources == 0 || (kConsumers == 2 && !kSwap && kHelper == 0 && kPanelN % 16 == 0),
+              "a warp is left to bring sources, which are added four words at a time");
 static_assert(kSharedBytes <= 232448, "shared memory");
 static_assert(!kNN || kElement != tilepost::DType::e4m3, "wgmma reads e4m3 K-major only");
 
@@ -155,6 +166,12 @@ struct Shared {
   }
   __device__ StageBarriers stages() const { return {barrier(0)}; }
   __device__ PanelBarriers panels() const { return {barrier(0)}; }
+  __device__ uint32_t source(int consumer, int buffer) const {
+    return barrier(kSourceBarriers + consumer * kPanels + buffer);
+  }
+  __device__ tilepost::HelperMemory notes() const {
+    return {base + kSharedBytes - kNotesBytes, kNotesBytes};
+  }
 };
 
 __device__ __forceinline__ uint32_t turn_of(const Shared& shared, int consumer) {
@@ -166,30 +183,21 @@ __device__ __forceinline__ void init_barriers(const Shared& shared) {
   for (int consumer = 0; consumer < kConsumers; ++consumer) {
     if constexpr (kPingPong) tilepost::ptx::init_barrier(turn_of(shared, consumer), 1);
     shared.panels().init(consumer);
+    for (int i = 0; kSources > 0 && i < kPanels; ++i)
+      tilepost::ptx::init_barrier(shared.source(consumer, i), 1);
   }
   tilepost::ptx::fence_barrier_init();
+}
+
+// The number of a consumer's part among those in which a tile is stored.
+constexpr int kPartsOfTile = kAcross * kSharers;
+__device__ __forceinline__ int own_part(int consumer) {
+  return Mates::of_this_cta().column() * kSharers + (kPingPong ? 0 : consumer);
 }
 
 // Where in a tile this CTA's columns begin.
 __device__ __forceinline__ int own_column() {
   return Mates::of_this_cta().column() * kTileN;
-}
-
-// Loads this CTA's share of a block of B for all that have its columns: some of them, or, where B
-// is [k, n], some of each column's elements of K.
-__device__ __forceinline__ void load_b(uint32_t target, const CUtensorMap* map, uint32_t full,
-                                       const Mates& mates, int k, int n) {
-  constexpr int kRows = (kNN ? kTileK : kTileN) / kCluster;  // of the box
-  const int first = mates.row() * kRows;
-  const uint32_t share = target + first * kRowBytes;
-  if constexpr (kNN) {
-#pragma unroll 1  // few registers
-    for (int slab = 0; slab < kTileN / kSlabN; ++slab)
-      mates.load_for_column(share + slab * kTileK * kRowBytes, map, full, n + slab * kSlabN,
-                            k + first);
-  } else {
-    mates.load_for_column(share, map, full, k, n + first);
-  }
 }
 
 // The loader: one thread. Fills the stages with the operands of one tile after the other, from
@@ -214,7 +222,10 @@ __device__ __forceinline__ void load_tiles(const Shared& shared, const CUtensorM
     for (int k = 0; k < stages * kTileK; k += kTileK) {
       const uint32_t full = shared.stages().await_empty(ring, kBytesA + kBytesB);
       mates.load_for_row(shared.a(ring.index) + first_row * kRowBytes, in, full, k, m);
-      load_b(shared.b(ring.index), map_b, full, mates, k, n);
+      if constexpr (kNN)
+        mates.load_depth<kTileN, kSlabN, kTileK>(shared.b(ring.index), map_b, full, k, n);
+      else
+        mates.load_columns<kTileN>(shared.b(ring.index), map_b, full, k, n);
       ring.advance();
     }
   }
@@ -223,25 +234,33 @@ __device__ __forceinline__ void load_tiles(const Shared& shared, const CUtensorM
   if constexpr (Mates::kAll > 1) shared.stages().await_all_empty(ring);
 }
 
-// A store thread: one per consumer. Stores its panels and says when a tile is complete.
+// A store thread: one per consumer. Stores its panels and says when a tile is complete. Of a tile
+// with several sources all but the last came in buffers of their own, from which nothing is stored.
 __device__ __forceinline__ void store_tiles(const Shared& shared, const CUtensorMap* map_c,
                                             const tilepost::TileGrid& grid, int m, int tiles,
                                             int consumer) {
   const Positions positions(consumer);
   tilepost::Ring<kPanels> ring(0);
   tilepost::Pacer pacer{consumer, kConsumers};
+  tilepost::TileStores stores;
   tilepost::ptx::wait_for_previous_kernels();
-  const bool may_store = tilepost::open_out_maps(m, kConsumers);
+  tilepost::open_out_maps(m, kConsumers, stores);
   for (int position = positions.first; position < tiles; position += positions.stride) {
     const tilepost::Tile tile = tilepost::tile(grid, position);
     const CUtensorMap* map = tilepost::out_map(map_c, tile);
     const tilepost::Coord first = tilepost::out_coord(
         grid, tile, kSwap ? 0 : consumer * kStep, own_column() + (kSwap ? consumer * kStep : 0));
     const bool last_tile = position + positions.all >= tiles;  // of the CTA
-    tilepost::PanelReturns<PanelBarriers, kPanels> returns{shared.panels(), consumer};
+    const int only_read = kSources > 1 ? tilepost::num_sources(tile) - 1 : 0;
+    PanelReturns returns{shared.panels(), consumer};
     for (int panel = 0; panel < kPanelsPerTile; ++panel) {
+      for (int i = 0; kSources > 1 && i < only_read; ++i) {
+        tilepost::ptx::wait_barrier(shared.panels().full(consumer, ring.index), ring.parity);
+        returns.read(ring.index);
+        ring.advance();
+      }
       tilepost::ptx::wait_barrier(shared.panels().full(consumer, ring.index), ring.parity);
-      if (may_store && !tile.is_padding()) {
+      if (stores.may_store && !tile.is_padding()) {
         if (panel >= kAwaitedPanels) tilepost::pace(pacer, tile, last_tile);
         const tilepost::panel::Place place = place_of(panel);
         tilepost::panel::store<kAdd>(map, shared.panel(consumer, ring.index),
@@ -252,9 +271,49 @@ __device__ __forceinline__ void store_tiles(const Shared& shared, const CUtensor
       ring.advance();
     }
     returns.finish();
-    if (may_store) tilepost::tile_done(tile, tilepost::BulkStores{});
+    if (stores.may_store)
+      tilepost::tile_done(tile, tilepost::BulkStores{own_part(consumer), kPartsOfTile, stores.run});
   }
   tilepost::ptx::wait_bulk<0>();
+}
+
+// The source thread: one. Hands all buffers of panels out to the consumers, those of a tile with
+// sources when it has asked for these: each comes in a buffer of its own, and the product leaves
+// from that of the last one. It goes up the schedule like everybody else, a panel of each consumer
+// that shares the tile after the other.
+__device__ __forceinline__ void load_sources(const Shared& shared, const CUtensorMap* map_c,
+                                             const tilepost::TileGrid& grid, int tiles) {
+  tilepost::Ring<kPanels> ring0(1), ring1(1);  // of the consumers' panels
+  const Positions positions(0);
+  int turn = 0;  // ping-pong: whose tile it is
+  for (int position = positions.first; position < tiles; position += positions.all, turn ^= 1) {
+    const tilepost::Tile tile = tilepost::tile(grid, position);
+    const int sources = tilepost::num_sources(tile);
+    const tilepost::Coord at = tilepost::out_coord(grid, tile, 0, own_column());
+#pragma unroll 1
+    for (int step = 0; step < kPanelsPerTile * max(sources, 1); ++step) {
+      const int panel = sources > 1 ? step / sources : step;
+      const int source = sources > 1 ? step % sources : 0;
+      if (sources > 0 && panel == 0)
+        tilepost::await_source(tile, source, own_part(0), kSharers, kPartsOfTile, shared.notes());
+#pragma unroll
+      for (int i = 0; i < kConsumers; ++i) {
+        if (kPingPong && i != turn) continue;
+        tilepost::Ring<kPanels>& ring = i == 0 ? ring0 : ring1;
+        const uint32_t filled = shared.source(i, ring.index);
+        tilepost::ptx::wait_barrier(shared.panels().empty(i, ring.index), ring.parity);
+        if (sources > 0) {
+          tilepost::ptx::arrive_expecting(filled, kPanelM * kPanelN * 2);
+          tilepost::ptx::load_box(shared.panel(i, ring.index), tilepost::source_map(map_c, source),
+                                  filled, at.x + place_of(panel).col,
+                                  at.y + i * kStep + place_of(panel).row);
+        } else {
+          tilepost::ptx::arrive(filled);
+        }
+        ring.advance();
+      }
+    }
+  }
 }
 
 // The same where every row has a place of its own: a warp per consumer copies its panels row by
@@ -291,98 +350,21 @@ __device__ __forceinline__ void route_tiles(const Shared& shared, const tilepost
   }
 }
 
-using Sums = float[kBlocks * kSums];  // block by block
-
 // A thread of a consumer: the warpgroup's number, its own in that, and whom it tells of stages.
 struct Consumer {
   int number, thread;
   Mates mates;
 };
 
-// Starts the multiplication of a stage as kGroups groups, one for all blocks or one for each;
-// `fresh`: these are the first products of the sums.
-template <int kGroups>
-__device__ __forceinline__ void multiply_stage(const Shared& shared, int stage, Sums& sums,
-                                               int consumer, bool fresh) {
-  constexpr bool kDividedN = kSwap && kNN, kWideN = !kSwap && kNN;  // N-major
-  constexpr int kWideStep =
-      kWideN ? kRowBytes : 2;  // of the descriptor, from one wgmma to the next
-  const uint32_t divided = kSwap ? shared.b(stage) : shared.a(stage);
-  const uint32_t wide = kSwap ? shared.a(stage) : shared.b(stage);
-  tilepost::ptx::pin(sums);
-  tilepost::ptx::wgmma_fence();
-  const uint64_t y = kWideN ? tilepost::ptx::matrix_descriptor_n_major(wide)
-                            : tilepost::ptx::matrix_descriptor(wide);
-#pragma unroll
-  for (int block = 0; block < kBlocks; ++block) {
-    const uint64_t x =
-        tilepost::ptx::matrix_descriptor(divided + (consumer * kStep + block * kBlock) * kRowBytes);
-#pragma unroll
-    for (int step = 0; step < kSteps; ++step)
-      tilepost::ptx::wgmma<kWidth, kElement, kWideN, kDividedN>(
-          tilepost::ptx::sums_at<kSums>(sums, block), x + tilepost::ptx::kStepOfA<kDividedN> * step,
-          y + kWideStep * step, !fresh || step != 0);
-    if (kGroups > 1 || block == kBlocks - 1) tilepost::ptx::wgmma_commit();
-  }
-  tilepost::ptx::pin(sums);
-}
-
-// Multiplies a consumer's part of one tile and leaves the products of its last stage under way, as
-// kParts groups. One stage is still being multiplied while the next is issued; a stage is released
-// when the one after it has been issued. Returns the last one.
-__device__ __forceinline__ int multiply_tile(const Shared& shared, tilepost::Ring<kStages>& ring,
-                                             Sums& sums, int stages, const Consumer& consumer) {
-  const int whole = kParts == 1 ? stages : stages - 1;
-  int previous = -1;
-#pragma unroll 4
-  for (int i = 0; i < whole; ++i) {
-    tilepost::ptx::wait_barrier(shared.stages().full(ring.index), ring.parity);
-    multiply_stage<1>(shared, ring.index, sums, consumer.number, i == 0);
-    tilepost::ptx::wgmma_wait<1>();
-    if (previous >= 0) shared.stages().release(previous, consumer.thread, consumer.mates);
-    previous = ring.index;
-    ring.advance();
-  }
-  if constexpr (kParts > 1) {
-    tilepost::ptx::wait_barrier(shared.stages().full(ring.index), ring.parity);
-    multiply_stage<kParts>(shared, ring.index, sums, consumer.number, stages == 1);
-    tilepost::ptx::wgmma_wait<kParts>();
-    if (previous >= 0) shared.stages().release(previous, consumer.thread, consumer.mates);
-    previous = ring.index;
-    ring.advance();
-  }
-  return previous;
-}
-
-// The same, each stage's sums added in fp32: the tensor cores keep about 14 bits of those of e4m3.
-__device__ __forceinline__ int multiply_tile_precise(const Shared& shared,
-                                                     tilepost::Ring<kStages>& ring, Sums& sums,
-                                                     int stages, const Consumer& consumer) {
-  int last = 0;
-#pragma unroll
-  for (int i = 0; i < kBlocks * kSums; ++i) sums[i] = 0;
-#pragma unroll 1
-  for (int stage = 0; stage < stages; ++stage) {
-    Sums products;
-    tilepost::ptx::wait_barrier(shared.stages().full(ring.index), ring.parity);
-    multiply_stage<1>(shared, ring.index, products, consumer.number, true);
-    tilepost::ptx::wgmma_wait<0>();
-    tilepost::ptx::pin(products);
-    if (stage < stages - 1) shared.stages().release(ring.index, consumer.thread, consumer.mates);
-    last = ring.index;
-    ring.advance();
-#pragma unroll
-    for (int i = 0; i < kBlocks * kSums; ++i) sums[i] += products[i];
-  }
-  return last;
-}
+using Products = tilepost::Products<kBlocks, kWidth, kParts, kStep, kStages, kSwap, kNN, kElement>;
+using Sums = Products::Sums;
 
 // Hands the sums to the store thread panel by panel, those of each part as soon as they are made.
-// `place` is that of the thread's first sum.
+// `place` is that of the thread's first sum; `adds`: the tile has sources.
 __device__ __forceinline__ void write_panels(const Shared& shared, tilepost::Ring<kPanels>& ring,
                                              Sums& sums, const tilepost_shape_t& shape,
                                              const tilepost_epilogue_t& epilogue,
-                                             tilepost::panel::Place place, int stage,
+                                             tilepost::panel::Place place, bool adds, int stage,
                                              const Consumer& consumer) {
   constexpr int kPanelsInPart = kPanelsPerTile / kParts;
 #pragma unroll
@@ -399,7 +381,7 @@ __device__ __forceinline__ void write_panels(const Shared& shared, tilepost::Rin
         tilepost::ptx::pin(tilepost::ptx::sums_at<kSums>(sums, panel / kPanelsInPart));
       if (last) shared.stages().release(stage, consumer.thread, consumer.mates);
     }
-    const float* panel_sums = sums + panel * kPanelWidth / 2;
+    float* panel_sums = sums + panel * kPanelWidth / 2;
     const uint32_t target = shared.panel(consumer.number, ring.index);
     const tilepost::panel::Place at{place.row + place_of(panel).row,
                                     place.col + place_of(panel).col};
@@ -407,10 +389,19 @@ __device__ __forceinline__ void write_panels(const Shared& shared, tilepost::Rin
       tilepost::ptx::wait_barrier(shared.panels().empty(consumer.number, ring.index), ring.parity);
       tilepost::panel::write_transposed<kPanelM, kEpilogue, kOutput>(target, panel_sums, shape,
                                                                      epilogue, at, consumer.thread);
+    } else if (kSources > 0 && adds) {
+      if constexpr (kEpilogue != 0)
+        tilepost::panel::finish<kPanelN, kEpilogue, kOutput>(panel_sums, shape, epilogue, at);
+      tilepost::panel::write_with_sources<kPanelN, kSources, kOutput>(
+          shared, ring, panel_sums, consumer.number, consumer.thread);
     } else {
       tilepost::panel::Words<kPanelN> words;
       tilepost::panel::round<kPanelN, kEpilogue, kOutput>(words, panel_sums, shape, epilogue, at);
-      tilepost::ptx::wait_barrier(shared.panels().empty(consumer.number, ring.index), ring.parity);
+      if constexpr (kSources > 0)
+        tilepost::ptx::wait_barrier(shared.source(consumer.number, ring.index), ring.parity ^ 1);
+      else
+        tilepost::ptx::wait_barrier(shared.panels().empty(consumer.number, ring.index),
+                                    ring.parity);
       tilepost::panel::write<kPanelN>(target, words, consumer.thread);
     }
     shared.panels().pass_on(consumer.number, ring.index, consumer.thread);
@@ -430,12 +421,15 @@ __device__ __forceinline__ void multiply_tiles(const Shared& shared, const tilep
   Sums sums;
   if (kPingPong && consumer.number == 1) ring.skip(stages);
   for (int position = positions.first; position < tiles; position += positions.stride) {
+    bool adds = false;
+    if constexpr (kSources > 0) adds = tilepost::num_sources(tilepost::tile(grid, position)) > 0;
     if constexpr (kPingPong) {
       tilepost::ptx::wait_barrier(turn_of(shared, consumer.number), turn_parity);
       turn_parity ^= 1;
     }
-    const int last_stage = kPrecise ? multiply_tile_precise(shared, ring, sums, stages, consumer)
-                                    : multiply_tile(shared, ring, sums, stages, consumer);
+    const int last_stage =
+        kPrecise ? Products::multiply_tile_precise(shared, ring, sums, stages, consumer)
+                 : Products::multiply_tile(shared, ring, sums, stages, consumer);
     // The other consumer may issue its first stage behind this one's last.
     if constexpr (kPingPong) {
       if (consumer.thread == 0) tilepost::ptx::arrive(turn_of(shared, 1 - consumer.number));
@@ -448,7 +442,7 @@ __device__ __forceinline__ void multiply_tiles(const Shared& shared, const tilep
       place = kSwap ? tilepost::panel::first_sum_transposed({tile.m, n + step}, consumer.thread)
                     : tilepost::panel::first_sum({tile.m + step, n}, consumer.thread);
     }
-    write_panels(shared, panels, sums, shape, epilogue, place, last_stage, consumer);
+    write_panels(shared, panels, sums, shape, epilogue, place, adds, last_stage, consumer);
   }
 }
 
@@ -482,6 +476,12 @@ __global__ void __launch_bounds__(kThreads, 1)
     tilepost::ptx::shrink_registers<kMoverRegisters>();
     if (warp == 0 && lane == 0)
       load_tiles(shared, &map_a, &map_b, grid, first, tiles, shape.m, stages);
+    if (kSources > 0 && warp == kConsumers + 1) {
+      tilepost::begin_sources(shared.notes(), kConsumers);
+      if (lane == 0) load_sources(shared, &map_c, grid, tiles);
+      __syncwarp();
+      tilepost::end_sources(shared.notes());
+    }
     if (kHelper > 0 && warp == kConsumers + 1)
       tilepost::helper_warp(helper, kOutput, kConsumers, 4 * kConsumers);
     if (warp >= 1 && warp <= kConsumers) {

@@ -184,6 +184,8 @@ void set_map(Fields& fields, const Plan& plan) {
   fields.set("map.division", c_name(map.division));
   fields.set("map.ranks", map.ranks, "shares of the rows");
   if (map.stagger > 0) fields.set("map.stagger", map.stagger, "every rank has an order of its own");
+  if (map.turn > 0) fields.set("map.turn", map.turn, "tiles of a share before the next one's");
+  if (map.lag > 0) fields.set("map.lag", map.lag, "turns by which own tiles come later");
   if (map.round_robin != 0) fields.set("map.round_robin", "1", "shares arrive one after the other");
   fields.set("map.num_groups", map.num_groups);
   fields.set("map.cuts", "kCuts");
@@ -351,6 +353,7 @@ std::string emit_plan(const Plan& plan) {
                plan.sum == TILEPOST_SUM_ADDED ? "TILEPOST_SUM_ADDED" : "TILEPOST_SUM_STAGED");
     fields.set("pace", plan.pace, "cycles from one store of a tile to the next");
   }
+  if (plan.fused_sum) fields.set("fused_sum", "1", "tiles of own rows add other ranks' to theirs");
   if (plan.meets) fields.set("meets", "1", "no kernel runs before it or behind it");
   if (plan.shots != TILEPOST_SHOTS_NONE) fields.set("shots", c_name(plan.shots));
   if (plan.pushes)

@@ -59,6 +59,7 @@ void write_problem(OStream& json, const Plan& plan) {
     json.attribute("pushes", plan.pushes != 0);
     json.attribute("task_parts", plan.task_parts);
     json.attribute("pace", plan.pace);
+    json.attribute("fused_sum", plan.fused_sum != 0);
     json.attribute("meets", plan.meets != 0);
     json.attribute("row_gap", plan.row_gap);
   }
@@ -134,6 +135,8 @@ void write_groups(OStream& json, const Plan& plan) {
   };
   json.attribute("band", plan.map.band);
   if (plan.map.stagger > 0) json.attribute("stagger", plan.map.stagger);
+  if (plan.map.turn > 0) json.attribute("turn", plan.map.turn);
+  if (plan.map.turn > 0) json.attribute("lag", plan.map.lag);
   list("group_waves", plan.group_waves);
   list("cuts", plan.cuts());
   json.attributeArray("groups", [&] {

@@ -45,7 +45,11 @@ struct Coord {
 // Which stores tile_done has to complete.
 struct BlockStores {};  // ordinary stores by all threads of the block; called by all of them
 struct WarpStores {};   // ordinary stores by the lanes of a warp; called by all of them
-struct BulkStores {};   // bulk-group stores issued by the calling thread, which alone calls
+struct BulkStores {     // bulk-group stores issued by the calling thread, which alone calls
+  int part = 0;         // number of what it has stored, of the `parts` in which a tile is stored
+  int parts = 1;
+  unsigned run = 0;  // as TileStores has it
+};
 
 // What a thread that issues a tile's TMA stores knows of its last one, for pace(). `threads`
 // threads of a CTA issue stores at the same time, this is number `thread` of them.
@@ -184,6 +188,36 @@ TILEPOST_INLINE const Map* out_map(const Map* map, const Tile& /*tile*/) {
 // nothing may be stored, and no tile is done.
 TILEPOST_INLINE bool open_out_maps(int /*m*/, int /*storers*/) {
   return true;
+}
+
+// The same in a kernel that adds sources (below): the thread keeps what it learns of the run.
+TILEPOST_INLINE void open_out_maps(int /*m*/, int /*storers*/, TileStores& /*stores*/) {}
+
+// ---- Sources: what other ranks have computed of a tile, which the kernel adds to its own sums
+// before it rounds them.
+
+// How many sources the tile has; their order is that in which they are added.
+TILEPOST_INLINE int num_sources(const Tile& /*tile*/) {
+  return 0;
+}
+
+// All lanes of a warp of each CTA, once, before any of them calls open_sources; `notes`: shared
+// memory that the kernel leaves alone, at least 16 bytes; `storers` as for open_out_maps. Woven:
+// begins the run, which the first CTA's warp tells the other ranks.
+TILEPOST_INLINE void begin_sources(HelperMemory /*notes*/, int /*storers*/) {}
+
+// The same warp, once it has nothing left to do. Woven: the run ends with the last of these.
+TILEPOST_INLINE void end_sources(HelperMemory /*notes*/) {}
+
+// Waits until parts [first, first + count), of the `parts` in which a tile is stored, of the tile's
+// source `source` are there for TMA loads by the calling thread. `notes` as begin_sources has it.
+TILEPOST_INLINE void await_source(const Tile& /*tile*/, int /*source*/, int /*first*/,
+                                  int /*count*/, int /*parts*/, HelperMemory /*notes*/) {}
+
+// The tensor map, of type Map, for those loads, with the coordinates of out_coord.
+template <class Map>
+TILEPOST_INLINE const Map* source_map(const Map* map, int /*source*/) {
+  return map;
 }
 
 // The thread is about to issue one of several TMA stores of a tile. Woven where they go to other

@@ -191,6 +191,10 @@ typedef struct tilepost_map {
   // whole own share, then in tile rows of each other share, or, if they take turns, of all of them
   // one after the other, share_tiles (tile_map.h) each.
   const int32_t* cuts;
+  int32_t turn;  // SHARES with stagger and one group: 0, or the tiles of a share that are computed
+                 // behind one another before the next share's: the shares of the other ranks take
+                 // such turns, and the rank's own share comes behind them (tile_map.h)
+  int32_t lag;   // so many turns later than the others' tiles of the same number
 } tilepost_map_t;
 
 // How the kernel takes its arguments; before the view, which is always last:
@@ -265,7 +269,8 @@ typedef struct tilepost_exchange {
   const void* own_rows;
   void* gathered;
   uint32_t* run;  // this rank's: runs begun [0], the kind of the last one [2], threads that
-                  // have read both for the next one [3], and which half of `expected` holds [4]
+                  // have read both for the next one [3], and which half of `expected` holds [4];
+                  // CTAs of a replay that have all sources [5]
   uint32_t* given_up;  // this rank's: not 0 since a wait has ended without what it was for
   // TILEPOST_ACCESS_WRITE. This rank's, by counter that other ranks' kernels raise here: what it
   // reads when all of the last run's is here, in the half that holds; the other one is for this
@@ -314,7 +319,9 @@ typedef struct tilepost_view {
   uint32_t* const* peer_counters;  // [ranks] its counters; the tile raises its group's there
   void* const*
       peer_out;  // [ranks] the same place as out_maps, for kernels that store with pointers
-  tilepost_tasks_t tasks;  // of helper warps
+  const void* source_maps;  // CUtensorMap [ranks]: this rank's slots, by the rank that stores there
+                            // (tilepost_plan_t::fused_sum)
+  tilepost_tasks_t tasks;   // of helper warps
   // ARRIVALS with tasks or TILEPOST_ACCESS_TILES, whose kernel gets a map of the own rows of A, at
   // their places among all:
   const void* in_map;  // CUtensorMap: of where all rows of A arrive, with TILEPOST_ACCESS_TILES [2]
@@ -439,6 +446,9 @@ typedef struct tilepost_plan {
   int32_t row_gap;     // WRITE with tasks, rows of the product: elements that follow each row where
                        // other ranks store it, so that all begin on lines of memory
   int32_t pace;        // tilepost_view_t::pace
+  int32_t
+      fused_sum;  // WRITE: 1: other ranks' tiles go straight into slots, and the kernel adds them
+                  // up in the epilogue of its own tiles, which come later (tilepost_map_t::turn)
   int32_t meets;  // WRITE: 1: the kernel begins and ends runs that overlap by itself, and there
                   // is no other; 0: kernels in front of it and behind it do. Elsewhere 0; of
                   // TILES every kernel does

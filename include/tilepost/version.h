@@ -9,6 +9,6 @@
 
 // Raised whenever a structure in plan.h or a call in tilepost.h changes incompatibly. Generated
 // code refuses to compile against another number.
-#define TILEPOST_ABI_VERSION 9
+#define TILEPOST_ABI_VERSION 10
 
 #endif  // TILEPOST_VERSION_H

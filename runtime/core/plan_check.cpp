@@ -269,7 +269,7 @@ class PlanRules {
   // What a GPU's consumers read of a product, and what its helper warps add up.
   bool elements() {
     const bool exchanged = plan_.access == TILEPOST_ACCESS_TILES && !row().moves_input();
-    const bool added = plan_.task_parts > 0 && row().sums;
+    const bool added = (plan_.task_parts > 0 && row().sums) || plan_.fused_sum != 0;
     const bool read = plan_.consumer != TILEPOST_CONSUMER_NONE || exchanged || added;
     return expect(on_host() || !read || element_bytes(plan_.output) == 2, "output type",
                   plan_.output,
@@ -363,7 +363,8 @@ class PlanRules {
   // A kernel that adds does so in every run, and only slots are zero before it.
   bool sums() {
     return expect(!writes() || plan_.sum != TILEPOST_SUM_ADDED || !paths_of(plan_).has(false),
-                  "sum", plan_.sum, "staged (0) where some runs do not overlap");
+                  "sum", plan_.sum, "staged (0) where some runs do not overlap") &&
+           expect(fuses_as_it_may(plan_), "fused_sum", plan_.fused_sum, "one that all else allows");
   }
 
   // Parts lie side by side, in slots, and bulk copies move rows of them, or of A: multiples of 16
@@ -397,11 +398,11 @@ class PlanRules {
                   "a multiple of " + std::to_string(kTaskUnit));
   }
 
-  // Tasks take the gaps out, and bulk copies move the rows between them.
+  // Tasks, or the kernel's epilogue, take the gaps out; bulk copies move the rows between them.
   bool row_gap() {
-    const bool may = writes() && plan_.task_parts > 0 && !row().moves_input() && !on_host();
+    const bool may = writes() && path_of(plan_, true).completes && !row().moves_input();
     const int64_t bytes = plan_.row_gap * element_bytes(plan_.output);
-    return in_range("row_gap", plan_.row_gap, 0, may ? kMostExtent : 0) &&
+    return in_range("row_gap", plan_.row_gap, 0, may && !on_host() ? kMostExtent : 0) &&
            expect(bytes % kTaskUnit == 0, "row_gap in bytes", bytes,
                   "a multiple of " + std::to_string(kTaskUnit));
   }
@@ -432,8 +433,8 @@ class PlanRules {
     return expect(writes() && !row().moves_input(), "access", plan_.access,
                   "one by which kernels store products into other ranks' memory (2) where they "
                   "meet by themselves") &&
-           expect(plan_.task_parts > 0 && !on_host(), "task_parts", plan_.task_parts,
-                  "1 or more where kernels meet by themselves, on a GPU") &&
+           expect((plan_.task_parts > 0 || plan_.fused_sum != 0) && !on_host(), "task_parts",
+                  plan_.task_parts, "1 or more where kernels meet by themselves, on a GPU") &&
            in_range("ranks", plan_.ranks, 2, TILEPOST_MOST_EXCHANGING);
   }
 

@@ -31,8 +31,8 @@ uint64_t hash_plan(const tilepost_plan_t& plan) {
   hash.add({int64_t{plan.pattern}, int64_t{plan.ranks}, plan.k, int64_t{plan.input},
             int64_t{plan.output}, int64_t{plan.routing}, int64_t{plan.any_m}, plan.rows_sent});
   hash.add({map.m, map.n, int64_t{map.tile_m}, int64_t{map.tile_n}, int64_t{map.cluster},
-            int64_t{map.layout}, int64_t{map.division}, int64_t{map.stagger},
-            int64_t{map.round_robin}, static_cast<int64_t>(plan.map_hash)});
+            int64_t{map.layout}, int64_t{map.division}, int64_t{map.stagger}, int64_t{map.turn},
+            int64_t{map.lag}, int64_t{map.round_robin}, static_cast<int64_t>(plan.map_hash)});
   hash.add({model.start, model.wave, model.read_b, model.read_row, model.wait, model.latency,
             model.per_byte, model.tail, model.sequence_wave, model.sequence_latency,
             model.sequence_per_byte, model.slack, model.margin});
@@ -40,7 +40,8 @@ uint64_t hash_plan(const tilepost_plan_t& plan) {
             int64_t{plan.comm_ctas}, int64_t{plan.comm_lanes}, int64_t{plan.transport},
             int64_t{plan.access}, int64_t{plan.sum}, int64_t{plan.shots}, int64_t{plan.pushes},
             int64_t{plan.task_parts}, int64_t{plan.reads_own}, int64_t{plan.row_gap},
-            int64_t{plan.meets}, int64_t{plan.consumer}, int64_t{plan.neighbours}});
+            int64_t{plan.fused_sum}, int64_t{plan.meets}, int64_t{plan.consumer},
+            int64_t{plan.neighbours}});
   // The pieces that other ranks count on: chunks of tasks, and boxes.
   if (plan.task_parts > 0) hash.add({int64_t{plan.kernel.helper_bytes}});
   if (plan.access == TILEPOST_ACCESS_TILES) hash.add({int64_t{plan.kernel.box_c.rows}});

@@ -52,11 +52,14 @@ int64_t whole_clusters(const tilepost_map_t& map, int64_t rows) {
   return ceil_div64(rows, map.cluster) * map.cluster;
 }
 
-// SHARES: tile rows that the first `cut` of every share are; the last shares are shorter.
+// SHARES: tile rows that the first `cut` of every share are; the last shares are shorter. Where
+// shares take turns each is filled up to whole clusters.
 int64_t rows_of_shares(const tilepost_map_t& map, int64_t cut) {
   int64_t rows = 0;
-  for (int rank = 0; rank < map.ranks; ++rank)
-    rows += std::min(cut, ceil_div64(rows_of_rank(map, rank), map.tile_m));
+  for (int rank = 0; rank < map.ranks; ++rank) {
+    const int64_t own = std::min(cut, ceil_div64(rows_of_rank(map, rank), map.tile_m));
+    rows += map.turn > 0 ? whole_clusters(map, own) : own;
+  }
   return rows;
 }
 

@@ -57,6 +57,17 @@ Waits waits_of(const tilepost_plan_t& plan, bool overlaps) {
 
 }  // namespace
 
+bool fuses_as_it_may(const tilepost_plan_t& plan) {
+  const tilepost_map_t& map = plan.map;
+  if (plan.fused_sum == 0) return map.turn == 0 && map.lag == 0;
+  const bool order = map.num_groups == 1 && map.stagger > 0 && map.turn > 0 && map.lag >= 0 &&
+                     map.turn % map.cluster == 0;
+  const bool sums = row_of(plan).sums && row_of(plan).product_leaves() &&
+                    plan.access == TILEPOST_ACCESS_WRITE && plan.sum == TILEPOST_SUM_STAGED;
+  return plan.fused_sum == 1 && order && sums && plan.task_parts == 0 && plan.meets == 1 &&
+         plan.kernel.launch == TILEPOST_LAUNCH_TMA;
+}
+
 RunPath path_of(const tilepost_plan_t& plan, bool overlaps) {
   const PatternRow& row = row_of(plan);
   RunPath path{};
@@ -69,7 +80,9 @@ RunPath path_of(const tilepost_plan_t& plan, bool overlaps) {
   path.exchanged = exchanged_in(plan);
   path.receives_in = receives_in(plan, overlaps);
   path.tasks = overlaps && plan.task_parts > 0;
-  path.completes = path.exchanges || (path.tasks && plan.access == TILEPOST_ACCESS_WRITE);
+  path.fuses = overlaps && plan.fused_sum != 0;
+  path.completes =
+      path.exchanges || path.fuses || (path.tasks && plan.access == TILEPOST_ACCESS_WRITE);
   path.pushes = pushes_of(plan, overlaps);
   path.waits = waits_of(plan, overlaps);
   path.by_owner = plan.access == TILEPOST_ACCESS_WRITE && !row.moves_input();

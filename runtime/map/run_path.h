@@ -60,7 +60,9 @@ struct RunPath {
   bool by_owner;    // it looks up where to store by the owner of a tile's rows, in all runs of the
                     // plan; in one that does not overlap this rank owns them all
   bool tasks;       // its helper warps carry out steps
-  bool completes;   // and nothing is left to do when it ends: the run ends there
+  bool fuses;      // it adds other ranks' tiles in the epilogue of this rank's own, which it stores
+                   // where results lie
+  bool completes;  // and nothing is left to do when it ends: the run ends there
 
   // The steps.
   Waits waits;
@@ -120,6 +122,11 @@ constexpr bool normalises(const tilepost_plan_t& plan) {
   return plan.consumer == TILEPOST_CONSUMER_RMS_NORM ||
          plan.consumer == TILEPOST_CONSUMER_RESIDUAL_RMS_NORM;
 }
+
+// Whether what a plan says of fused sums, and of turns, goes with the rest of it: kernels of whole
+// runs without tasks store parts side by side with the one rank that gets the sum, and read them
+// there, by tensor maps; tiles come in one group, in turns of whole clusters.
+bool fuses_as_it_may(const tilepost_plan_t& plan);
 
 // Who touches whose memory with such a transport, on every target.
 constexpr tilepost_access_t access_of(tilepost_transport_t transport) {

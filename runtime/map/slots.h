@@ -31,8 +31,8 @@ int64_t stored_pitch(const tilepost_plan_t& plan);
 Slots slots_of(const tilepost_plan_t& plan, const tilepost_map_t& map);
 
 // TILEPOST_ACCESS_TILES: parts of all tiles of the plan's largest run, each of which a CTA raises
-// the counter for, and the most lines of one that a rank gets (TILEPOST_ONE_SHOT_LINES). Where rows
-// of A move: parts of any rank's rows.
+// the counter for; or, where sums are fused, of the tiles of a share. And the most lines of one
+// that a rank gets (TILEPOST_ONE_SHOT_LINES). Where rows of A move: parts of any rank's rows.
 int exchanged_parts(const tilepost_plan_t& plan);
 int64_t lines_of_part(const tilepost_plan_t& plan);
 

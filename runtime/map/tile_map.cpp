@@ -61,6 +61,37 @@ void append_bands(const tilepost_map_t& map, std::vector<Band> bands, bool& back
   }
 }
 
+// All tiles of a share in the order in which every rank computes them.
+std::vector<tilepost_tile_t> swept(const tilepost_map_t& map, const std::vector<TileRow>& rows) {
+  bool backwards = false;
+  TileMap share;
+  append_rows(map, rows, backwards, share);
+  return std::move(share.tiles);
+}
+
+// Appends the tiles of all shares in turns, this rank's own `lag` turns later. Every rank has the
+// tiles of a share in the same order, so that a tile comes no later on any rank than on its owner.
+void append_turns(const tilepost_map_t& map, int rank,
+                  const std::vector<std::vector<TileRow>>& by_share, TileMap& out) {
+  std::vector<std::vector<tilepost_tile_t>> shares;
+  size_t most = 0;
+  for (const std::vector<TileRow>& rows : by_share)
+    most = std::max(most, shares.emplace_back(swept(map, rows)).size());
+  const size_t length = map.turn, turns = std::max<size_t>(1, most / length);
+  const auto append = [&](int share, size_t turn) {
+    const std::vector<tilepost_tile_t>& tiles = shares[share];
+    const size_t first = std::min(tiles.size(), turn * length);
+    const size_t end = turn + 1 == turns ? tiles.size() : std::min(tiles.size(), first + length);
+    for (size_t i = first; i < end; ++i) out.tiles.push_back(tiles[i]);
+  };
+  const size_t lag = map.lag;
+  for (size_t turn = 0; turn < turns + lag; ++turn) {
+    for (int distance = 1; turn < turns && distance < map.ranks; ++distance)
+      append((rank + distance) % map.ranks, turn);
+    if (turn >= lag) append(rank, turn - lag);
+  }
+}
+
 // Closes the group that began at `first_tile`.
 void close_group(const tilepost_map_t& map, size_t first_tile, int64_t offset, int64_t count,
                  TileMap& out) {
@@ -128,7 +159,9 @@ void build_shares(const tilepost_map_t& map, const MapInputs& inputs, TileMap& o
           by_share[rank].push_back({share_begin + t * map.tile_m, send_row});
       share_begin += share;
     }
-    if (map.stagger > 0) {
+    if (map.turn > 0) {
+      append_turns(map, inputs.rank, by_share, out);
+    } else if (map.stagger > 0) {
       const bool last = g + 1 == map.num_groups;
       append_bands(map, staggered_bands(map, inputs.rank, last, by_share), backwards, out);
     } else {

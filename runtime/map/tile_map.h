@@ -71,9 +71,16 @@ std::vector<int> arriving_rows(const tilepost_map_t& map, int rank);
 // begin with another share whenever `stagger` positions more are computed, so that no CTA has the
 // same owner's tiles all the time. In the last group the rank's own share follows all others.
 //
+// With `turn` too there is one group, and only its order is another: `turn` tiles of the next
+// rank's share, as many of the share behind that and so on, and then of the rank's own share those
+// of `lag` turns before. A last turn has what is left of each share. So an owner's tile comes
+// behind the same tile on all other ranks, or at the same position: a kernel that waits for theirs
+// at its own waits for none that waits for it (docs/internals/owner-sums.md).
+//
 // Builds the schedule. Requires a valid map: all sizes positive, cuts strictly increasing
 // (ARRIVALS: from 0), the last one covering the rows, columns or positions it counts, and cuts in
 // tile rows but the last multiples of cluster; stagger >= 0, and 0 for all divisions but SHARES;
+// turn >= 0, a multiple of cluster, and 0 without stagger or with several groups; lag >= 0;
 // round_robin 0 or 1, and 0 for all but ARRIVALS.
 // SHARES with splits have no positions. With splits m may be 0, and ARRIVALS' cuts may be those of
 // another m.

@@ -7,6 +7,7 @@
 
 #include "tests/runtime/exchange_kernel.h"
 #include "tests/runtime/rank_meeting.h"
+#include "tilepost/exchange_words.h"
 #include "tilepost/task_chunks.h"
 
 namespace ranks {
@@ -56,6 +57,26 @@ class Kernel {
     }
   }
 
+  // A kernel that adds up in the epilogue of its own tiles: each waits until every other rank has
+  // stored its part. False: that did not come in time.
+  bool compute_fused(uint32_t run, double seconds) {
+    for (int i = 0; i < view_.num_tiles; ++i) {
+      if (i % 5 == 0) linger();
+      const tilepost_tile_t& tile = view_.tiles[i];
+      if (tile.row < 0) continue;
+      const int owner = tile.m / view_.share_rows;
+      if (owner == view_.rank) {
+        if (!comes_within(seconds, [&] { return have_stored(tile, run); })) return false;
+        for_elements(tile, [&](int row, int column) { add_sources(tile, row, column); });
+        continue;
+      }
+      for_elements(tile, [&](int row, int column) { store(tile, row, column, owner); });
+      for (int part = 0; part < plan_.map.signals_per_tile; ++part)
+        __atomic_store_n(flags_of(tile, owner, run, part) + view_.rank, run, __ATOMIC_RELEASE);
+    }
+    return true;
+  }
+
   // Tiles whose input has arrived.
   void compute_ready() {
     for (int i = 0; i < view_.num_tiles; ++i) {
@@ -92,7 +113,8 @@ class Kernel {
 
   // A kernel whose tasks wait until the host says abort.
   fakes::Hang stopped() const {
-    return {true, [abort = view_.tasks.abort] { return word(abort) != 0; }};
+    const uint32_t* const abort = plan_.fused_sum ? view_.exchange.abort : view_.tasks.abort;
+    return {true, [abort] { return word(abort) != 0; }};
   }
 
  private:
@@ -167,6 +189,39 @@ class Kernel {
       if (is_for(task, rank)) count(tasks.raise[rank]);
   }
 
+  template <class Body>
+  void for_elements(const tilepost_tile_t& tile, Body body) const {
+    for (int row = 0; row < plan_.map.tile_m; ++row)
+      for (int column = 0; column < plan_.map.tile_n; ++column) body(row, tile.n + column);
+  }
+
+  uint32_t* flags_of(const tilepost_tile_t& tile, int owner, uint32_t run, int part) const {
+    const int row = (tile.m - owner * view_.share_rows) / plan_.map.tile_m;
+    const int number = row * view_.tiles_n + tile.n / plan_.map.tile_n;
+    return tilepost::exchange_flags(view_.exchange, owner, run, 0,
+                                    number * plan_.map.signals_per_tile + part);
+  }
+
+  bool have_stored(const tilepost_tile_t& tile, uint32_t run) const {
+    for (int part = 0; part < plan_.map.signals_per_tile; ++part)
+      for (int rank = 0; rank < plan_.ranks; ++rank)
+        if (rank != view_.rank && word(flags_of(tile, view_.rank, run, part) + rank) != run)
+          return false;
+    return true;
+  }
+
+  void add_sources(const tilepost_tile_t& tile, int row, int column) const {
+    const int64_t at = tile.m - int64_t{view_.rank} * view_.share_rows + row;
+    if (at >= static_cast<int64_t>(c_.rows) || column >= static_cast<int>(c_.columns)) return;
+    float sum = value_of(tile, row, column);
+    for (int rank = 0; rank < plan_.ranks; ++rank) {
+      if (rank == view_.rank) continue;
+      const MapOf slot = map_of(static_cast<const CUtensorMapImage*>(view_.source_maps) + rank);
+      sum += fakes::bf16::read(slot.base, at * static_cast<int64_t>(slot.row_bytes) / 2 + column);
+    }
+    fakes::bf16::write(c_.base, at * static_cast<int64_t>(c_.row_bytes) / 2 + column, sum);
+  }
+
   void compute(const tilepost_tile_t& tile) {
     const bool writes = view_.out_maps != nullptr;
     const int owner = writes ? tile.m / view_.share_rows : 0;
@@ -229,13 +284,14 @@ std::mutex add_mutex;
 
 // A kernel that meets the other ranks' by itself, and is the whole run.
 fakes::Hang run_whole(const std::shared_ptr<Kernel>& kernel, const tilepost_exchange_t& exchange,
-                      double seconds) {
+                      bool fuses, double seconds) {
   Meeting meeting(exchange);
   meeting.wait_quietly(seconds);
   meeting.begin();
   kernel->count_run();
   const auto goes_through = [&] {
     if (!meeting.follow() || !meeting.meet()) return false;
+    if (fuses) return kernel->compute_fused(meeting.run(), seconds);
     kernel->compute_all();
     return kernel->do_tasks(seconds);
   };
@@ -255,7 +311,7 @@ fakes::Hang run_kernel(const Program& program, void** arguments, double seconds)
   if (is_whole_run) last_exchanges[self().rank] = exchange;
   if (is_whole_run && program.plan.meets == 0) return run_exchange(program, arguments);
   auto kernel = std::make_shared<Kernel>(program, arguments);
-  if (is_whole_run) return run_whole(kernel, exchange, seconds);
+  if (is_whole_run) return run_whole(kernel, exchange, program.plan.fused_sum != 0, seconds);
   if (gathers(program.plan)) {
     if (!kernel->do_tasks(seconds)) return kernel->stopped();
     if (program.plan.access == TILEPOST_ACCESS_WRITE)

@@ -64,6 +64,8 @@ class Meeting {
     return true;
   }
 
+  uint32_t run() const { return run_; }
+
   void end() {
     if (exchange_.replays != nullptr) store(exchange_.replays + 1, replay_);
   }

@@ -20,23 +20,13 @@ Self& self() {
   return mine;
 }
 
-std::ostream& operator<<(std::ostream& out, const Way& way) {
-  out << (way.access == TILEPOST_ACCESS_READ ? "copy_engine" : "peer") << ", pattern "
-      << static_cast<int>(way.pattern);
-  if (way.tasks) out << ", with tasks";
-  if (way.sum == TILEPOST_SUM_ADDED) out << ", added";
-  if (way.neighbours) out << ", beside neighbours";
-  if (way.meets) out << ", whole runs";
-  if (way.beside) out << ", begun beside";
-  return out;
-}
-
 namespace {
 
 // Ends of groups in tile rows of a share, or of all rows where these are routed by row.
 std::vector<int32_t> cuts_of(const Way& way, bool by_rows, int tiles) {
   std::vector<int32_t> cuts;
   if (way.gathers()) cuts.push_back(0);
+  if (way.fuses) return {tiles};
   // Cuts in tile rows of the whole are multiples of the cluster.
   for (int cut = by_rows ? 2 : 1; cut < tiles; cut *= 2) cuts.push_back(cut);
   cuts.push_back(tiles);
@@ -67,6 +57,9 @@ void use(Program& program, const Way& way, int ranks, int64_t m, tilepost_routin
   plan.map.tile_m = 4;
   plan.map.tile_n = 8;
   plan.map.round_robin = way.gathers() && reads ? 1 : 0;
+  plan.fused_sum = way.fuses ? 1 : 0;
+  plan.map.stagger = plan.map.turn = way.fuses ? 4 : 0;
+  plan.map.lag = way.fuses ? 1 : 0;
   const int share = static_cast<int>((plan.map.m + ranks - 1) / ranks);
   const int shares = plan.map.round_robin != 0 ? ranks - 1 : 1;
   const int tiles = by_rows ? static_cast<int>(m + 3) / 4 : (share + 3) / 4 * shares;
@@ -78,6 +71,8 @@ void use(Program& program, const Way& way, int ranks, int64_t m, tilepost_routin
   plan.map.ranks = ranks;
   program.finish();
   plan.reads_own = way.gathers() && (way.tasks || way.beside) ? 1 : 0;
+  plan.row_gap = way.fuses ? 8 : 0;
+  plan.kernel.early = way.fuses ? 1 : 0;
   if (!way.tasks) return;
   const bool sums = !way.gathers() && way.pattern != TILEPOST_GEMM_ALL_TO_ALL;
   plan.task_parts = sums ? ranks : 1;

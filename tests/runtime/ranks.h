@@ -46,11 +46,22 @@ struct Way {
   bool meets = false;   // the kernel begins and ends the run
   bool beside = false;  // a kernel that reads its own rows of A where they are does not wait for
                         // the run to begin
+  bool fuses = false;   // the kernel adds up in the epilogue of its own tiles
 
   bool gathers() const { return tilepost::row_of(pattern).moves_input(); }
   bool pushes_rows() const { return gathers() && access == TILEPOST_ACCESS_WRITE; }
 };
-std::ostream& operator<<(std::ostream& out, const Way& way);
+inline std::ostream& operator<<(std::ostream& out, const Way& way) {
+  out << (way.access == TILEPOST_ACCESS_READ ? "copy_engine" : "peer") << ", pattern "
+      << static_cast<int>(way.pattern);
+  if (way.tasks) out << ", with tasks";
+  if (way.sum == TILEPOST_SUM_ADDED) out << ", added";
+  if (way.neighbours) out << ", beside neighbours";
+  if (way.meets) out << ", whole runs";
+  if (way.fuses) out << ", fused";
+  if (way.beside) out << ", begun beside";
+  return out;
+}
 
 // Copy engines read what the others have.
 constexpr Way copies(tilepost_pattern_t pattern) {
@@ -66,7 +77,13 @@ constexpr Way tasks(tilepost_pattern_t pattern) {
           tilepost::row_of(pattern).moves_input() ? TILEPOST_ACCESS_READ : TILEPOST_ACCESS_WRITE,
           true};
 }
-// The same of products, and no kernel comes before them or behind.
+// Kernels store into the others' memory and add up in the epilogue of their own tiles.
+constexpr Way fuses() {
+  Way way{TILEPOST_GEMM_REDUCE_SCATTER, TILEPOST_ACCESS_WRITE};
+  way.meets = way.fuses = true;
+  return way;
+}
+// The same of products as tasks do it, and no kernel comes before them or behind.
 constexpr Way whole(tilepost_pattern_t pattern) {
   return {pattern, TILEPOST_ACCESS_WRITE, true, TILEPOST_SUM_STAGED, false, true};
 }

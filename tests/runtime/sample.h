@@ -36,8 +36,8 @@ struct Program {
     plan.ranks = 2;
     plan.k = 256;
     plan.input = plan.output = TILEPOST_BF16;
-    plan.map = {512, 256, 128, 128, 2,      2, 2, TILEPOST_PANEL, TILEPOST_DIVISION_ROWS,
-                1,   0,   0,   0,   nullptr};
+    plan.map = {512, 256, 128, 128, 2,       2, 2, TILEPOST_PANEL, TILEPOST_DIVISION_ROWS,
+                1,   0,   0,   0,   nullptr, 0, 0};
     plan.sms = 132;
     plan.gemm_ctas = 8;
     plan.comm_ctas = 16;

@@ -39,6 +39,29 @@ TEST_CASE_METHOD(Team, "whole runs: a captured run is the kernel, which counts i
   ranks::check_third_replay();
 }
 
+TEST_CASE_METHOD(Team, "fused sums: every m is right, in graphs and beside other runs of its own") {
+  const int count = GENERATE(2, 3, 4, 8);
+  CAPTURE(count);
+  program.plan.any_m = 1;
+  ranks::use(program, ranks::fuses(), count, 61);
+  Ranks& all = create(count);
+  for (const int64_t m : {61, 60, 33, 17, 9, 5, 1}) all.run(2, m);
+  for (const int64_t m : {61, 17, 61}) all.run_captured(m);
+  for (const int64_t m : {1, 61}) all.run(2, m);
+  check();
+  world().reset_calls();
+  all.run(1, 61);
+  check();
+  CHECK(world().early_launches == count);
+}
+
+TEST_CASE_METHOD(Team, "fused sums: slots and flags serve run after run") {
+  const int count = GENERATE(2, 4);
+  ranks::use(program, ranks::fuses(), count, 61);
+  create(count).run(60);
+  check();
+}
+
 // A rank that has ended its run may begin the next one while others still add up what it has stored
 // (run_kernel takes its time). A tile too early would be in their sums.
 TEST_CASE_METHOD(Team, "whole runs: slots that are there once are not written too early") {
@@ -66,11 +89,11 @@ TEST_CASE_METHOD(SharedTeams, "whole runs: operations that share memory take tur
       Other{"stores", by(ranks::stores(kReduceScatter))},
       Other{"pushed rows", by(ranks::pushed_rows())}, Other{"whole runs", by(whole(kAllToAll), 40)},
       Other{"one shot", exchange(TILEPOST_ONE_SHOT)},
-      Other{"two shots", exchange(TILEPOST_TWO_SHOT)});
-  const auto pattern = GENERATE(kAllReduce, kReduceScatter);
-  CAPTURE(other.name, static_cast<int>(pattern));
+      Other{"two shots", exchange(TILEPOST_TWO_SHOT)}, Other{"fused sums", by(ranks::fuses())});
+  const auto way = GENERATE(whole(kAllReduce), whole(kReduceScatter), ranks::fuses());
+  CAPTURE(other.name, way);
   add(room());
-  Ranks* const teams[] = {&add(by(whole(pattern))), &add(other.make)};
+  Ranks* const teams[] = {&add(by(way)), &add(other.make)};
   REQUIRE(world().live_pools == 3);
   std::minstd_rand random(7);
   for (int round = 0; round < 4; ++round) {

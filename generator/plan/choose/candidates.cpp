@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <climits>
 #include <functional>
+#include <iterator>
 #include <limits>
 
 #include "generator/plan/cost/predict.h"
@@ -27,6 +28,14 @@ int gemm_grid(const Draft& draft, const Candidate& candidate) {
   const int64_t ctas = int64_t{std::min(left, resident_sms(draft.profile, draft.plan, cluster))} *
                        config.ctas_per_sm;
   return static_cast<int>(std::max<int64_t>(std::min(ctas, wanted), 0) / cluster * cluster);
+}
+
+// Whether the kernel adds up in its epilogue. Groups, and SMs, that are asked for are for others
+// that do; and beside neighbours it may not wait for other ranks.
+bool fuses(const Draft& draft, const KernelChoice& kernel, const Transport& transport) {
+  const ScheduleSpec& schedule = draft.spec.schedule;
+  return !schedule.comm_sms && !schedule.groups && draft.plan.neighbours == 0 &&
+         transport.fuses(kernel.config, draft.plan);
 }
 
 // SMs that are asked for are for kernels that add up. Beside neighbours helper warps wait for no
@@ -94,8 +103,10 @@ int64_t bytes_sent(const Plan& plan) {
                                                   : plan.map.n * bytes_of(plan.output));
 }
 
-GemmModel model_gemm(const Draft& draft, const KernelChoice& kernel) {
-  return model_gemm(draft.profile, draft.plan, kernel.config, kernel.request);
+GemmModel model_gemm(const Draft& draft, const KernelChoice& kernel, bool fused = false) {
+  KernelRequest request = kernel.request;
+  if (fused) request.sources = draft.plan.ranks - 1;
+  return model_gemm(draft.profile, draft.plan, kernel.config, request);
 }
 
 // How much longer tasks and stores, or rows of A that arrive, make a kernel of these tiles take
@@ -125,7 +136,7 @@ double tall_factor(const Draft& draft, const Candidate& candidate) {
 
 TransferModel model_transfers(const Draft& draft, const Candidate& candidate) {
   const KernelConfig& config = candidate.kernel->config;
-  const GemmModel gemm = model_gemm(draft, *candidate.kernel);
+  const GemmModel gemm = model_gemm(draft, *candidate.kernel, candidate.fused);
   const int at_once = candidate.problem.at_once;
   const double tile_bytes = 1.0 * bytes_of(draft.plan.output) * config.tile_m * config.tile_n;
   const double tall = tall_factor(draft, candidate);
@@ -143,6 +154,7 @@ TransferModel model_transfers(const Draft& draft, const Candidate& candidate) {
        .tile_rows = tiles_m(candidate.problem.map),
        .task_parts = candidate.task_parts,
        .reads_own = candidate.reads_own,
+       .fused = candidate.fused,
        .shots = candidate.shots});
 }
 
@@ -166,9 +178,9 @@ void model_sequence(const Draft& draft, const Candidate& sequence, tilepost_mode
   model.sequence_ctas = sequence.gemm_ctas;
 }
 
-// Whether helper warps move what the candidate computes.
+// Whether the kernel moves what the candidate computes: its helper warps, or its epilogue.
 bool has_moving_tasks(const Draft& draft, const Candidate& candidate) {
-  return candidate.task_parts > 0 && !row_of(draft.plan).moves_input();
+  return (candidate.task_parts > 0 || candidate.fused) && !row_of(draft.plan).moves_input();
 }
 
 // tilepost_model_t::slack of an overlapped candidate.
@@ -212,13 +224,14 @@ void model_overlap(const Draft& draft, const Candidate& candidate, tilepost_mode
 
 // Kernel and SM budget, no groups and no model yet; nothing if the GEMM gets no SM.
 std::optional<Candidate> begin(const Draft& draft, const KernelChoice& kernel,
-                               const Transport& transport, CommChoice comm) {
+                               const Transport& transport, CommChoice comm, bool fused = false) {
   Candidate candidate;
   candidate.kernel = &kernel;
   candidate.transport = &transport;
   candidate.comm_ctas = comm.ctas;
   candidate.comm_lanes = comm.lanes;
-  candidate.task_parts = task_parts(draft, kernel, transport);
+  candidate.task_parts = fused ? 0 : task_parts(draft, kernel, transport);
+  candidate.fused = fused;
   candidate.reads_own = transport.reads_own(kernel.config, draft.plan, candidate.task_parts);
   GroupProblem& problem = candidate.problem;
   problem.map = draft.recipe(kernel, transport.row.value);
@@ -237,6 +250,14 @@ std::optional<Candidate> begin(const Draft& draft, const KernelChoice& kernel,
   // Shares take turns: in what is stored as in what is copied, no link and no rank is asked by all.
   if (transport.shares_memory() && problem.map.division == TILEPOST_DIVISION_SHARES)
     problem.map.stagger = problem.at_once;
+  // Half of the CTAs compute other ranks' tiles at any time, so that links are never idle, and a
+  // tile of the own share comes a turn later than its sources: these have a wave to get here.
+  if (candidate.fused) {
+    const int clusters = problem.at_once / problem.map.cluster;
+    problem.map.turn = std::max(1, clusters / 2) * problem.map.cluster;
+    problem.map.lag = 1;
+    candidate.waves = schedule_waves(problem.map, problem.at_once);
+  }
   return candidate;
 }
 
@@ -342,6 +363,20 @@ std::vector<const KernelChoice*> kernels_with(const Draft& draft, const Transpor
   return kernels;
 }
 
+// Those whose kernels add up in their epilogue.
+std::vector<Candidate> with_fused_sums(const Draft& draft, const Transport& transport) {
+  std::vector<Candidate> candidates;
+  for (const KernelChoice& kernel : draft.kernels) {
+    if (!fuses(draft, kernel, transport)) continue;
+    std::optional<Candidate> candidate = begin(draft, kernel, transport, {0, 1}, true);
+    if (!candidate) continue;
+    model_both(draft, *candidate);
+    take_best(draft, *candidate);
+    candidates.push_back(std::move(*candidate));
+  }
+  return candidates;
+}
+
 }  // namespace
 
 std::vector<Candidate> overlapped(const Draft& draft, const Transport& transport,
@@ -361,6 +396,9 @@ std::vector<Candidate> overlapped(const Draft& draft, const Transport& transport
           continue;
         candidates.push_back(std::move(*candidate));
       }
+  std::vector<Candidate> fused = with_fused_sums(draft, transport);
+  if (!fused.empty() && draft.plan.ranks <= draft.profile.fused.sure_ranks) return fused;
+  std::ranges::move(fused, std::back_inserter(candidates));
   return candidates;
 }
 

@@ -20,6 +20,7 @@ struct Candidate {
   int comm_lanes = 1;
   int task_parts = 0;      // tilepost_plan_t::task_parts
   bool reads_own = false;  // tilepost_plan_t::reads_own
+  bool fused = false;      // tilepost_plan_t::fused_sum
   tilepost_shots_t shots = TILEPOST_SHOTS_NONE;
   int gemm_ctas = 0;
   GroupProblem problem = {};  // map, positions at a time, model
@@ -29,9 +30,10 @@ struct Candidate {
   double end = 0;  // predicted, us
 
   bool overlaps() const { return transport->row.overlaps; }
-  // Whether kernels exchange tiles, whatever group they are in: there is one. Or rows of A: one for
+  // Whether kernels exchange tiles, or add them up, whatever group they are in: there is one. Or
+  // rows of A: one for
   // those of other ranks. So there is on the host, in their place.
-  bool is_one_group() const { return transport->access() == TILEPOST_ACCESS_TILES; }
+  bool is_one_group() const { return transport->access() == TILEPOST_ACCESS_TILES || fused; }
 };
 
 // All overlapped combinations whose groups this transport carries, each with its best groups; with

@@ -27,7 +27,8 @@ Plan plan_of_run(const Plan& plan, int64_t m) {
     run.row_gap = 0;
     run.meets = 0;
     run.shots = TILEPOST_SHOTS_NONE;
-    run.map.stagger = 0;
+    run.map.stagger = run.map.turn = run.map.lag = 0;
+    run.fused_sum = 0;
     run.pace = 0;
     run.comm_ctas = 0;
   }

@@ -21,17 +21,20 @@ double exchange_us(const MachineProfile& profile, const KernelConfig& config) {
 }
 
 // Whether the profile has times of this kernel for plans like this: those of gemm_sm90 are of rows
-// beside collectives of products. Beside rows of A that arrive all are told apart by the formula.
-bool has_own_times(const MachineProfile& profile, const Plan& plan, const KernelConfig& config) {
-  return !is_sm90(config) || (row_of(plan).communicates() && !row_of(plan).moves_input() &&
-                              profile.kernels.count(config.row) == 1);
+// beside collectives of products. Sums in their epilogue leave tiles as they are alone. Beside rows
+// of A that arrive all are told apart by the formula.
+bool has_own_times(const MachineProfile& profile, const Plan& plan, const KernelConfig& config,
+                   const KernelRequest& request) {
+  return !is_sm90(config) ||
+         (request.sources == 0 && row_of(plan).communicates() && !row_of(plan).moves_input() &&
+          profile.kernels.count(config.row) == 1);
 }
 
 // Of the tensor peak of an SM, inside the main loop.
 double efficiency(const MachineProfile& profile, const Plan& plan, const KernelConfig& config,
                   const KernelRequest& request) {
   if (config.own) return config.own->spec.efficiency.value;
-  const double measured = has_own_times(profile, plan, config)
+  const double measured = has_own_times(profile, plan, config, request)
                               ? profile.times_of(config.row).efficiency
                               : profile.sm90.efficiency;
   if (is_sm90(config) || is_small(config)) return measured;
@@ -144,7 +147,8 @@ double stage_cycles(const Sm90Profile& profile, const Plan& plan, const KernelCo
   constexpr double kLineBytes = 128;
   const double delivery =
       delivered_lines(profile, plan, config, request) * kLineBytes / profile.l2_bytes_per_clock;
-  const bool beside = row_of(plan).communicates() && !row_of(plan).moves_input();
+  const bool beside =
+      request.sources == 0 && row_of(plan).communicates() && !row_of(plan).moves_input();
   const double line = beside ? profile.fill_beside
                              : interpolate(profile.fill_cycles, request.cluster * config.across);
   const double fill = line * (config.tile_m + columns_of_cta(config));
@@ -208,7 +212,7 @@ GemmModel model_gemm(const MachineProfile& profile, const Plan& plan, const Kern
   const int depth = tile_k(config, request.element);
   const int64_t all_stages = (plan.k + depth - 1) / depth;
   const auto stages = static_cast<double>((all_stages + config.split_k - 1) / config.split_k);
-  const TileModel tile = has_own_times(profile, plan, config)
+  const TileModel tile = has_own_times(profile, plan, config, request)
                              ? by_own_times(profile, plan, config, request, stages)
                              : by_formula(profile, plan, config, request, stages);
   GemmModel model;

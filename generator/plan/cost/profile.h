@@ -118,7 +118,17 @@ struct SumProfile {
   double unawaited;            // of the time of sums, where no rank waits for another's
 };
 
-// The same as tasks of the GEMM's helper warps.
+// Sums in the epilogue of the owner's tiles (tilepost_plan_t::fused_sum).
+struct FusedProfile {
+  double beside_sums;  // GEMM time with sums in its epilogue, and stores that links take at leisure
+  double sharpness;    // exponent of the norm in which products and stores share a wave
+  double latency_us;   // of the last tiles: their flags, their sources, their stores
+  int sure_ranks;      // on which they were faster than tasks wherever both were measured: on more
+                       // the model decides
+  double paced;        // as MachineProfile::paced, of the time until a consumer's next tile
+};
+
+// Sums as tasks of the GEMM's helper warps.
 struct TaskProfile {
   double bytes_per_us;  // read, by all of them
   double latency_us;    // of a group
@@ -237,6 +247,7 @@ struct MachineProfile {
   StoreProfile stores;
   TileProfile tiles;
   SumProfile sums;
+  FusedProfile fused;
   TaskProfile tasks;
 
   // ---- The model itself

@@ -75,6 +75,7 @@ void add_sm90_tunables(const KernelConfig& config, const KernelRequest& request,
   plan.source.tunables["PRECISE"] = is_precise(request) ? "1" : "0";
   plan.source.tunables["ADD"] = request.added ? "1" : "0";
   plan.source.tunables["HELPER"] = std::to_string(plan.kernel.helper_bytes);
+  if (request.sources > 0) plan.source.tunables["SOURCES"] = std::to_string(request.sources);
   if (request.meets) plan.source.tunables["EARLY"] = "1";
 }
 
@@ -308,6 +309,15 @@ bool stages_whole_tile(const KernelConfig& config) {
   return is_sm90(config) && config.panels >= panels_of_tile(config);
 }
 
+bool adds_sources(const KernelConfig& config, const Plan& plan) {
+  constexpr int kAtOnce = 16;  // columns of four words
+  // Consumers that take turns have time to use each panel twice.
+  const int uses = config.pingpong ? 2 : 1;
+  return is_sm90(config) && config.consumers == 2 && !config.swapped && !config.helped &&
+         config.panel_n % kAtOnce == 0 && uses * config.panels >= panels_of_tile(config) &&
+         stores_to_peers(config) && bytes_of(plan.output) == 2;
+}
+
 // A sum of a tile more, and gemm_sm90 leaves the warps that move data too few registers. Three
 // consumers take all of them to store.
 bool has_helper_warp(const KernelConfig& config, const Plan& plan) {
@@ -320,7 +330,9 @@ int pace_of(const KernelConfig& config, const Plan& plan, double paced) {
   const double per_cycle = arch_info(plan.arch).tensor_flops_per_clock / 2;  // products
   const double products = static_cast<double>(config.tile_m) * columns_of_cta(config) * plan.k;
   const double cycles = products * bytes_of(plan.input) / 2 / per_cycle;
-  return static_cast<int>(paced * cycles / panels_of_tile(config));
+  // A consumer that takes turns has as long as two tiles take.
+  const int tiles = plan.fused_sum != 0 && config.pingpong ? 2 : 1;
+  return static_cast<int>(paced * tiles * cycles / panels_of_tile(config));
 }
 
 }  // namespace tilepost

@@ -61,6 +61,7 @@ struct KernelRequest {
   bool routed = false;  // every row goes to a place of its own (TILEPOST_ROUTING_ROWS)
   bool added = false;   // tiles are added to what is where they go (TILEPOST_SUM_ADDED)
   bool tasks = false;   // a helper warp has tasks (tilepost_tasks_t)
+  int sources = 0;      // gemm_sm90: that its own tiles add (tilepost_plan_t::fused_sum); 0: none
   bool meets = false;   // it is a whole run (tilepost_plan_t::meets)
   // gemm_sm90_small, gemm_host: it exchanges tiles with kernels of so many ranks.
   tilepost_shots_t shots = TILEPOST_SHOTS_NONE;
@@ -153,6 +154,11 @@ int panels_of_tile(const KernelConfig& config);
 // Whether a whole tile waits in shared memory while the next one is computed, so that all its
 // stores may take as long as that.
 bool stages_whole_tile(const KernelConfig& config);
+
+// Whether it can add what other ranks have computed of its tiles in its epilogue, and well: a warp
+// is left to bring that, panels are as it is added, and there are so many of them that sources and
+// sums do not wait for each other's.
+bool adds_sources(const KernelConfig& config, const Plan& plan);
 
 // Whether the kernel has a helper warp: registers and shared memory are left for its tasks.
 bool has_helper_warp(const KernelConfig& config, const Plan& plan);

@@ -200,6 +200,11 @@ constexpr WaveTile kHelpedTiles[] = {
     {halves_swapped, 160, 128, 2}, {halves_swapped, 144, 128, 2},
 };
 
+// For sums in the epilogue: sources come into panels, so that these take the room of a stage.
+std::vector<KernelConfig> fused_tiles() {
+  return {pingpong(128, 192, 4, 4), pingpong(128, 128, 5, 4)};
+}
+
 }  // namespace
 
 const std::vector<KernelConfig>& sm90_configs() {
@@ -217,6 +222,7 @@ const std::vector<KernelConfig>& sm90_configs() {
     for (const WaveTiles& tiles : wave_tiles())
       for (const int extent : tiles.extents) list.push_back(wave_tile(tiles.tile(extent)));
     for (const WaveTile& tile : kHelpedTiles) list.push_back(helped_tile(tile));
+    for (const KernelConfig& config : fused_tiles()) list.push_back(config);
     return list;
   }();
   return configs;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "generator/plan/transports/models.h"
 #include "generator/plan/transports/objects.h"
@@ -54,17 +55,25 @@ class Peer final : public Transport {
     return row_of(plan).product_spreads() && plan.sum == TILEPOST_SUM_STAGED &&
            (plan.task_parts > 0 || plan.arch == Arch::host);
   }
+  bool fuses(const KernelConfig& config, const Plan& plan) const override {
+    const PatternRow& pattern = row_of(plan);
+    return pattern.sums && pattern.product_leaves() && plan.sum == TILEPOST_SUM_STAGED &&
+           plan.ranks > 1 && plan.ranks <= TILEPOST_MOST_EXCHANGING && adds_sources(config, plan);
+  }
   bool reads_own(const KernelConfig&, const Plan& plan, int task_parts) const override {
     return row_of(plan).moves_input() && task_parts > 0;
   }
   int row_gap(const Plan& plan) const override;
-  bool meets(const Plan& plan) const override { return meets_inside(plan, plan.task_parts); }
+  bool meets(const Plan& plan) const override {
+    return plan.fused_sum != 0 || meets_inside(plan, plan.task_parts);
+  }
   std::vector<CommChoice> choices(const Plan& plan, const MachineProfile& profile,
                                   int task_parts) const override {
     if (task_parts > 0) return {{0, 1}};  // the GEMM has all SMs
     return choices_for_sums(plan, profile);
   }
   TransferModel model(const TransferProblem& problem) const override {
+    if (problem.fused) return model_fused(problem);
     return row_of(problem.plan).moves_input() ? model_pushed_rows(problem) : model_stores(problem);
   }
   std::vector<std::string> describe(const Plan& plan) const override;
@@ -77,6 +86,7 @@ class Peer final : public Transport {
 
   static TransferModel model_pushed_rows(const TransferProblem& problem);
   static TransferModel model_stores(const TransferProblem& problem);
+  static TransferModel model_fused(const TransferProblem& problem);
 };
 
 // Rows of A are pushed by helper warps, which nothing stands in for. Tiles are staged whole where
@@ -95,7 +105,8 @@ bool Peer::serves(const Plan& plan, const std::vector<KernelChoice>& all, const 
 int Peer::row_gap(const Plan& plan) const {
   constexpr int64_t kSectorBytes = 32, kLineBytes = 128, kShortBytes = 1024;
   const int64_t width = bytes_of(plan.output), bytes = plan.map.n * width;
-  if (row_of(plan).moves_input() || plan.task_parts == 0 || bytes < kShortBytes) return 0;
+  const bool moved = plan.task_parts > 0 || plan.fused_sum != 0;
+  if (row_of(plan).moves_input() || !moved || bytes < kShortBytes) return 0;
   if (bytes % kSectorBytes == 0) return 0;
   return static_cast<int>((kLineBytes - bytes % kLineBytes) / width);
 }
@@ -274,9 +285,27 @@ TransferModel Peer::model_stores(const TransferProblem& problem) {
   return model;
 }
 
+// Stores and sums are part of the kernel: its waves take a little longer, and where links take
+// about as long as products both show, as in a norm. Behind the last wave come its sources and its
+// stores.
+TransferModel Peer::model_fused(const TransferProblem& problem) {
+  const FusedProfile& fused = problem.profile.fused;
+  const double stored = problem.wave_bytes * per_byte(problem, problem.profile.stores.us_per_mib);
+  const auto power = [&](double us) { return std::pow(us, fused.sharpness); };
+  TransferModel model;
+  model.wave =
+      std::pow(power(problem.wave * fused.beside_sums) + power(stored), 1 / fused.sharpness);
+  model.group.latency = fused.latency_us;
+  model.group.tail = problem.profile.inside_us;
+  return model;
+}
+
 // ---- What it does
 
 std::string describe_parts(const Plan& plan) {
+  if (plan.fused_sum)
+    return "the kernels of all ranks store this rank's rows here, and this rank's adds them in the "
+           "epilogue of its own tiles, which come later";
   const std::string adder = plan.task_parts > 0 ? "a helper warp of each CTA" : "a kernel";
   if (!row_of(plan).sums)
     return "the kernels of all ranks store the rows for this rank here" +
@@ -303,7 +332,9 @@ std::vector<std::string> Peer::describe(const Plan& plan) const {
   if (plan.row_gap > 0)
     lines.push_back(fmt::format(
         "{0} elements follow each row there, so that all begin on lines of memory", plan.row_gap));
-  if (plan.meets) {
+  if (plan.fused_sum)
+    lines.push_back("the kernels of all ranks meet by themselves: none runs before them or behind");
+  else if (plan.meets) {
     lines.push_back("warps that have nothing left to multiply do this for the last group");
     lines.push_back("the kernels of all ranks meet by themselves: none runs before them or behind");
   }

@@ -36,11 +36,12 @@ struct TransferProblem {
   double computed;     // the whole GEMM with nothing beside it, us
   // That a wave stores, or would if no CTAs shared a tile: their waves are too short to hide much.
   double wave_bytes;
-  double tile_kib;  // of a CTA's part of a tile
-  double bytes;     // of all groups
-  int tile_rows;    // of all tiles
-  int task_parts;   // tilepost_plan_t::task_parts
-  bool reads_own;   // tilepost_plan_t::reads_own
+  double tile_kib;     // of a CTA's part of a tile
+  double bytes;        // of all groups
+  int tile_rows;       // of all tiles
+  int task_parts;      // tilepost_plan_t::task_parts
+  bool reads_own;      // tilepost_plan_t::reads_own
+  bool fused = false;  // tilepost_plan_t::fused_sum
   tilepost_shots_t shots = TILEPOST_SHOTS_NONE;
 };
 
@@ -104,6 +105,9 @@ class Transport {
   // side, 1 where rows have to be moved on; 0 where there is nothing to do, or the kernel has no
   // helper warp that could do it.
   int task_parts(const KernelConfig& config, const Plan& plan) const;
+
+  // Whether kernels of this configuration add up in their epilogue (tilepost_plan_t::fused_sum).
+  virtual bool fuses(const KernelConfig&, const Plan&) const { return false; }
 
   // tilepost_plan_t::reads_own of a plan with such a kernel and so many task parts.
   virtual bool reads_own(const KernelConfig&, const Plan&, int /*task_parts*/) const {

@@ -62,6 +62,10 @@ void verify_blocks(const Plan& plan, const TileMap& map, Findings& findings);
 // (tilepost_map_t::stagger), and that all have the same groups. Builds them.
 void verify_orders(const Plan& plan, Findings& findings);
 
+// Where a kernel adds other ranks' tiles to its own: no tile comes later on another rank than on
+// its owner. Requires tables that verify_orders has found right.
+void verify_turns(const Plan& plan, Findings& findings);
+
 // Where kernels exchange tiles: the plan has what they need, and nothing that goes on beside them;
 // elsewhere none of it.
 void verify_exchange_of_tiles(const Plan& plan, Findings& findings);

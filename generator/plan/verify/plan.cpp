@@ -138,9 +138,10 @@ void check_meeting(const Plan& plan, Findings& findings) {
   if (plan.access == TILEPOST_ACCESS_TILES) return;
   const auto early = plan.source.tunables.find("EARLY");
   const bool lets_next = early != plan.source.tunables.end() && early->second == "1";
-  const bool may = plan.access == TILEPOST_ACCESS_WRITE && plan.task_parts > 0 &&
-                   !row_of(plan).moves_input() && plan.ranks <= TILEPOST_MOST_EXCHANGING &&
-                   plan.comm_ctas == 0 && plan.kernel.early != 0 && lets_next;
+  const bool may = plan.access == TILEPOST_ACCESS_WRITE &&
+                   (plan.task_parts > 0 || plan.fused_sum != 0) && !row_of(plan).moves_input() &&
+                   plan.ranks <= TILEPOST_MOST_EXCHANGING && plan.comm_ctas == 0 &&
+                   plan.kernel.early != 0 && lets_next;
   if (plan.meets != 0 && !may)
     findings.add(
         fmt::format("a kernel of {0} ranks, access {1}, {2} task parts, {3} CTAs beside "
@@ -153,8 +154,9 @@ void check_meeting(const Plan& plan, Findings& findings) {
 
 // Gaps between the rows that other ranks store are left out by tasks, which alone know of them.
 void check_row_gap(const Plan& plan, Findings& findings) {
-  const bool tasks = plan.access == TILEPOST_ACCESS_WRITE && plan.task_parts > 0 &&
-                     !row_of(plan).moves_input() && plan.kernel.launch == TILEPOST_LAUNCH_TMA;
+  const bool tasks = plan.access == TILEPOST_ACCESS_WRITE &&
+                     (plan.task_parts > 0 || plan.fused_sum != 0) && !row_of(plan).moves_input() &&
+                     plan.kernel.launch == TILEPOST_LAUNCH_TMA;
   const int64_t bytes = plan.row_gap * element_bytes(plan.output);
   if (plan.row_gap == 0 || (tasks && plan.row_gap > 0 && bytes % kTaskUnit == 0)) return;
   findings.add(
@@ -235,7 +237,7 @@ void check_grid(const Plan& plan, Findings& findings) {
 // what landed, nothing runs beside it.
 int least_comm_ctas(const Plan& plan) {
   if (plan.access == TILEPOST_ACCESS_TILES) return 0;
-  if (plan.task_parts > 0 && plan.access == TILEPOST_ACCESS_WRITE) return 0;
+  if (paths_of(plan).planned.completes && plan.access == TILEPOST_ACCESS_WRITE) return 0;
   return plan.access == TILEPOST_ACCESS_MESSAGES ? plan.comm_lanes : 1;
 }
 
@@ -372,6 +374,7 @@ std::vector<std::string> verify_plan(const Plan& plan) {
   if (verify_tiles(plan, plan.tile_map(), findings)) {
     verify_blocks(plan, plan.tile_map(), findings);
     verify_orders(plan, findings);
+    verify_turns(plan, findings);
     check_cuts(plan, findings);
     check_exchange(plan, findings);
   }

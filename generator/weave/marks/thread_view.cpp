@@ -77,6 +77,7 @@ class Threader {
             "memory, of which TMA may remember older ones; call it in each thread that stores, "
             "before its first store");
     check_tasks(require);
+    check_sources(require);
     check_own_rows(require);
     if (request_.exchanges) check_exchange(require);
     if (request_.gathers) check_gathering(require);
@@ -92,6 +93,17 @@ class Threader {
     require(!request_.tasks || marks_.count(Mark::helper_warp),
             "reaches no tilepost::helper_warp: the plan leaves it to a warp of each CTA to add up "
             "or move rows; call it in a warp that has nothing else to do");
+  }
+
+  // What lets the kernel add what other ranks have computed of its tiles.
+  template <class Require>
+  void check_sources(const Require& require) const {
+    const bool all = marks_.count(Mark::num_sources) && marks_.count(Mark::begin_sources) &&
+                     marks_.count(Mark::end_sources) && marks_.count(Mark::await_source) &&
+                     marks_.count(Mark::source_map);
+    require(!request_.sources || all,
+            "reaches no tilepost::num_sources, begin_sources, end_sources, await_source or "
+            "source_map: the plan has it add other ranks' tiles to its own; mark where it does");
   }
 
   // What lets the kernel read rows of A in two places.

@@ -101,13 +101,12 @@ __device__ __forceinline__ PairInputs load_pair(const tilepost_epilogue_t& opera
   return inputs;
 }
 
-// The operations on two neighbours, rounded: `low` in the lower half.
+// The operations on two neighbours.
 template <int kOps, DType kOutput>
-__device__ __forceinline__ uint32_t finish_pair(float low, float high, const PairInputs& inputs) {
+__device__ __forceinline__ float2 finish_pair(float low, float high, const PairInputs& inputs) {
   const float2 bias = unpack<kOutput>(inputs.bias), residual = unpack<kOutput>(inputs.residual);
-  return pack<kOutput>(
-      finish<kOps>(low, Inputs{inputs.row_scale, inputs.low_scale, bias.x, residual.x}),
-      finish<kOps>(high, Inputs{inputs.row_scale, inputs.high_scale, bias.y, residual.y}));
+  return {finish<kOps>(low, Inputs{inputs.row_scale, inputs.low_scale, bias.x, residual.x}),
+          finish<kOps>(high, Inputs{inputs.row_scale, inputs.high_scale, bias.y, residual.y})};
 }
 
 }  // namespace tilepost::epilogue

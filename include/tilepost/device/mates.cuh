@@ -50,7 +50,29 @@ struct Mates {
     load<kRows>(kColumn << column(), destination, map, barrier, x, y);
   }
 
+  // This CTA's share of a block of B for all CTAs of its column, from column `n` and element `k` of
+  // K on, rows of 128 bytes in the order of shared memory: some of its kColumnsOfB columns, where a
+  // row is one column's elements of K;
+  template <int kColumnsOfB>
+  __device__ __forceinline__ void load_columns(uint32_t destination, const CUtensorMap* map,
+                                               uint32_t barrier, int k, int n) const {
+    const int first = row() * (kColumnsOfB / kRows);
+    load_for_column(destination + first * kRowBytes, map, barrier, k, n + first);
+  }
+  // or some of its kDepth elements of K, where a row is those of kSlab columns.
+  template <int kColumnsOfB, int kSlab, int kDepth>
+  __device__ __forceinline__ void load_depth(uint32_t destination, const CUtensorMap* map,
+                                             uint32_t barrier, int k, int n) const {
+    const int first = row() * (kDepth / kRows);
+#pragma unroll 1  // few registers
+    for (int slab = 0; slab < kColumnsOfB / kSlab; ++slab)
+      load_for_column(destination + (slab * kDepth + first) * kRowBytes, map, barrier,
+                      n + slab * kSlab, k + first);
+  }
+
  private:
+  static constexpr int kRowBytes = 128;
+
   template <int kCount>
   static __device__ __forceinline__ void load(int mates, uint32_t destination,
                                               const CUtensorMap* map, uint32_t barrier, int x,

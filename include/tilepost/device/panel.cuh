@@ -42,12 +42,13 @@ __device__ __forceinline__ Place first_sum_transposed(Place panel, int thread) {
   return {panel.row + thread % 4 * 2, panel.col + thread / 32 * 16 + thread % 32 / 4};
 }
 
-// Rounds a thread's sums of a panel, the epilogue applied. What the epilogue reads is loaded a few
-// words ahead, so that the loads overlap and still fit the registers.
-template <int kColumns, int kEpilogue, DType kOutput>
-__device__ __forceinline__ void round(Words<kColumns>& words, const float* sums,
-                                      const tilepost_shape_t& shape,
-                                      const tilepost_epilogue_t& epilogue, Place place) {
+// Calls body(word, values) for each two of a thread's sums of a panel, the epilogue applied. What
+// the epilogue reads is loaded a few words ahead, so that the loads overlap and still fit the
+// registers.
+template <int kColumns, int kEpilogue, DType kOutput, class Body>
+__device__ __forceinline__ void for_finished(const float* sums, const tilepost_shape_t& shape,
+                                             const tilepost_epilogue_t& epilogue, Place place,
+                                             Body body) {
   constexpr int kAhead = kEpilogue == 0 ? 1 : 4;
 #pragma unroll
   for (int first = 0; first < kWords<kColumns>; first += kAhead) {
@@ -62,9 +63,30 @@ __device__ __forceinline__ void round(Words<kColumns>& words, const float* sums,
     }
 #pragma unroll
     for (int i = 0; i < kAhead && first + i < kWords<kColumns>; ++i)
-      words[first + i] = epilogue::finish_pair<kEpilogue, kOutput>(
-          sums[2 * (first + i)], sums[2 * (first + i) + 1], inputs[i]);
+      body(first + i, epilogue::finish_pair<kEpilogue, kOutput>(
+                          sums[2 * (first + i)], sums[2 * (first + i) + 1], inputs[i]));
   }
+}
+
+// Rounds them.
+template <int kColumns, int kEpilogue, DType kOutput>
+__device__ __forceinline__ void round(Words<kColumns>& words, const float* sums,
+                                      const tilepost_shape_t& shape,
+                                      const tilepost_epilogue_t& epilogue, Place place) {
+  for_finished<kColumns, kEpilogue, kOutput>(
+      sums, shape, epilogue, place,
+      [&](int word, float2 values) { words[word] = pack<kOutput>(values.x, values.y); });
+}
+
+// Leaves them in place of the sums, not rounded.
+template <int kColumns, int kEpilogue, DType kOutput>
+__device__ __forceinline__ void finish(float* sums, const tilepost_shape_t& shape,
+                                       const tilepost_epilogue_t& epilogue, Place place) {
+  for_finished<kColumns, kEpilogue, kOutput>(sums, shape, epilogue, place,
+                                             [&](int word, float2 values) {
+                                               sums[2 * word] = values.x;
+                                               sums[2 * word + 1] = values.y;
+                                             });
 }
 
 // Writes a thread's words into the panel at `target`; all threads of the warpgroup call.

@@ -107,23 +107,31 @@ struct PanelBarriers {
 
 // Gives panels back to the consumer that fills them, once TMA has read them: the one before that
 // whose store was committed last, which has had time by then. A single buffer has none before it:
-// the consumer waits for this very one. The thread that stores.
-template <class PanelBarriers, int kBuffers>
+// the consumer waits for this very one. The thread that stores. kReads: it gives back buffers, too,
+// that consumers have only read.
+template <class PanelBarriers, int kBuffers, bool kReads = false>
 struct PanelReturns {
   PanelBarriers barriers;
   int consumer;
-  int previous = 0;  // the buffer to be given back
+  int previous = kReads ? -1 : 0;  // the buffer to be given back; -1: none
 
   // After the store of a tile's panel `panel`, from buffer `buffer`, has been committed.
   __device__ __forceinline__ void stored(int panel, int buffer) {
     if constexpr (kBuffers == 1) {
       ptx::wait_bulk_read<0>();
       ptx::arrive(barriers.empty(consumer, 0));
-    } else if (panel > 0) {
+    } else if (kReads ? previous >= 0 : panel > 0) {
       ptx::wait_bulk_read<1>();
       ptx::arrive(barriers.empty(consumer, previous));
     }
     previous = buffer;
+  }
+  // A buffer that nothing was stored from, in a kernel that adds sources: its consumer has read it.
+  // Nothing is left to be given back then, for other buffers may be waited for behind this one.
+  __device__ __forceinline__ void read(int buffer) {
+    if (kBuffers > 1 && previous >= 0) finish();
+    previous = -1;
+    ptx::arrive(barriers.empty(consumer, buffer));
   }
   // After a tile's last panel.
   __device__ __forceinline__ void finish() const {

@@ -19,6 +19,7 @@
 #include "tilepost/device/ptx.cuh"
 #include "tilepost/device/ptx_sm90.cuh"
 #include "tilepost/device/tasks.cuh"
+#include "tilepost/mark.cuh"
 #include "tilepost/plan.h"
 
 namespace tilepost::woven {
@@ -108,9 +109,10 @@ __device__ __forceinline__ void meet_rank(const tilepost_exchange_t& exchange, u
 // ---- A thread that stores
 
 // Waits until all ranks have begun this run. Behind a run of another kind, first until all have
-// ended that. False if the run was given up: nothing is known of the other ranks then, and nothing
-// is stored with them.
-__device__ __forceinline__ bool await_owners(const tilepost_exchange_t& exchange, int storers) {
+// ended that. It may not store if the run was given up: nothing is known of the other ranks then,
+// and nothing is stored with them.
+__device__ __forceinline__ TileStores await_owners(const tilepost_exchange_t& exchange,
+                                                   int storers) {
   const RunRead read = read_run(exchange);
   bool may_store = !is_given_up(exchange);
 #pragma unroll 1
@@ -123,7 +125,7 @@ __device__ __forceinline__ bool await_owners(const tilepost_exchange_t& exchange
                             read.run);
   }
   count_whole_run(exchange, read.run, storers);
-  return may_store;
+  return {read.run, may_store};
 }
 
 // ---- The helper warp

@@ -9,6 +9,7 @@
 #include "tilepost/device/exchange_rows.cuh"
 #include "tilepost/device/ptx.cuh"
 #include "tilepost/device/ptx_sm90.cuh"
+#include "tilepost/device/sources.cuh"
 #include "tilepost/device/tasks.cuh"
 #include "tilepost/device/whole_run.cuh"
 #include "tilepost/layout.h"
@@ -44,6 +45,9 @@ struct View : tilepost_view_t {
   static constexpr int kTaskParts = 0;
   // Helper warps write some of their results into all ranks' memory.
   static constexpr bool kPushes = false;
+  // This rank's own tiles have so many sources, one from each other rank
+  // (tilepost_plan_t::fused_sum); 0: none.
+  static constexpr int kSources = 0;
   // Somebody waits for tiles, or A arrives, while the kernel runs.
   static constexpr bool kOverlaps = true;
   // No kernel comes before or behind it in a run that overlaps (kStores, with tasks;
@@ -74,7 +78,9 @@ struct CheckedView {
                 "owners get whole rows of their own, as soon as they are computed");
   static_assert(View::kNorm == 0 || (View::kShots != 0 && View::kSums && View::kN % 8 == 0),
                 "rows that are normalised are sums of other ranks' tiles, in vectors of 16 bytes");
-  static_assert(!View::kMeets || (View::kStores && View::kTaskParts > 0),
+  static_assert(View::kSources == 0 || (View::kMeets && View::kTaskParts == 0),
+                "sources come while the kernel is the whole run, and leave nothing for tasks");
+  static_assert(!View::kMeets || (View::kStores && (View::kTaskParts > 0 || View::kSources > 0)),
                 "a run ends with its kernel where that does all there is to do");
   static constexpr bool kIsRight = true;
 };
@@ -91,11 +97,6 @@ __device__ __forceinline__ Tile tile(const View& view, const TileGrid& /*grid*/,
   static_assert(CheckedView<View>::kIsRight);
   const ptx::Quad entry = ptx::load_readonly(view.tiles + position);
   return Tile{entry.x, entry.y, entry.z, entry.w};
-}
-
-// kStores: the rank that owns a tile's rows; of padding, which no rank owns, some rank.
-__device__ __forceinline__ int owner_of(const tilepost_view_t& view, const Tile& tile) {
-  return tile.is_padding() ? 0 : tile.m / view.share_rows;
 }
 
 // The destination of element (row, col) of a tile. `ld` is the row length of the row-major output;
@@ -166,9 +167,12 @@ __device__ __forceinline__ OutPlace<Map> out_place(const View& view, const TileS
   return {map, coord.x, coord.y};
 }
 
-// The tensor map for that store: of the memory of the rank that owns the tile's rows, or `map`.
+// The tensor map for that store: of the memory of the rank that owns the tile's rows, or `map`: a
+// tile of this rank's own to which sources are added is stored where the caller wants it.
 template <class View, class Map>
 __device__ __forceinline__ const Map* out_map(const View& view, const Map* map, const Tile& tile) {
+  if constexpr (View::kSources > 0)
+    if (num_sources(view, tile) > 0) return map;
   if constexpr (View::kStores)
     return static_cast<const Map*>(view.out_maps) + owner_of(view, tile);
   else
@@ -181,17 +185,31 @@ __device__ __forceinline__ const Map* out_map(const View& view, const Map* map, 
 // acquired that its last run had ended; the proxy fence puts that before what TMA does there (PTX
 // ISA 8.6, Proxies).
 template <class View>
+__device__ __forceinline__ void open_maps_of_owners(const View& view, int m) {
+  const auto* maps = static_cast<const CUtensorMap*>(view.out_maps);
+#pragma unroll 1  // few registers
+  for (int first = 0; first < m; first += view.share_rows) ptx::acquire_tensor_map(maps++);
+  ptx::fence_global_to_async();
+}
+template <class View>
 __device__ __forceinline__ bool open_out_maps(const View& view, int m, int storers) {
   bool may_store = true;
   if constexpr (View::kMeets)
-    if (is_whole_run(view)) may_store = await_owners(view.exchange, storers);
-  if constexpr (View::kStores) {
-    const auto* maps = static_cast<const CUtensorMap*>(view.out_maps);
-#pragma unroll 1  // few registers
-    for (int first = 0; first < m; first += view.share_rows) ptx::acquire_tensor_map(maps++);
-    ptx::fence_global_to_async();
-  }
+    if (is_whole_run(view)) may_store = await_owners(view.exchange, storers).may_store;
+  if constexpr (View::kStores) open_maps_of_owners(view, m);
   return may_store;
+}
+
+// The same in a kernel that adds sources.
+template <class View>
+__device__ __forceinline__ void open_out_maps(const View& view, int m, int storers,
+                                              TileStores& stores) {
+  if constexpr (View::kSources > 0) {
+    if (is_whole_run(view)) stores = await_owners(view.exchange, storers);
+    open_maps_of_owners(view, m);
+  } else {
+    stores.may_store = open_out_maps(view, m, storers);
+  }
 }
 
 // Waits until view.pace cycles have passed since the thread's last store, in clock arithmetic
@@ -430,9 +448,17 @@ __device__ __forceinline__ void tile_done(const View& view, const Tile& tile, Wa
 // The scope is .sys already, which spans GPUs (PTX ISA 8.5, Scope), and cumulativity does not ask
 // whose memory anything is in (8.9.5). No rank owns padding.
 //
+// kSources: a flag of the tile's own is raised there, and none for tiles that stay here.
+//
 // kShots: nobody waits for tiles, but a run in sequence says how far it has come (raise).
 template <class View>
-__device__ __forceinline__ void tile_done(const View& view, const Tile& tile, BulkStores) {
+__device__ __forceinline__ void tile_done(const View& view, const Tile& tile, BulkStores stores) {
+  if constexpr (View::kSources > 0) {
+    if (is_whole_run(view)) {
+      if (!tile.is_padding() && owner_of(view, tile) != view.rank) raise_flag(view, tile, stores);
+      return;
+    }
+  }
   if constexpr (View::kShots != 0) {
     if (!exchanges(view)) ptx::red_relaxed_sys(counter_at(view.counters, tile.group), 1);
     return;

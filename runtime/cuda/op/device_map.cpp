@@ -35,7 +35,8 @@ size_t most_table_bytes(const tilepost_plan_t& plan, bool needs_rows) {
   const tilepost_map_t& map = plan.map;
   const int64_t rows = std::max(tiles_m(map), map.ranks * share_tiles(map)) + map.ranks;
   const int64_t groups = std::min<int64_t>(plan.map.num_groups, rows);
-  const size_t tiles = (rows + groups * (map.cluster - 1) + map.cluster) * tiles_n(map);
+  const int64_t filled = groups + (map.turn > 0 ? map.ranks : 0);  // up to whole clusters
+  const size_t tiles = (rows + filled * (map.cluster - 1) + map.cluster) * tiles_n(map);
   const size_t entries = aligned(rows * tiles_n(map) * sizeof(int32_t));
   size_t bytes = aligned(tiles * sizeof(tilepost_tile_t)) + entries;
   if (needs_rows) bytes += entries;
@@ -46,6 +47,7 @@ size_t most_table_bytes(const tilepost_plan_t& plan, bool needs_rows) {
     bytes += aligned(shared_counters(plan) * sizeof(uint32_t)) +
              aligned(plan.ranks * sizeof(CUtensorMap)) + 3 * aligned(plan.ranks * sizeof(void*));
   const RunPath path = path_of(plan, true);
+  if (path.fuses) bytes += aligned(plan.ranks * sizeof(CUtensorMap));
   if (path.reads == InputFrom::split) bytes += aligned(places_of_rows(path) * sizeof(CUtensorMap));
   // Of a group: a sum, and a move for each rank that has stored rows here; of an AllGather's first
   // one the copies of own rows, which may be two, of the others a push.
@@ -68,6 +70,7 @@ struct PeerTables {
   std::vector<void*> out;
   std::vector<void*> there;
   std::vector<CUtensorMap> in_map;
+  std::vector<CUtensorMap> sources;  // this rank's slots, by the rank that stores there
 };
 
 // The rows of one owner as this rank stores them.
@@ -133,6 +136,20 @@ tilepost_result_t add_input(const tilepost_plan_t& plan, const RunMap& run,
   return TILEPOST_OK;
 }
 
+// As the other ranks store there (rows_at).
+tilepost_result_t add_sources(const tilepost_plan_t& plan, const RunMap& run,
+                              const SharedRegions& shared, const Driver& driver,
+                              PeerTables& tables) {
+  const Slots slots = slots_of(plan, plan.map);
+  const int64_t rows = std::max<int64_t>(1, rows_of_rank(run.map(), shared.rank()));
+  for (int source = 0; source < plan.ranks; ++source) {
+    const int64_t at = shared.layout().slots + slots.at(source, 0) * element_bytes(plan.output);
+    TILEPOST_TRY(encode_output(driver, plan, shared.own(at), rows, plan.row_gap,
+                               tables.sources.emplace_back()));
+  }
+  return TILEPOST_OK;
+}
+
 tilepost_result_t make_peer_tables(const tilepost_plan_t& plan, const RunMap& run,
                                    const PeerPlaces& places, PeerTables& tables) {
   if (run.path.tasks_push()) add_pushes(run.path, *places.shared, tables);
@@ -153,7 +170,8 @@ tilepost_result_t make_peer_tables(const tilepost_plan_t& plan, const RunMap& ru
     tables.counters.push_back(rows.counters);
     tables.out.push_back(rows.out);
   }
-  return TILEPOST_OK;
+  return run.path.fuses ? add_sources(plan, run, *places.shared, *places.driver, tables)
+                        : TILEPOST_OK;
 }
 
 // Puts tables one after the other into the staging memory, and says where they will be. Beyond its
@@ -199,6 +217,7 @@ void pack(const std::vector<int32_t>& rows, const PeerTables& peers, const Tasks
   map.peer_out = packer.add(peers.out);
   map.there = packer.add(peers.there);
   map.in_map = packer.add(peers.in_map);
+  map.source_maps = packer.add(peers.sources);
   map.tasks = packer.add(tasks.list);
   map.num_tasks = static_cast<int32_t>(tasks.list.size());
   map.last_task = static_cast<int32_t>(tasks.last);

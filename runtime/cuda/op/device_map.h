@@ -38,9 +38,10 @@ struct DeviceMap {
   const CUtensorMap* out_maps = nullptr;
   uint32_t* const* peer_counters = nullptr;
   void* const* peer_out = nullptr;
-  void* const* there = nullptr;         // of runs whose tasks push; null otherwise
-  const CUtensorMap* in_map = nullptr;  // of kernels whose tasks spread rows; null otherwise
-  int32_t num_counters = 0;             // that a run which overlaps begins anew, or its groups
+  void* const* there = nullptr;              // of runs whose tasks push; null otherwise
+  const CUtensorMap* source_maps = nullptr;  // of runs whose kernel adds up; null otherwise
+  const CUtensorMap* in_map = nullptr;       // of kernels whose tasks spread rows; null otherwise
+  int32_t num_counters = 0;                  // that a run which overlaps begins anew, or its groups
   // Runs with tasks; null, 0 and empty otherwise.
   const tilepost_task_t* tasks = nullptr;
   int32_t num_tasks = 0, last_task = 0;  // tilepost_tasks_t::count, last

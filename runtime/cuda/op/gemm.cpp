@@ -6,6 +6,7 @@
 
 #include "runtime/map/groups.h"
 #include "runtime/map/slots.h"
+#include "runtime/map/tile_map.h"
 #include "tilepost/dtype.h"
 
 namespace tilepost::cuda {
@@ -39,9 +40,18 @@ tilepost_result_t Gemm::find_arguments(Run& run) {
   find_view(run, arguments.view);
   // Where it stores with a tensor map, the map has at least a row.
   arguments.out_rows = std::max<int64_t>(1, plan.tiles.send_elements / plan.shape.ldc);
+  if (run.path().fuses) find_own_rows(run, arguments);
   arguments.user = run.operands->user;
   return plan_.kernel.launch == TILEPOST_LAUNCH_TMA ? find_tensor_maps(run, arguments)
                                                     : TILEPOST_OK;
+}
+
+// The kernel stores the sums of this rank's rows by its own map. A rank without rows stores none,
+// and may have no output.
+void Gemm::find_own_rows(const Run& run, GemmArguments& arguments) const {
+  const int64_t rows = rows_of_rank(run.run_map().map(), state_.rank);
+  if (rows > 0) arguments.c = run.buffers.out;
+  arguments.out_rows = std::max<int64_t>(1, rows);
 }
 
 // The own rows, where the GEMM reads them from the caller's memory, have their places among all
@@ -105,6 +115,7 @@ void Gemm::find_owners(const Run& run, tilepost_view_t& view) const {
   view.out_maps = run.map->out_maps;
   view.peer_counters = run.map->peer_counters;
   view.peer_out = run.map->peer_out;
+  view.source_maps = run.map->source_maps;
 }
 
 void Gemm::find_tasks(const Run& run, tilepost_tasks_t& tasks) const {
@@ -129,7 +140,7 @@ void Gemm::find_exchange(const Run& run, tilepost_exchange_t& exchange) const {
   exchange.words[2] = words.plan;
   exchange.words[3] = words.output;
   exchange.targets = run.map->targets;
-  exchange.num_targets = run.map->num_counters;
+  exchange.num_targets = run.path().fuses ? 0 : run.map->num_counters;  // flags, no counters
   exchange.slot_maps = run.map->out_maps;
   exchange.there = run.output.number != 0 ? run.output.there : run.map->there;
   exchange.out = run.buffers.out;

@@ -156,7 +156,7 @@ tilepost_tasks_t SharedService::tasks() const {
 // A run has begun when its numbers are expected, in either half, for they grow; groups that it has
 // none of are complete.
 std::optional<OpenWait> SharedService::find_missing_tiles() {
-  if (path_.exchanges) return {};  // waits inside the kernel tell by themselves
+  if (path_.exchanges || path_.fuses) return {};  // waits inside the kernel tell by themselves
   const std::vector<uint32_t> stored = access_.read(own_counters());
   std::vector<uint32_t> expected = access_.read_words(flags_.expected);
   const std::vector<uint32_t> other = access_.read_words(flags_.expected + flags_.counters);

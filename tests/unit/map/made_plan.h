@@ -35,7 +35,7 @@ struct Made {
     plan.comm_lanes = plan.comm_ctas = 1;
     plan.gemm_ctas = 8;
     const int shares = row_of(pattern).has_shares(plan.access) ? 2 : 1;
-    plan.map = {64, 24, 4, 8, 2, 2, 1, layout, division, shares, 0, 0, 0, nullptr};
+    plan.map = {64, 24, 4, 8, 2, 2, 1, layout, division, shares, 0, 0, 0, nullptr, 0, 0};
     plan.kernel.launch = TILEPOST_LAUNCH_TMA;
     plan.kernel.function = reinterpret_cast<const void*>(&kernel);
     plan.kernel.host_function = host_kernel;

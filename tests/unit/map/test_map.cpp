@@ -23,7 +23,9 @@ tilepost_map_t recipe(int64_t m, int64_t n, int cluster, int band, tilepost_layo
           0,
           0,
           static_cast<int32_t>(cuts.size()),
-          cuts.data()};
+          cuts.data(),
+          0,
+          0};
 }
 
 // Tiles by row and column of tiles of 2 x 3; padding has a row of no tile.

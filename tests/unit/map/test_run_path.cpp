@@ -203,7 +203,8 @@ TEST_CASE("plans have runs of one kind, or of both where fewer rows may not pay"
 TEST_CASE("slots: a block for each rank, or one for all, at the owner's") {
   tilepost_plan_t plan = plan_with(TILEPOST_GEMM_REDUCE_SCATTER, TILEPOST_TRANSPORT_PEER);
   const int32_t cuts[] = {2};
-  plan.map = {14, 6, 2, 3, 1, 1, 1, TILEPOST_PANEL, TILEPOST_DIVISION_SHARES, 4, 0, 0, 1, cuts};
+  plan.map = {14, 6, 2, 3, 1,    1, 1, TILEPOST_PANEL, TILEPOST_DIVISION_SHARES,
+              4,  0, 0, 1, cuts, 0, 0};
   // Shares of 4, 4, 4 and 2 rows: blocks have room for 4.
   Slots slots = slots_of(plan, plan.map);
   CHECK(slots.block == 4 * 6);

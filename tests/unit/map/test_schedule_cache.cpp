@@ -102,8 +102,8 @@ TEST_CASE("the bytes of a schedule are at least those of its tables") {
   plan.gemm_ctas = 2;
   plan.transport = TILEPOST_TRANSPORT_HOST;
   plan.kernel.cluster = 1;
-  plan.map = {1024, 1024, 16, 16, 1,   1, 1, TILEPOST_PANEL, TILEPOST_DIVISION_ROWS,
-              1,    0,    0,  1,  cuts};
+  plan.map = {1024, 1024, 16, 16, 1,    1, 1, TILEPOST_PANEL, TILEPOST_DIVISION_ROWS,
+              1,    0,    0,  1,  cuts, 0, 0};
   const auto run = make_run_map(plan, 0, 1024);
   const int64_t tables = 64 * 64 * (sizeof(tilepost_tile_t) + sizeof(int32_t));
   CHECK(tilepost::bytes_of(*run) > tables);

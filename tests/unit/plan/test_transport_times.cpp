@@ -123,7 +123,6 @@ Plan shaped(tilepost_pattern_t pattern, std::optional<tilepost_transport_t> tran
 // they are stored with other ranks.
 TEST_CASE("what helper warps move bounds the shapes that were measured") {
   const std::pair<tilepost_pattern_t, std::vector<double>> measured[] = {
-      {TILEPOST_GEMM_REDUCE_SCATTER, {238.5, 415, 787, 1313, 348, 461}},
       {TILEPOST_GEMM_ALL_TO_ALL, {230, 416, 795, 1326, 352, 465}},
       {TILEPOST_GEMM_ALL_REDUCE, {403, 730, 1385, 1477, 487, 616}},
       {TILEPOST_ALL_GATHER_GEMM, {218, 418, 841, 1492, 413, 457}}};
@@ -140,6 +139,30 @@ TEST_CASE("what helper warps move bounds the shapes that were measured") {
       CHECK(p.gemm_ctas == 132);
       CHECK(std::abs(total / times[i] - 1) < 0.06);
     }
+}
+
+// Two H100; the profile is of H200, which is some 3 % faster.
+TEST_CASE("sums in the epilogue take what was measured") {
+  struct Fused {
+    int64_t shape[3];
+    double us;
+  };
+  const Fused measured[] = {{{8192, 8192, 4096}, 736},
+                            {{3072, 18432, 4608}, 711},
+                            {{12288, 6144, 3072}, 650},
+                            {{2048, 16384, 2048}, 214},
+                            {{8192, 4096, 1024}, 151}};
+  for (const auto& [shape, us] : measured) {
+    Spec spec = make_spec(shape[0], shape[1], shape[2]);
+    spec.ranks.value = 2;
+    spec.pattern.value = TILEPOST_GEMM_REDUCE_SCATTER;
+    spec.transport.value = TILEPOST_TRANSPORT_PEER;
+    const Plan p = only(spec);
+    INFO(shape[0] << "x" << shape[1] << "x" << shape[2] << ": predicted " << p.prediction.total
+                  << ", measured " << us);
+    CHECK(p.fused_sum == 1);
+    CHECK(std::abs(p.prediction.total / us - 1) < 0.08);
+  }
 }
 
 TEST_CASE("tiles and sums go by helper warps, rows of A by copy engines") {

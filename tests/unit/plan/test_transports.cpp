@@ -80,8 +80,7 @@ TEST_CASE("routed rows are read, all rows of a rank in the groups that have them
 }
 
 TEST_CASE("peer stores come from a kernel that stages whole tiles, unless the spec says which") {
-  for (const tilepost_pattern_t pattern :
-       {TILEPOST_GEMM_ALL_REDUCE, TILEPOST_GEMM_REDUCE_SCATTER}) {
+  for (const tilepost_pattern_t pattern : {TILEPOST_GEMM_ALL_REDUCE, TILEPOST_GEMM_ALL_TO_ALL}) {
     const Plan p = only(spec_of(pattern, TILEPOST_TRANSPORT_PEER));
     REQUIRE(p.kernel.name == std::string("gemm_sm90"));
     const auto tunable = [&](const char* name) { return std::stoi(p.source.tunables.at(name)); };
@@ -108,8 +107,40 @@ TEST_CASE("8-bit inputs pass twice as fast, and so do their stores") {
   REQUIRE(std::abs(2 * only(spec).pace - pace) <= 2);
 }
 
+// In place of tasks; and half of the CTAs compute other ranks' tiles at any time.
+TEST_CASE("sums of a share are made in the epilogue of its owner's tiles") {
+  for (const int64_t k : {1024, 8192}) {
+    Spec spec = make_spec(8192, 8192, k);
+    spec.pattern.value = TILEPOST_GEMM_REDUCE_SCATTER;
+    spec.transport.value = TILEPOST_TRANSPORT_PEER;
+    spec.ranks.value = 2;
+    const Plan p = only(spec);
+    INFO(k);
+    REQUIRE((p.fused_sum == 1 && p.task_parts == 0 && p.meets == 1 && p.cuts().size() == 1));
+    REQUIRE(p.source.tunables.at("SOURCES") == "1");
+    REQUIRE(p.source.tunables.at("HELPER") == "0");
+    REQUIRE(p.map.turn % p.map.cluster == 0);
+    REQUIRE(std::abs(2 * p.map.turn - p.at_once()) <= 2 * p.map.cluster);
+    REQUIRE(verify_plan(p).empty());
+    const std::pair<const char*, std::function<void(Plan&)>> mutants[] = {
+        {"no turns", [](Plan& q) { q.map.turn = 0; }},
+        {"another number of sources", [](Plan& q) { q.source.tunables["SOURCES"] = "9"; }},
+        {"no sources", [](Plan& q) { q.source.tunables.erase("SOURCES"); }},
+        {"tasks too", [](Plan& q) { q.task_parts = q.ranks; }},
+        {"no fused sum", [](Plan& q) { q.fused_sum = 0; }},
+        {"sums as they arrive", [](Plan& q) { q.sum = TILEPOST_SUM_ADDED; }},
+    };
+    for (const auto& [what, change] : mutants) {
+      INFO(what);
+      Plan mutant = p;
+      change(mutant);
+      REQUIRE_FALSE(verify_plan(mutant).empty());
+    }
+  }
+}
+
 TEST_CASE("CTAs that share a tile store their columns of it meanwhile") {
-  Spec spec = spec_of(TILEPOST_GEMM_REDUCE_SCATTER, TILEPOST_TRANSPORT_PEER);
+  Spec spec = spec_of(TILEPOST_GEMM_ALL_REDUCE, TILEPOST_TRANSPORT_PEER);
   spec.schedule.tile = wish(std::vector<int64_t>{128, 384});
   const Plan shared = only(spec);
   REQUIRE(shared.source.tunables.at("ACROSS") == "2");
@@ -166,7 +197,8 @@ TEST_CASE("the SMs left free are few, and lanes take none of them") {
     for (const tilepost_pattern_t pattern : kPatterns) {
       const Plan p = only(spec_of(pattern, transport));
       INFO(name_of(transport) << " " << name_of(pattern));
-      const bool alone = p.task_parts > 0 && transport == TILEPOST_TRANSPORT_PEER;
+      const bool alone =
+          (p.task_parts > 0 || p.fused_sum != 0) && transport == TILEPOST_TRANSPORT_PEER;
       REQUIRE(p.gemm_ctas + p.comm_ctas + (alone ? 0 : 1) <= 132);
       REQUIRE(p.gemm_ctas % p.map.cluster == 0);
       if (alone)
@@ -193,7 +225,11 @@ TEST_CASE("helper warps add up and move, unless SMs are asked for, or sums are a
   };
   const auto nothing = [](Spec&) {};
   const auto sms = [](Spec& spec) { spec.schedule.comm_sms = wish<int64_t>(7); };
-  CHECK(parts(TILEPOST_GEMM_REDUCE_SCATTER, TILEPOST_TRANSPORT_PEER, nothing) == 4);
+  // A tile that arises transposed has no panels to which sources are added.
+  const auto transposed = [](Spec& spec) {
+    spec.schedule.tile = wish(std::vector<int64_t>{144, 128});
+  };
+  CHECK(parts(TILEPOST_GEMM_REDUCE_SCATTER, TILEPOST_TRANSPORT_PEER, transposed) == 4);
   CHECK(parts(TILEPOST_GEMM_ALL_REDUCE, TILEPOST_TRANSPORT_PEER, nothing) == 4);
   CHECK(parts(TILEPOST_GEMM_ALL_TO_ALL, TILEPOST_TRANSPORT_PEER, nothing) == 1);
   for (const tilepost_pattern_t pattern : {TILEPOST_ALL_GATHER_GEMM, TILEPOST_ALL_TO_ALL_GEMM})

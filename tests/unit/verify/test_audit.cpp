@@ -123,8 +123,8 @@ struct Plan {
   Plan() {
     plan.ranks = 2;
     plan.k = kK;
-    plan.map = {kM, kN, kTileM, kTileN, 1,    2, 1, TILEPOST_PANEL, TILEPOST_DIVISION_ROWS,
-                1,  0,  0,      3,      kCuts};
+    plan.map = {kM, kN, kTileM, kTileN, 1,     2, 1, TILEPOST_PANEL, TILEPOST_DIVISION_ROWS,
+                1,  0,  0,      3,      kCuts, 0, 0};
     plan.gemm_ctas = 4;
     map = tilepost::build_tile_map(plan.map);
     plan.map_hash = tilepost::hash_tile_map(map);

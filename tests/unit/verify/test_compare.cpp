@@ -26,7 +26,9 @@ tilepost_plan_t make_plan(tilepost_layout_t layout) {
               0,
               0,
               2,
-              layout == TILEPOST_PANEL ? kCuts : kSlotCuts};
+              layout == TILEPOST_PANEL ? kCuts : kSlotCuts,
+              0,
+              0};
   return plan;
 }
 

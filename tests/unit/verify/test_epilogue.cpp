@@ -152,8 +152,8 @@ std::vector<CheckResult> check_without_epilogue(int ops, tilepost_operands_t ope
   plan.k = 70;
   plan.epilogue = ops;
   plan.operands = operands;
-  plan.map = {29, 50, kTileM, kTileN, 1,   2, 1, TILEPOST_PANEL, TILEPOST_DIVISION_ROWS,
-              1,  0,  0,      1,      cuts};
+  plan.map = {29, 50, kTileM, kTileN, 1,    2, 1, TILEPOST_PANEL, TILEPOST_DIVISION_ROWS,
+              1,  0,  0,      1,      cuts, 0, 0};
   const tilepost::TileMap map = tilepost::build_tile_map(plan.map);
   plan.map_hash = tilepost::hash_tile_map(map);
   plan.transport = TILEPOST_TRANSPORT_NONE;

@@ -30,7 +30,9 @@ class Program {
                  0,
                  0,
                  2,
-                 layout == TILEPOST_PANEL ? panel_cuts_ : slot_cuts_};
+                 layout == TILEPOST_PANEL ? panel_cuts_ : slot_cuts_,
+                 0,
+                 0};
     plan_.gemm_ctas = 4;
     map_ = tilepost::build_tile_map(plan_.map);
     plan_.map_hash = tilepost::hash_tile_map(map_);

@@ -1,0 +1,153 @@
+// Sources: tiles of this rank's rows that other ranks have computed, added up in the epilogue of
+// this rank's own tiles (tilepost_plan_t::fused_sum). Other ranks' kernels store them in slots here
+// and raise a flag for each; the own tiles come later in the schedule (tilepost_map_t::turn).
+// docs/internals/owner-sums.md has the proof.
+#ifndef TILEPOST_DEVICE_SOURCES_CUH
+#define TILEPOST_DEVICE_SOURCES_CUH
+
+#include <cstdint>
+
+#include "tilepost/device/meeting.cuh"
+#include "tilepost/device/ptx.cuh"
+#include "tilepost/device/ptx_sm90.cuh"
+#include "tilepost/device/whole_run.cuh"
+#include "tilepost/exchange_words.h"
+#include "tilepost/mark.cuh"
+#include "tilepost/plan.h"
+
+namespace tilepost::woven {
+
+// kStores: the rank that owns a tile's rows; of padding, which no rank owns, some rank.
+__device__ __forceinline__ int owner_of(const tilepost_view_t& view, const Tile& tile) {
+  return tile.is_padding() ? 0 : tile.m / view.share_rows;
+}
+
+// In a run that does not overlap no tile has sources: one collective adds them up.
+template <class View>
+__device__ __forceinline__ int num_sources(const View& view, const Tile& tile) {
+  if constexpr (View::kSources == 0) return 0;
+  const bool own = !tile.is_padding() && owner_of(view, tile) == view.rank;
+  return own && is_whole_run(view) ? View::kSources : 0;
+}
+
+// The rank that source `source` comes from: the others in their order.
+__device__ __forceinline__ int rank_of_source(const tilepost_view_t& view, int source) {
+  return source < view.rank ? source : source + 1;
+}
+
+// The first flag, by rank that stores, of part `part` of a tile on its owner: the tiles of a share
+// have as many parts each, row by row of tiles.
+template <class View>
+__device__ __forceinline__ uint32_t* flags_of_part(const View& view, const Tile& tile, uint32_t run,
+                                                   int part, int parts) {
+  const int owner = owner_of(view, tile);
+  const int tile_row = (tile.m - owner * view.share_rows) / View::kTileM;
+  const int number = tile_row * view.tiles_n + tile.n / View::kTileN;
+  return exchange_flags(view.exchange, owner, run, 0, number * parts + part);
+}
+
+// The calling thread has stored its part of a tile with the tile's owner. The flag is released when
+// the stores are complete, as a counter is in tile_done; it has one writer, and so is stored.
+template <class View>
+__device__ __forceinline__ void raise_flag(const View& view, const Tile& tile,
+                                           const BulkStores& stores) {
+  ptx::wait_bulk<0>();
+  ptx::store_release_sys(
+      flags_of_part(view, tile, stores.run, stores.part, stores.parts) + view.rank, stores.run);
+}
+
+// All lanes of the warp that brings sources. It leaves itself notes as a helper warp does: `notes`
+// ends where those of a helper warp begin (whole_run.cuh).
+__device__ __forceinline__ uint32_t notes_at(HelperMemory notes) {
+  return notes.address - kRunNote;
+}
+template <class View>
+__device__ __forceinline__ void begin_sources(const View& view, HelperMemory notes, int storers) {
+  if constexpr (View::kSources > 0) {
+    ptx::wait_for_previous_kernels();
+    if (!is_whole_run(view)) return;
+    begin_whole_run(view.exchange, notes_at(notes));
+    __syncwarp();
+    count_helper(view.exchange, notes_at(notes), storers);
+    // No thread changes the maps while the kernel runs.
+    if (threadIdx.x % 32 == 0)
+#pragma unroll 1
+      for (int rank = 0; rank < View::kSources + 1; ++rank)
+        ptx::acquire_tensor_map(static_cast<const CUtensorMap*>(view.source_maps) + rank);
+  }
+}
+
+// All lanes, when the CTA's own tiles have all their sources. The host watches a replay until all
+// CTAs have theirs: the last one says so.
+template <class View>
+__device__ __forceinline__ void end_sources(const View& view, HelperMemory /*notes*/) {
+  if constexpr (View::kSources > 0) {
+    const tilepost_exchange_t& exchange = view.exchange;
+    if (!is_whole_run(view) || exchange.replays == nullptr || threadIdx.x % 32 != 0) return;
+    __threadfence();
+    if (atomicAdd(exchange.run + kSourcesWord, 1) + 1 != gridDim.x) return;
+    __threadfence();
+    *static_cast<volatile uint32_t*>(exchange.run + kSourcesWord) = 0;
+    end_replay(exchange, *static_cast<const volatile uint32_t*>(exchange.replays));
+  }
+}
+
+// One thread. Waits until a flag has the number of the run, and acquires what was released with it.
+// Polls seldom: a tile's sources come long before they are needed, and what polls takes power and
+// issue slots from the products. A wait that lasts tells the host so, in a place that all of them
+// share, and takes that back when it is over. False if the run was given up.
+__device__ __forceinline__ bool await_flag(const tilepost_exchange_t& exchange,
+                                           const uint32_t* flag, uint32_t run) {
+  constexpr unsigned kPollNanoseconds = 200;
+  constexpr int kPollsPerCheck = 1 << 15;  // of the abort word, which is in the host's memory
+  volatile uint32_t* const told = exchange.arrived_wait;
+  if (is_given_up(exchange)) return false;
+  int polls = 1;
+  for (; ptx::load_relaxed_sys(flag) != run; ++polls) {
+    if (polls % kPollsPerCheck == 0) {
+      if (ptx::load_relaxed_sys(exchange.abort) != 0) {
+        *static_cast<volatile uint32_t*>(exchange.given_up) = 1;
+        return false;
+      }
+      told[1] = 0;  // the only group
+      told[2] = run - 1;
+      told[3] = run;
+      __threadfence_system();
+      told[0] = kWaitIsOpen;
+    }
+    ptx::sleep_ns(kPollNanoseconds);
+  }
+  if (polls >= kPollsPerCheck) told[0] = 0;
+  ptx::load_acquire_sys(flag);
+  return true;
+}
+
+// One thread. The acquire orders the flags before what the thread does next, and the proxy fence
+// before its loads by TMA (PTX ISA 8.6, Proxies). After a wait that was given up it loads what it
+// finds: the run has failed.
+template <class View>
+__device__ __forceinline__ void await_source(const View& view, const Tile& tile, int source,
+                                             int first, int count, int parts, HelperMemory notes) {
+  if constexpr (View::kSources > 0) {
+    const uint32_t run = ptx::load_shared_word(notes_at(notes) + kRunNote);
+    const int rank = rank_of_source(view, source);
+#pragma unroll 1
+    for (int part = first; part < first + count; ++part) {
+      const uint32_t* flag = flags_of_part(view, tile, run, part, parts) + rank;
+      if (!await_flag(view.exchange, flag, run)) return;
+    }
+    ptx::fence_global_to_async();
+  }
+}
+
+template <class View, class Map>
+__device__ __forceinline__ const Map* source_map(const View& view, const Map* map, int source) {
+  if constexpr (View::kSources > 0)
+    return static_cast<const Map*>(view.source_maps) + rank_of_source(view, source);
+  else
+    return map;
+}
+
+}  // namespace tilepost::woven
+
+#endif  // TILEPOST_DEVICE_SOURCES_CUH

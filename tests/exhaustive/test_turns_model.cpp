@@ -1,0 +1,98 @@
+// Every order of steps in which kernels add other ranks' tiles to their own: right by the rules,
+// and wrong in some order without any one of them.
+#include "tests/catch.h"
+#include "tests/exhaustive/turns_model.h"
+
+using Catch::Contains;
+
+namespace tilepost::test {
+namespace {
+
+std::vector<TurnsWorld> worlds() {
+  return {{{1, 1}, {0, 0, 0, 0}}, {{1, 0}, {0, 0, 0}},  // rank 1 gets nothing
+          {{2, 2}, {0, 0, 0}},    {{2, 1}, {0, 0, 0}},       {{3, 2}, {0, 0}, 1, 1},
+          {{2, 2}, {0, 0, 0}, 2}, {{2, 2}, {0, 0, 0}, 2, 1}, {{1, 1, 1}, {0, 0}},
+          {{1, 1, 0}, {0, 0, 0}}, {{1, 0, 0}, {0, 0, 0}},    {{2, 1, 0}, {0, 0}, 1, 1}};
+}
+
+// Runs of another kind are before, between and behind them.
+std::vector<TurnsWorld> worlds_of_two_kinds() {
+  return {{{1, 1}, {0, 1, 0}},    {{1, 1}, {0, 1, 1, 0}}, {{1, 1}, {1, 0, 1}},
+          {{1, 0}, {0, 1, 0, 0}}, {{2, 2}, {0, 1, 0}, 2}, {{1, 0, 0}, {0, 1, 0}}};
+}
+
+// Numbers of runs come back to 0, which fresh memory holds, in the second of them; and half way.
+std::vector<TurnsWorld> worlds_of_zero() {
+  return {{{1, 1}, {0, 0, 0}, 1, 0, 126},
+          {{2, 1}, {0, 0, 0}, 2, 0, 126},
+          {{1, 1}, {0, 1, 0}, 1, 0, 126},
+          {{1, 1}, {0, 0, 0}, 1, 0, 62}};
+}
+
+std::vector<TurnsWorld> all_worlds() {
+  std::vector<TurnsWorld> all = worlds();
+  for (const auto& more : {worlds_of_two_kinds(), worlds_of_zero()})
+    all.insert(all.end(), more.begin(), more.end());
+  return all;
+}
+
+// What goes wrong in one of the worlds by these rules.
+std::string fault_of(const std::vector<TurnsWorld>& worlds, const TurnsRules& rules) {
+  for (const TurnsWorld& world : worlds) {
+    const TurnsResult result = try_all_turns(world, rules);
+    if (!result.fault.empty()) return result.fault;
+  }
+  return "";
+}
+
+std::string fault_without(bool TurnsRules::*rule, const std::vector<TurnsWorld>& worlds) {
+  TurnsRules rules;
+  rules.*rule = false;
+  return fault_of(worlds, rules);
+}
+
+}  // namespace
+
+TEST_CASE("kernels that add other ranks' tiles are right in every order of their steps") {
+  size_t states = 0;
+  for (const TurnsWorld& world : all_worlds()) {
+    const TurnsResult result = try_all_turns(world, {});
+    CAPTURE(world.tiles, world.kinds, world.ctas, world.lag, world.before, result.states);
+    CHECK(result.fault.empty());
+    states += result.states;
+  }
+  CHECK(states > 150000);
+}
+
+TEST_CASE("without a rule of flags some order of other ranks' tiles goes wrong") {
+  const auto fault = [](bool TurnsRules::*rule) { return fault_without(rule, worlds()); };
+  CHECK(fault(&TurnsRules::waits_for_flags) == "rank 0 reads of run 0 in run 1");
+  CHECK_THAT(fault(&TurnsRules::flags_behind_data), Contains("in run"));
+  CHECK(fault(&TurnsRules::right_run) == "rank 0 reads of run 0 in run 1");
+  CHECK_THAT(fault(&TurnsRules::right_tile), Contains("reads of run 0 in run 1"));
+  CHECK_THAT(fault_without(&TurnsRules::renews, worlds_of_zero()), Contains("in run 0"));
+}
+
+TEST_CASE("one set of slots is enough because stores come behind the begin of all ranks") {
+  // Rank 0 adds in run 1, or 2, and finds what a rank that is ahead has stored for the next run.
+  for (const auto rule : {&TurnsRules::stores_behind_begun, &TurnsRules::begun_behind_end}) {
+    CHECK(fault_without(rule, {{{1, 0}, {0, 0, 0}}}) == "rank 0 reads of run 3 in run 2");
+    CHECK(fault_without(rule, {{{1, 1, 0}, {0, 0}}}) == "rank 0 reads of run 2 in run 1");
+  }
+  CHECK(fault_without(&TurnsRules::waits_for_other_kinds, worlds_of_two_kinds()) ==
+        "rank 0 reads of run 3 in run 2");
+}
+
+TEST_CASE("own tiles that do not come behind the others' wait for ever") {
+  CHECK(fault_without(&TurnsRules::own_behind_others, worlds()) == "all ranks wait");
+  CHECK(fault_without(&TurnsRules::one_order, worlds()) == "all ranks wait");
+  // With a CTA for each of two tiles the one goes on while the other waits.
+  CHECK(fault_without(&TurnsRules::own_behind_others, {{{1, 1}, {0, 0, 0}, 2}}).empty());
+}
+
+TEST_CASE("what a run is lies apart for two runs, whose flags need not") {
+  CHECK(fault_without(&TurnsRules::words_of_two_runs, worlds()) == "all ranks wait");
+  CHECK(fault_without(&TurnsRules::two_flags, worlds()).empty());
+}
+
+}  // namespace tilepost::test
