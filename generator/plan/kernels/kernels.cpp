@@ -311,11 +311,13 @@ bool stages_whole_tile(const KernelConfig& config) {
 
 bool adds_sources(const KernelConfig& config, const Plan& plan) {
   constexpr int kAtOnce = 16;  // columns of four words
+  constexpr int kLeast = 4;    // with two panels of four 8192x4096x1024 takes 158 us, not 151
   // Consumers that take turns have time to use each panel twice.
   const int uses = config.pingpong ? 2 : 1;
   return is_sm90(config) && config.consumers == 2 && !config.swapped && !config.helped &&
          config.panel_n % kAtOnce == 0 && uses * config.panels >= panels_of_tile(config) &&
-         stores_to_peers(config) && bytes_of(plan.output) == 2;
+         config.panels >= std::min(kLeast, panels_of_tile(config)) && stores_to_peers(config) &&
+         bytes_of(plan.output) == 2;
 }
 
 // A sum of a tile more, and gemm_sm90 leaves the warps that move data too few registers. Three

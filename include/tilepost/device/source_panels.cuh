@@ -41,16 +41,18 @@ __device__ __forceinline__ void add_source(uint32_t source, float* sums, int thr
 template <int kColumns, int kSources, DType kOutput, class Shared, int kPanels>
 __device__ __forceinline__ void write_with_sources(const Shared& shared, Ring<kPanels>& ring,
                                                    float* sums, int consumer, int thread) {
+  if constexpr (kSources > 0) {  // panels of other kernels may have any columns
 #pragma unroll
-  for (int source = 0; source < kSources; ++source) {
-    const uint32_t panel = shared.panel(consumer, ring.index);
-    ptx::wait_barrier(shared.source(consumer, ring.index), ring.parity ^ 1);
-    if (source + 1 == kSources) {
-      add_source<kColumns, true, kOutput>(panel, sums, thread);
-    } else {
-      add_source<kColumns, false, kOutput>(panel, sums, thread);
-      shared.panels().pass_on(consumer, ring.index, thread);
-      ring.advance();
+    for (int source = 0; source < kSources; ++source) {
+      const uint32_t panel = shared.panel(consumer, ring.index);
+      ptx::wait_barrier(shared.source(consumer, ring.index), ring.parity ^ 1);
+      if (source + 1 == kSources) {
+        add_source<kColumns, true, kOutput>(panel, sums, thread);
+      } else {
+        add_source<kColumns, false, kOutput>(panel, sums, thread);
+        shared.panels().pass_on(consumer, ring.index, thread);
+        ring.advance();
+      }
     }
   }
 }

@@ -3,8 +3,8 @@
 // A file states them in order, one per line: `// expect: <part of the output>`. A line
 // `// tunable: NAME=literal` sets a tunable, a line `// waits` says that A arrives while the kernel
 // runs, a line `// stores` that tiles go to other ranks' memory, `// tasks` that helper warps
-// have tasks, `// exchanges` that kernels exchange tiles, `// gathers` rows of A. The kernel is
-// called `gemm`.
+// have tasks, `// sources` that it adds other ranks' tiles to its own, `// exchanges` that kernels
+// exchange tiles, `// gathers` rows of A. The kernel is called `gemm`.
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -63,6 +63,7 @@ void check_refused(const fs::path& path) {
   request.cuda = path.extension() == ".cu";
   request.waits = !lines_after(request.source, "// waits").empty();
   request.stores = !lines_after(request.source, "// stores").empty();
+  request.sources = !lines_after(request.source, "// sources").empty();
   request.tasks = !lines_after(request.source, "// tasks").empty();
   request.reads_own = request.tasks && request.waits;
   request.exchanges = !lines_after(request.source, "// exchanges").empty();

@@ -11,9 +11,9 @@
 #include <tilepost/numeric.h>
 #include <tilepost/plan.h>
 
-static_assert(TILEPOST_ABI_VERSION == 9, "any_rows was generated for another tilepost runtime; generate it again");
+static_assert(TILEPOST_ABI_VERSION == 10, "any_rows was generated for another tilepost runtime; generate it again");
 
-static_assert(tilepost_gen_any_rows::kFiles == 0x9a73bb17d6cbea0c, "any_rows.h was not generated with this file; generate both again");
+static_assert(tilepost_gen_any_rows::kFiles == 0x3d4833ded8cae238, "any_rows.h was not generated with this file; generate both again");
 
 namespace tilepost_gen_any_rows::host {
 
@@ -204,10 +204,10 @@ tilepost_plan_t make_plan() {
 }  // namespace tilepost_gen_any_rows::host
 
 // Declared by the header of this set alone.
-decltype(tilepost_plan_any_rows_9a73bb17d6cbea0c) tilepost_plan_any_rows_9a73bb17d6cbea0c = 0;
+decltype(tilepost_plan_any_rows_3d4833ded8cae238) tilepost_plan_any_rows_3d4833ded8cae238 = 0;
 
 extern "C" const tilepost_program_t* any_rows_program(void) {
   static const tilepost_plan_t plans[] = {tilepost_gen_any_rows::host::make_plan()};
-  static const tilepost_program_t program = {9, "any_rows", 1, plans};
+  static const tilepost_program_t program = {10, "any_rows", 1, plans};
   return &program;
 }

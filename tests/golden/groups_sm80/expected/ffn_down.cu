@@ -12,9 +12,9 @@
 #include <tilepost/device/woven.cuh>
 #include <tilepost/plan.h>
 
-static_assert(TILEPOST_ABI_VERSION == 9, "ffn_down was generated for another tilepost runtime; generate it again");
+static_assert(TILEPOST_ABI_VERSION == 10, "ffn_down was generated for another tilepost runtime; generate it again");
 
-static_assert(tilepost_gen_ffn_down::kFiles == 0x9e92283dc6fdb646, "ffn_down.h was not generated with this file; generate both again");
+static_assert(tilepost_gen_ffn_down::kFiles == 0x3d187dae9a723f95, "ffn_down.h was not generated with this file; generate both again");
 
 namespace tilepost_gen_ffn_down::sm_80 {
 
@@ -468,10 +468,10 @@ tilepost_plan_t make_plan() {
 }  // namespace tilepost_gen_ffn_down::sm_80
 
 // Declared by the header of this set alone.
-decltype(tilepost_plan_ffn_down_9e92283dc6fdb646) tilepost_plan_ffn_down_9e92283dc6fdb646 = 0;
+decltype(tilepost_plan_ffn_down_3d187dae9a723f95) tilepost_plan_ffn_down_3d187dae9a723f95 = 0;
 
 extern "C" const tilepost_program_t* ffn_down_program(void) {
   static const tilepost_plan_t plans[] = {tilepost_gen_ffn_down::sm_80::make_plan()};
-  static const tilepost_program_t program = {9, "ffn_down", 1, plans};
+  static const tilepost_program_t program = {10, "ffn_down", 1, plans};
   return &program;
 }

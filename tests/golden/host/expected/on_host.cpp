@@ -10,9 +10,9 @@
 #include <tilepost/numeric.h>
 #include <tilepost/plan.h>
 
-static_assert(TILEPOST_ABI_VERSION == 9, "on_host was generated for another tilepost runtime; generate it again");
+static_assert(TILEPOST_ABI_VERSION == 10, "on_host was generated for another tilepost runtime; generate it again");
 
-static_assert(tilepost_gen_on_host::kFiles == 0x4b82f0ade6272e79, "on_host.h was not generated with this file; generate both again");
+static_assert(tilepost_gen_on_host::kFiles == 0xe94836102a64ce62, "on_host.h was not generated with this file; generate both again");
 
 namespace tilepost_gen_on_host::host {
 
@@ -204,10 +204,10 @@ tilepost_plan_t make_plan() {
 }  // namespace tilepost_gen_on_host::host
 
 // Declared by the header of this set alone.
-decltype(tilepost_plan_on_host_4b82f0ade6272e79) tilepost_plan_on_host_4b82f0ade6272e79 = 0;
+decltype(tilepost_plan_on_host_e94836102a64ce62) tilepost_plan_on_host_e94836102a64ce62 = 0;
 
 extern "C" const tilepost_program_t* on_host_program(void) {
   static const tilepost_plan_t plans[] = {tilepost_gen_on_host::host::make_plan()};
-  static const tilepost_program_t program = {9, "on_host", 1, plans};
+  static const tilepost_program_t program = {10, "on_host", 1, plans};
   return &program;
 }

@@ -17,9 +17,9 @@
 #include <tilepost/device/woven.cuh>
 #include <tilepost/plan.h>
 
-static_assert(TILEPOST_ABI_VERSION == 9, "attn_norm was generated for another tilepost runtime; generate it again");
+static_assert(TILEPOST_ABI_VERSION == 10, "attn_norm was generated for another tilepost runtime; generate it again");
 
-static_assert(tilepost_gen_attn_norm::kFiles == 0x4fcb7a8041c95e36, "attn_norm.h was not generated with this file; generate both again");
+static_assert(tilepost_gen_attn_norm::kFiles == 0x0e7da9d4e4edaab2, "attn_norm.h was not generated with this file; generate both again");
 
 #if defined(__CUDA_ARCH__) && !TILEPOST_ARCH_SM_90A
 #error "attn_norm.cu is planned for sm_90a, and for nothing else: compile with -gencode arch=compute_90a,code=sm_90a and without -arch, which may add compute_90"
@@ -499,10 +499,10 @@ tilepost_plan_t make_plan() {
 }  // namespace tilepost_gen_attn_norm::sm_90a
 
 // Declared by the header of this set alone.
-decltype(tilepost_plan_attn_norm_4fcb7a8041c95e36) tilepost_plan_attn_norm_4fcb7a8041c95e36 = 0;
+decltype(tilepost_plan_attn_norm_0e7da9d4e4edaab2) tilepost_plan_attn_norm_0e7da9d4e4edaab2 = 0;
 
 extern "C" const tilepost_program_t* attn_norm_program(void) {
   static const tilepost_plan_t plans[] = {tilepost_gen_attn_norm::sm_90a::make_plan()};
-  static const tilepost_program_t program = {9, "attn_norm", 1, plans};
+  static const tilepost_program_t program = {10, "attn_norm", 1, plans};
   return &program;
 }

@@ -9,9 +9,9 @@
 #include <tilepost/device/woven.cuh>
 #include <tilepost/whole_numbers.h>
 
-static_assert(TILEPOST_ABI_VERSION == 9, "own_down was generated for another tilepost runtime; generate it again");
+static_assert(TILEPOST_ABI_VERSION == 10, "own_down was generated for another tilepost runtime; generate it again");
 
-static_assert(tilepost_gen_own_down::kFiles == 0x62d2e7dee3dde57e, "own_down.h was not generated with this file; generate both again");
+static_assert(tilepost_gen_own_down::kFiles == 0x082b43584eaf5c13, "own_down.h was not generated with this file; generate both again");
 
 namespace tilepost_gen_own_down::sm_80 {
 
@@ -276,10 +276,10 @@ tilepost_plan_t make_plan() {
 }  // namespace tilepost_gen_own_down::sm_80
 
 // Declared by the header of this set alone.
-decltype(tilepost_plan_own_down_62d2e7dee3dde57e) tilepost_plan_own_down_62d2e7dee3dde57e = 0;
+decltype(tilepost_plan_own_down_082b43584eaf5c13) tilepost_plan_own_down_082b43584eaf5c13 = 0;
 
 extern "C" const tilepost_program_t* own_down_program(void) {
   static const tilepost_plan_t plans[] = {tilepost_gen_own_down::sm_80::make_plan()};
-  static const tilepost_program_t program = {9, "own_down", 1, plans};
+  static const tilepost_program_t program = {10, "own_down", 1, plans};
   return &program;
 }

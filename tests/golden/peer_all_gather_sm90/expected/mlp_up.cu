@@ -2,7 +2,7 @@
 //   out[1900, 1024] = A[1900, 512], 475 rows from each of 4 ranks, * B[1024, 512]^T, bf16 in, bf16 out
 //   for any m up to 1900
 //   sm_90a: gemm_sm90, tile 128x128, 2 waves in 2 groups, panel layout
-//   plan f5aaf7d670103c11
+//   plan 049a43979a3710b4
 #include "mlp_up.h"
 
 #include <tilepost/device/arch.h>
@@ -11,16 +11,17 @@
 #include <tilepost/device/panel.cuh>
 #include <tilepost/device/pipeline.cuh>
 #include <tilepost/device/positions.cuh>
+#include <tilepost/device/products.cuh>
 #include <tilepost/device/ptx.cuh>
 #include <tilepost/device/ptx_sm90.cuh>
 #include <tilepost/device/ring.cuh>
-#include <tilepost/device/wgmma.cuh>
+#include <tilepost/device/source_panels.cuh>
 #include <tilepost/device/woven.cuh>
 #include <tilepost/plan.h>
 
-static_assert(TILEPOST_ABI_VERSION == 9, "mlp_up was generated for another tilepost runtime; generate it again");
+static_assert(TILEPOST_ABI_VERSION == 10, "mlp_up was generated for another tilepost runtime; generate it again");
 
-static_assert(tilepost_gen_mlp_up::kFiles == 0x896097c960a22cdc, "mlp_up.h was not generated with this file; generate both again");
+static_assert(tilepost_gen_mlp_up::kFiles == 0x04600c6848a4cdad, "mlp_up.h was not generated with this file; generate both again");
 
 #if defined(__CUDA_ARCH__) && !TILEPOST_ARCH_SM_90A
 #error "mlp_up.cu is planned for sm_90a, and for nothing else: compile with -gencode arch=compute_90a,code=sm_90a and without -arch, which may add compute_90"
@@ -45,12 +46,16 @@ struct View : tilepost::woven::View {
 // One CTA per SM walks the schedule: its positions are blockIdx.x, blockIdx.x + gridDim.x, … The
 // warpgroups share the work. Warpgroup 0 gives its registers away and moves data: one thread loads
 // operands with TMA, one per consumer stores finished panels with TMA; its last warp is the helper
-// warp. The other warpgroups, the consumers, multiply. Everybody meets at mbarriers only:
+// warp, or, with SOURCES, brings what other ranks have computed of a tile. The other warpgroups,
+// the consumers, multiply. Everybody meets at mbarriers only:
 //
 //   full[stage]    the loads of a stage have landed      loader -> consumers
 //   empty[stage]   a stage has been multiplied           consumers of the whole cluster -> loader
 //   panel_full     a panel of C is in shared memory      consumer -> its store thread
-//   panel_empty    a panel has been read by TMA          store thread -> its consumer
+//   panel_empty    a panel has been read by TMA          store thread -> its consumer, or with
+//                                                        SOURCES -> source thread
+//   source         a panel may be written, and, of a     source thread -> consumer
+//                  tile with sources, one lies in it
 //   turn           the tensor cores are free             consumer -> the other one (ping-pong)
 //
 // Two ways to share: cooperative, each consumer multiplies its part of every tile; ping-pong, two
@@ -84,13 +89,13 @@ constexpr int kBand = 15;       // tile rows swept together
 constexpr bool kNN = 0;         // B is [k, n] row-major, not [n, k]
 constexpr bool kAdd = 0;        // C += A * B, in C's type
 constexpr int kHelper = 16512;  // bytes of shared memory left unused
+constexpr int kSources = 0;     // of a tile, which are added to its sums
 constexpr int kEpilogue = 0;    // a set of TILEPOST_SCALE …
 constexpr tilepost::DType kElement = tilepost::DType::bf16;
 constexpr tilepost::DType kOutput = tilepost::DType::bf16;
 
 constexpr int kRowBytes = 128;  // of an operand in shared memory: one swizzled row
 constexpr int kTileK = kRowBytes / static_cast<int>(sizeof(tilepost::DeviceElement<kElement>));
-constexpr int kSteps = 4;   // wgmmas along a row: 32 bytes each
 constexpr int kBlock = 64;  // rows of one wgmma
 
 constexpr int kTileN = kWholeN / kAcross;  // of a CTA
@@ -102,7 +107,6 @@ constexpr int kSharers = kConsumers;                  // consumers that multiply
 constexpr int kPart = kDivided / kSharers;            // of a consumer
 constexpr int kStep = kPart;                          // from one consumer's part to the next's
 constexpr int kBlocks = kPart / kBlock;               // of a consumer
-constexpr int kSums = kWidth / 2;                     // registers of a block's sums
 
 constexpr int kPanelBytes = kPanelM * tilepost::panel::kRowBytes;
 constexpr int kPanelWidth = kPanelN;
@@ -129,7 +133,11 @@ constexpr int kPipelineBytes = kStages * (kBytesA + kBytesB);
 using Positions = tilepost::Positions<1, kAcross>;
 using StageBarriers = tilepost::StageBarriers<0, kStages>;
 using PanelBarriers = tilepost::PanelBarriers<StageBarriers::kEnd, kConsumers, kPanels>;
-constexpr int kBarrierBytes = 1024;                 // that barriers may take
+constexpr int kTurnBarriers = PanelBarriers::kEnd;  // the number of the first
+constexpr int kSourceBarriers = kTurnBarriers + kConsumers;
+using PanelReturns = tilepost::PanelReturns<PanelBarriers, kPanels, (kSources > 1)>;
+constexpr int kBarrierBytes = 1024;  // that barriers may take, and behind them
+constexpr int kNotesBytes = 16;      // what the source warp notes of the run
 
 constexpr int kThreads = 128 * (1 + kConsumers);
 constexpr int kPanelsEnd = kPipelineBytes + kConsumers * kPanels * kPanelBytes;
@@ -150,6 +158,8 @@ static_assert((kCluster == 1 || kCluster == 2 || kCluster == 4) && kTileN % kClu
               "CLUSTER is 1, 2 or 4, and its CTAs load as many columns of B each");
 static_assert(kStages >= 2 && kPanels >= 1 && kHelper % 128 == 0 && kBand >= 1 &&
               kBand % kCluster == 0);
+static_assert(kSources == 0 || (kConsumers == 2 && !kSwap && kHelper == 0 && kPanelN % 16 == 0),
+              "a warp is left to bring sources, which are added four words at a time");
 static_assert(kSharedBytes <= 232448, "shared memory");
 static_assert(!kNN || kElement != tilepost::DType::e4m3, "wgmma reads e4m3 K-major only");
 
@@ -167,29 +177,33 @@ struct Shared {
   }
   __device__ StageBarriers stages() const { return {barrier(0)}; }
   __device__ PanelBarriers panels() const { return {barrier(0)}; }
+  __device__ uint32_t source(int consumer, int buffer) const {
+    return barrier(kSourceBarriers + consumer * kPanels + buffer);
+  }
+  __device__ tilepost::HelperMemory notes() const {
+    return {base + kSharedBytes - kNotesBytes, kNotesBytes};
+  }
 };
 
 __device__ __forceinline__ void init_barriers(const Shared& shared) {
   shared.stages().init(kSharers * Mates::kSenders);
   for (int consumer = 0; consumer < kConsumers; ++consumer) {
     shared.panels().init(consumer);
+    for (int i = 0; kSources > 0 && i < kPanels; ++i)
+      tilepost::ptx::init_barrier(shared.source(consumer, i), 1);
   }
   tilepost::ptx::fence_barrier_init();
+}
+
+// The number of a consumer's part among those in which a tile is stored.
+constexpr int kPartsOfTile = kAcross * kSharers;
+__device__ __forceinline__ int own_part(int consumer) {
+  return Mates::of_this_cta().column() * kSharers + consumer;
 }
 
 // Where in a tile this CTA's columns begin.
 __device__ __forceinline__ int own_column() {
   return Mates::of_this_cta().column() * kTileN;
-}
-
-// Loads this CTA's share of a block of B for all that have its columns: some of them, or, where B
-// is [k, n], some of each column's elements of K.
-__device__ __forceinline__ void load_b(uint32_t target, const CUtensorMap* map, uint32_t full,
-                                       const Mates& mates, int k, int n) {
-  constexpr int kRows = kTileN / kCluster;  // of the box
-  const int first = mates.row() * kRows;
-  const uint32_t share = target + first * kRowBytes;
-  mates.load_for_column(share, map, full, k, n + first);
 }
 
 // The loader: one thread. Fills the stages with the operands of one tile after the other, from
@@ -215,13 +229,14 @@ __device__ __forceinline__ void load_tiles(const View& view_, const Shared& shar
     for (int k = 0; k < stages * kTileK; k += kTileK) {
       const uint32_t full = shared.stages().await_empty(ring, kBytesA + kBytesB);
       mates.load_for_row(shared.a(ring.index) + first_row * kRowBytes, in, full, k, m);
-      load_b(shared.b(ring.index), map_b, full, mates, k, n);
+      mates.load_columns<kTileN>(shared.b(ring.index), map_b, full, k, n);
       ring.advance();
     }
   }
 }
 
-// A store thread: one per consumer. Stores its panels and says when a tile is complete.
+// A store thread: one per consumer. Stores its panels and says when a tile is complete. Of a tile
+// with several sources all but the last came in buffers of their own, from which nothing is stored.
 __device__ __forceinline__ void store_tiles(const View& view_, const Shared& shared,
                                             const CUtensorMap* map_c,
                                             const tilepost::TileGrid& grid, int m, int tiles,
@@ -229,18 +244,25 @@ __device__ __forceinline__ void store_tiles(const View& view_, const Shared& sha
   const Positions positions(consumer);
   tilepost::Ring<kPanels> ring(0);
   tilepost::Pacer pacer{consumer, kConsumers};
+  tilepost::TileStores stores;
   tilepost::ptx::wait_for_previous_kernels();
-  const bool may_store = tilepost::woven::open_out_maps(view_, m, kConsumers);
+  tilepost::woven::open_out_maps(view_, m, kConsumers, stores);
   for (int position = positions.first; position < tiles; position += positions.stride) {
     const tilepost::Tile tile = tilepost::woven::tile(view_, grid, position);
     const CUtensorMap* map = tilepost::woven::out_map(view_, map_c, tile);
     const tilepost::Coord first =
         tilepost::woven::out_coord(view_, grid, tile, consumer * kStep, own_column() + 0);
     const bool last_tile = position + positions.all >= tiles;  // of the CTA
-    tilepost::PanelReturns<PanelBarriers, kPanels> returns{shared.panels(), consumer};
+    const int only_read = 0;
+    PanelReturns returns{shared.panels(), consumer};
     for (int panel = 0; panel < kPanelsPerTile; ++panel) {
+      for (int i = 0; kSources > 1 && i < only_read; ++i) {
+        tilepost::ptx::wait_barrier(shared.panels().full(consumer, ring.index), ring.parity);
+        returns.read(ring.index);
+        ring.advance();
+      }
       tilepost::ptx::wait_barrier(shared.panels().full(consumer, ring.index), ring.parity);
-      if (may_store && !tile.is_padding()) {
+      if (stores.may_store && !tile.is_padding()) {
         if (panel >= kAwaitedPanels) tilepost::woven::pace(view_, pacer, tile, last_tile);
         const tilepost::panel::Place place = place_of(panel);
         tilepost::panel::store<kAdd>(map, shared.panel(consumer, ring.index),
@@ -251,12 +273,12 @@ __device__ __forceinline__ void store_tiles(const View& view_, const Shared& sha
       ring.advance();
     }
     returns.finish();
-    if (may_store) tilepost::woven::tile_done(view_, tile, tilepost::BulkStores{});
+    if (stores.may_store)
+      tilepost::woven::tile_done(
+          view_, tile, tilepost::BulkStores{own_part(consumer), kPartsOfTile, stores.run});
   }
   tilepost::ptx::wait_bulk<0>();
 }
-
-using Sums = float[kBlocks * kSums];  // block by block
 
 // A thread of a consumer: the warpgroup's number, its own in that, and whom it tells of stages.
 struct Consumer {
@@ -264,57 +286,15 @@ struct Consumer {
   Mates mates;
 };
 
-// Starts the multiplication of a stage as kGroups groups, one for all blocks or one for each;
-// `fresh`: these are the first products of the sums.
-template <int kGroups>
-__device__ __forceinline__ void multiply_stage(const Shared& shared, int stage, Sums& sums,
-                                               int consumer, bool fresh) {
-  constexpr bool kDividedN = kSwap && kNN, kWideN = !kSwap && kNN;  // N-major
-  constexpr int kWideStep = 2;  // of the descriptor, from one wgmma to the next
-  const uint32_t divided = shared.a(stage);
-  const uint32_t wide = shared.b(stage);
-  tilepost::ptx::pin(sums);
-  tilepost::ptx::wgmma_fence();
-  const uint64_t y = tilepost::ptx::matrix_descriptor(wide);
-#pragma unroll
-  for (int block = 0; block < kBlocks; ++block) {
-    const uint64_t x =
-        tilepost::ptx::matrix_descriptor(divided + (consumer * kStep + block * kBlock) * kRowBytes);
-#pragma unroll
-    for (int step = 0; step < kSteps; ++step)
-      tilepost::ptx::wgmma<kWidth, kElement, kWideN, kDividedN>(
-          tilepost::ptx::sums_at<kSums>(sums, block), x + tilepost::ptx::kStepOfA<kDividedN> * step,
-          y + kWideStep * step, !fresh || step != 0);
-    if (kGroups > 1 || block == kBlocks - 1) tilepost::ptx::wgmma_commit();
-  }
-  tilepost::ptx::pin(sums);
-}
-
-// Multiplies a consumer's part of one tile and leaves the products of its last stage under way, as
-// kParts groups. One stage is still being multiplied while the next is issued; a stage is released
-// when the one after it has been issued. Returns the last one.
-__device__ __forceinline__ int multiply_tile(const Shared& shared, tilepost::Ring<kStages>& ring,
-                                             Sums& sums, int stages, const Consumer& consumer) {
-  const int whole = stages;
-  int previous = -1;
-#pragma unroll 4
-  for (int i = 0; i < whole; ++i) {
-    tilepost::ptx::wait_barrier(shared.stages().full(ring.index), ring.parity);
-    multiply_stage<1>(shared, ring.index, sums, consumer.number, i == 0);
-    tilepost::ptx::wgmma_wait<1>();
-    if (previous >= 0) shared.stages().release(previous, consumer.thread, consumer.mates);
-    previous = ring.index;
-    ring.advance();
-  }
-  return previous;
-}
+using Products = tilepost::Products<kBlocks, kWidth, kParts, kStep, kStages, kSwap, kNN, kElement>;
+using Sums = Products::Sums;
 
 // Hands the sums to the store thread panel by panel, those of each part as soon as they are made.
-// `place` is that of the thread's first sum.
+// `place` is that of the thread's first sum; `adds`: the tile has sources.
 __device__ __forceinline__ void write_panels(const Shared& shared, tilepost::Ring<kPanels>& ring,
                                              Sums& sums, const tilepost_shape_t& shape,
                                              const tilepost_epilogue_t& epilogue,
-                                             tilepost::panel::Place place, int stage,
+                                             tilepost::panel::Place place, bool adds, int stage,
                                              const Consumer& consumer) {
   constexpr int kPanelsInPart = kPanelsPerTile / kParts;
 #pragma unroll
@@ -328,7 +308,7 @@ __device__ __forceinline__ void write_panels(const Shared& shared, tilepost::Rin
       tilepost::ptx::pin(sums);
       if (last) shared.stages().release(stage, consumer.thread, consumer.mates);
     }
-    const float* panel_sums = sums + panel * kPanelWidth / 2;
+    float* panel_sums = sums + panel * kPanelWidth / 2;
     const uint32_t target = shared.panel(consumer.number, ring.index);
     const tilepost::panel::Place at{place.row + place_of(panel).row,
                                     place.col + place_of(panel).col};
@@ -351,9 +331,10 @@ __device__ __forceinline__ void multiply_tiles(const Shared& shared, const tilep
   tilepost::Ring<kPanels> panels(1);
   Sums sums;
   for (int position = positions.first; position < tiles; position += positions.stride) {
-    const int last_stage = multiply_tile(shared, ring, sums, stages, consumer);
+    bool adds = false;
+    const int last_stage = Products::multiply_tile(shared, ring, sums, stages, consumer);
     tilepost::panel::Place place{};  // only an epilogue asks for it
-    write_panels(shared, panels, sums, shape, epilogue, place, last_stage, consumer);
+    write_panels(shared, panels, sums, shape, epilogue, place, adds, last_stage, consumer);
   }
 }
 
@@ -487,10 +468,10 @@ tilepost_plan_t make_plan() {
 }  // namespace tilepost_gen_mlp_up::sm_90a
 
 // Declared by the header of this set alone.
-decltype(tilepost_plan_mlp_up_896097c960a22cdc) tilepost_plan_mlp_up_896097c960a22cdc = 0;
+decltype(tilepost_plan_mlp_up_04600c6848a4cdad) tilepost_plan_mlp_up_04600c6848a4cdad = 0;
 
 extern "C" const tilepost_program_t* mlp_up_program(void) {
   static const tilepost_plan_t plans[] = {tilepost_gen_mlp_up::sm_90a::make_plan()};
-  static const tilepost_program_t program = {9, "mlp_up", 1, plans};
+  static const tilepost_program_t program = {10, "mlp_up", 1, plans};
   return &program;
 }

@@ -18,9 +18,9 @@
 #include <tilepost/device/woven.cuh>
 #include <tilepost/plan.h>
 
-static_assert(TILEPOST_ABI_VERSION == 9, "gathered_up was generated for another tilepost runtime; generate it again");
+static_assert(TILEPOST_ABI_VERSION == 10, "gathered_up was generated for another tilepost runtime; generate it again");
 
-static_assert(tilepost_gen_gathered_up::kFiles == 0x8eed7cacdd6b2cd8, "gathered_up.h was not generated with this file; generate both again");
+static_assert(tilepost_gen_gathered_up::kFiles == 0xeb94223bb067b1b1, "gathered_up.h was not generated with this file; generate both again");
 
 #if defined(__CUDA_ARCH__) && !TILEPOST_ARCH_SM_90A
 #error "gathered_up.cu is planned for sm_90a, and for nothing else: compile with -gencode arch=compute_90a,code=sm_90a and without -arch, which may add compute_90"
@@ -505,10 +505,10 @@ tilepost_plan_t make_plan() {
 }  // namespace tilepost_gen_gathered_up::sm_90a
 
 // Declared by the header of this set alone.
-decltype(tilepost_plan_gathered_up_8eed7cacdd6b2cd8) tilepost_plan_gathered_up_8eed7cacdd6b2cd8 = 0;
+decltype(tilepost_plan_gathered_up_eb94223bb067b1b1) tilepost_plan_gathered_up_eb94223bb067b1b1 = 0;
 
 extern "C" const tilepost_program_t* gathered_up_program(void) {
   static const tilepost_plan_t plans[] = {tilepost_gen_gathered_up::sm_90a::make_plan()};
-  static const tilepost_program_t program = {9, "gathered_up", 1, plans};
+  static const tilepost_program_t program = {10, "gathered_up", 1, plans};
   return &program;
 }

@@ -18,9 +18,9 @@
 #include <tilepost/device/woven.cuh>
 #include <tilepost/plan.h>
 
-static_assert(TILEPOST_ABI_VERSION == 9, "attn_out was generated for another tilepost runtime; generate it again");
+static_assert(TILEPOST_ABI_VERSION == 10, "attn_out was generated for another tilepost runtime; generate it again");
 
-static_assert(tilepost_gen_attn_out::kFiles == 0x7489bff248a10984, "attn_out.h was not generated with this file; generate both again");
+static_assert(tilepost_gen_attn_out::kFiles == 0x9f54b6a72d346f43, "attn_out.h was not generated with this file; generate both again");
 
 #if defined(__CUDA_ARCH__) && !TILEPOST_ARCH_SM_90A
 #error "attn_out.cu is planned for sm_90a, and for nothing else: compile with -gencode arch=compute_90a,code=sm_90a and without -arch, which may add compute_90"
@@ -501,10 +501,10 @@ tilepost_plan_t make_plan() {
 }  // namespace tilepost_gen_attn_out::sm_90a
 
 // Declared by the header of this set alone.
-decltype(tilepost_plan_attn_out_7489bff248a10984) tilepost_plan_attn_out_7489bff248a10984 = 0;
+decltype(tilepost_plan_attn_out_9f54b6a72d346f43) tilepost_plan_attn_out_9f54b6a72d346f43 = 0;
 
 extern "C" const tilepost_program_t* attn_out_program(void) {
   static const tilepost_plan_t plans[] = {tilepost_gen_attn_out::sm_90a::make_plan()};
-  static const tilepost_program_t program = {9, "attn_out", 1, plans};
+  static const tilepost_program_t program = {10, "attn_out", 1, plans};
   return &program;
 }

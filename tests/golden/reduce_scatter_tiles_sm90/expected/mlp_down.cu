@@ -18,9 +18,9 @@
 #include <tilepost/device/woven.cuh>
 #include <tilepost/plan.h>
 
-static_assert(TILEPOST_ABI_VERSION == 9, "mlp_down was generated for another tilepost runtime; generate it again");
+static_assert(TILEPOST_ABI_VERSION == 10, "mlp_down was generated for another tilepost runtime; generate it again");
 
-static_assert(tilepost_gen_mlp_down::kFiles == 0x61eb37f6f1ef638e, "mlp_down.h was not generated with this file; generate both again");
+static_assert(tilepost_gen_mlp_down::kFiles == 0x702611221c69bc55, "mlp_down.h was not generated with this file; generate both again");
 
 #if defined(__CUDA_ARCH__) && !TILEPOST_ARCH_SM_90A
 #error "mlp_down.cu is planned for sm_90a, and for nothing else: compile with -gencode arch=compute_90a,code=sm_90a and without -arch, which may add compute_90"
@@ -502,10 +502,10 @@ tilepost_plan_t make_plan() {
 }  // namespace tilepost_gen_mlp_down::sm_90a
 
 // Declared by the header of this set alone.
-decltype(tilepost_plan_mlp_down_61eb37f6f1ef638e) tilepost_plan_mlp_down_61eb37f6f1ef638e = 0;
+decltype(tilepost_plan_mlp_down_702611221c69bc55) tilepost_plan_mlp_down_702611221c69bc55 = 0;
 
 extern "C" const tilepost_program_t* mlp_down_program(void) {
   static const tilepost_plan_t plans[] = {tilepost_gen_mlp_down::sm_90a::make_plan()};
-  static const tilepost_program_t program = {9, "mlp_down", 1, plans};
+  static const tilepost_program_t program = {10, "mlp_down", 1, plans};
   return &program;
 }
