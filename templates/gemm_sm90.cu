@@ -245,6 +245,7 @@ __device__ __forceinline__ void store_tiles(const Shared& shared, const CUtensor
   tilepost::TileStores stores;
   tilepost::ptx::wait_for_previous_kernels();
   tilepost::open_out_maps(m, kConsumers, stores);
+  const tilepost::BulkStores part{own_part(consumer), kPartsOfTile, stores.run};
   for (int position = positions.first; position < tiles; position += positions.stride) {
     const tilepost::Tile tile = tilepost::tile(grid, position);
     const CUtensorMap* map = tilepost::out_map(map_c, tile);
@@ -271,8 +272,7 @@ __device__ __forceinline__ void store_tiles(const Shared& shared, const CUtensor
       ring.advance();
     }
     returns.finish();
-    if (stores.may_store)
-      tilepost::tile_done(tile, tilepost::BulkStores{own_part(consumer), kPartsOfTile, stores.run});
+    if (stores.may_store) tilepost::tile_done(tile, part);
   }
   tilepost::ptx::wait_bulk<0>();
 }

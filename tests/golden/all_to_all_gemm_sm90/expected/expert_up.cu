@@ -21,7 +21,7 @@
 
 static_assert(TILEPOST_ABI_VERSION == 10, "expert_up was generated for another tilepost runtime; generate it again");
 
-static_assert(tilepost_gen_expert_up::kFiles == 0xe2291ea20be5b309, "expert_up.h was not generated with this file; generate both again");
+static_assert(tilepost_gen_expert_up::kFiles == 0xcccae0d94b729ed5, "expert_up.h was not generated with this file; generate both again");
 
 #if defined(__CUDA_ARCH__) && !TILEPOST_ARCH_SM_90A
 #error "expert_up.cu is planned for sm_90a, and for nothing else: compile with -gencode arch=compute_90a,code=sm_90a and without -arch, which may add compute_90"
@@ -246,6 +246,7 @@ __device__ __forceinline__ void store_tiles(const View& view_, const Shared& sha
   tilepost::TileStores stores;
   tilepost::ptx::wait_for_previous_kernels();
   tilepost::woven::open_out_maps(view_, m, kConsumers, stores);
+  const tilepost::BulkStores part{own_part(consumer), kPartsOfTile, stores.run};
   for (int position = positions.first; position < tiles; position += positions.stride) {
     const tilepost::Tile tile = tilepost::woven::tile(view_, grid, position);
     const CUtensorMap* map = tilepost::woven::out_map(view_, map_c, tile);
@@ -272,9 +273,7 @@ __device__ __forceinline__ void store_tiles(const View& view_, const Shared& sha
       ring.advance();
     }
     returns.finish();
-    if (stores.may_store)
-      tilepost::woven::tile_done(
-          view_, tile, tilepost::BulkStores{own_part(consumer), kPartsOfTile, stores.run});
+    if (stores.may_store) tilepost::woven::tile_done(view_, tile, part);
   }
   tilepost::ptx::wait_bulk<0>();
 }
@@ -471,7 +470,7 @@ tilepost_plan_t make_plan() {
 }  // namespace tilepost_gen_expert_up::sm_90a
 
 // Declared by the header of this set alone.
-decltype(tilepost_plan_expert_up_e2291ea20be5b309) tilepost_plan_expert_up_e2291ea20be5b309 = 0;
+decltype(tilepost_plan_expert_up_cccae0d94b729ed5) tilepost_plan_expert_up_cccae0d94b729ed5 = 0;
 
 extern "C" const tilepost_program_t* expert_up_program(void) {
   static const tilepost_plan_t plans[] = {tilepost_gen_expert_up::sm_90a::make_plan()};

@@ -21,7 +21,7 @@
 
 static_assert(TILEPOST_ABI_VERSION == 10, "mlp_up was generated for another tilepost runtime; generate it again");
 
-static_assert(tilepost_gen_mlp_up::kFiles == 0x9ece32b015d599c6, "mlp_up.h was not generated with this file; generate both again");
+static_assert(tilepost_gen_mlp_up::kFiles == 0x06cbf12c9436cb4d, "mlp_up.h was not generated with this file; generate both again");
 
 #if defined(__CUDA_ARCH__) && !TILEPOST_ARCH_SM_90A
 #error "mlp_up.cu is planned for sm_90a, and for nothing else: compile with -gencode arch=compute_90a,code=sm_90a and without -arch, which may add compute_90"
@@ -250,6 +250,7 @@ __device__ __forceinline__ void store_tiles(const View& view_, const Shared& sha
   tilepost::TileStores stores;
   tilepost::ptx::wait_for_previous_kernels();
   tilepost::woven::open_out_maps(view_, m, kConsumers, stores);
+  const tilepost::BulkStores part{own_part(consumer), kPartsOfTile, stores.run};
   for (int position = positions.first; position < tiles; position += positions.stride) {
     const tilepost::Tile tile = tilepost::woven::tile(view_, grid, position);
     const CUtensorMap* map = tilepost::woven::out_map(view_, map_c, tile);
@@ -276,9 +277,7 @@ __device__ __forceinline__ void store_tiles(const View& view_, const Shared& sha
       ring.advance();
     }
     returns.finish();
-    if (stores.may_store)
-      tilepost::woven::tile_done(
-          view_, tile, tilepost::BulkStores{own_part(consumer), kPartsOfTile, stores.run});
+    if (stores.may_store) tilepost::woven::tile_done(view_, tile, part);
   }
   tilepost::ptx::wait_bulk<0>();
 }
@@ -475,7 +474,7 @@ tilepost_plan_t make_plan() {
 }  // namespace tilepost_gen_mlp_up::sm_90a
 
 // Declared by the header of this set alone.
-decltype(tilepost_plan_mlp_up_9ece32b015d599c6) tilepost_plan_mlp_up_9ece32b015d599c6 = 0;
+decltype(tilepost_plan_mlp_up_06cbf12c9436cb4d) tilepost_plan_mlp_up_06cbf12c9436cb4d = 0;
 
 extern "C" const tilepost_program_t* mlp_up_program(void) {
   static const tilepost_plan_t plans[] = {tilepost_gen_mlp_up::sm_90a::make_plan()};

@@ -21,7 +21,7 @@
 
 static_assert(TILEPOST_ABI_VERSION == 10, "mlp_up was generated for another tilepost runtime; generate it again");
 
-static_assert(tilepost_gen_mlp_up::kFiles == 0xad6863cd03d771bb, "mlp_up.h was not generated with this file; generate both again");
+static_assert(tilepost_gen_mlp_up::kFiles == 0x05aa4aaa63478135, "mlp_up.h was not generated with this file; generate both again");
 
 #if defined(__CUDA_ARCH__) && !TILEPOST_ARCH_SM_90A
 #error "mlp_up.cu is planned for sm_90a, and for nothing else: compile with -gencode arch=compute_90a,code=sm_90a and without -arch, which may add compute_90"
@@ -244,6 +244,7 @@ __device__ __forceinline__ void store_tiles(const View& view_, const Shared& sha
   tilepost::TileStores stores;
   tilepost::ptx::wait_for_previous_kernels();
   tilepost::woven::open_out_maps(view_, m, kConsumers, stores);
+  const tilepost::BulkStores part{own_part(consumer), kPartsOfTile, stores.run};
   for (int position = positions.first; position < tiles; position += positions.stride) {
     const tilepost::Tile tile = tilepost::woven::tile(view_, grid, position);
     const CUtensorMap* map = tilepost::woven::out_map(view_, map_c, tile);
@@ -270,9 +271,7 @@ __device__ __forceinline__ void store_tiles(const View& view_, const Shared& sha
       ring.advance();
     }
     returns.finish();
-    if (stores.may_store)
-      tilepost::woven::tile_done(
-          view_, tile, tilepost::BulkStores{own_part(consumer), kPartsOfTile, stores.run});
+    if (stores.may_store) tilepost::woven::tile_done(view_, tile, part);
   }
   tilepost::ptx::wait_bulk<0>();
 }
@@ -462,7 +461,7 @@ tilepost_plan_t make_plan() {
 }  // namespace tilepost_gen_mlp_up::sm_90a
 
 // Declared by the header of this set alone.
-decltype(tilepost_plan_mlp_up_ad6863cd03d771bb) tilepost_plan_mlp_up_ad6863cd03d771bb = 0;
+decltype(tilepost_plan_mlp_up_05aa4aaa63478135) tilepost_plan_mlp_up_05aa4aaa63478135 = 0;
 
 extern "C" const tilepost_program_t* mlp_up_program(void) {
   static const tilepost_plan_t plans[] = {tilepost_gen_mlp_up::sm_90a::make_plan()};

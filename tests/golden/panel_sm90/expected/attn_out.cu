@@ -20,7 +20,7 @@
 
 static_assert(TILEPOST_ABI_VERSION == 10, "attn_out was generated for another tilepost runtime; generate it again");
 
-static_assert(tilepost_gen_attn_out::kFiles == 0xa49bd8d9030ce542, "attn_out.h was not generated with this file; generate both again");
+static_assert(tilepost_gen_attn_out::kFiles == 0xa8a851a818393afa, "attn_out.h was not generated with this file; generate both again");
 
 #if defined(__CUDA_ARCH__) && !TILEPOST_ARCH_SM_90A
 #error "attn_out.cu is planned for sm_90a, and for nothing else: compile with -gencode arch=compute_90a,code=sm_90a and without -arch, which may add compute_90"
@@ -245,6 +245,7 @@ __device__ __forceinline__ void store_tiles(const View& view_, const Shared& sha
   tilepost::TileStores stores;
   tilepost::ptx::wait_for_previous_kernels();
   tilepost::woven::open_out_maps(view_, m, kConsumers, stores);
+  const tilepost::BulkStores part{own_part(consumer), kPartsOfTile, stores.run};
   for (int position = positions.first; position < tiles; position += positions.stride) {
     const tilepost::Tile tile = tilepost::woven::tile(view_, grid, position);
     const CUtensorMap* map = tilepost::woven::out_map(view_, map_c, tile);
@@ -271,9 +272,7 @@ __device__ __forceinline__ void store_tiles(const View& view_, const Shared& sha
       ring.advance();
     }
     returns.finish();
-    if (stores.may_store)
-      tilepost::woven::tile_done(
-          view_, tile, tilepost::BulkStores{own_part(consumer), kPartsOfTile, stores.run});
+    if (stores.may_store) tilepost::woven::tile_done(view_, tile, part);
   }
   tilepost::ptx::wait_bulk<0>();
 }
@@ -443,7 +442,7 @@ tilepost_plan_t make_plan() {
 }  // namespace tilepost_gen_attn_out::sm_90a
 
 // Declared by the header of this set alone.
-decltype(tilepost_plan_attn_out_a49bd8d9030ce542) tilepost_plan_attn_out_a49bd8d9030ce542 = 0;
+decltype(tilepost_plan_attn_out_a8a851a818393afa) tilepost_plan_attn_out_a8a851a818393afa = 0;
 
 extern "C" const tilepost_program_t* attn_out_program(void) {
   static const tilepost_plan_t plans[] = {tilepost_gen_attn_out::sm_90a::make_plan()};

@@ -20,7 +20,7 @@
 
 static_assert(TILEPOST_ABI_VERSION == 10, "mlp_down was generated for another tilepost runtime; generate it again");
 
-static_assert(tilepost_gen_mlp_down::kFiles == 0x6c38ae16f289457d, "mlp_down.h was not generated with this file; generate both again");
+static_assert(tilepost_gen_mlp_down::kFiles == 0x65b401084652a6d8, "mlp_down.h was not generated with this file; generate both again");
 
 #if defined(__CUDA_ARCH__) && !TILEPOST_ARCH_SM_90A
 #error "mlp_down.cu is planned for sm_90a, and for nothing else: compile with -gencode arch=compute_90a,code=sm_90a and without -arch, which may add compute_90"
@@ -245,6 +245,7 @@ __device__ __forceinline__ void store_tiles(const View& view_, const Shared& sha
   tilepost::TileStores stores;
   tilepost::ptx::wait_for_previous_kernels();
   tilepost::woven::open_out_maps(view_, m, kConsumers, stores);
+  const tilepost::BulkStores part{own_part(consumer), kPartsOfTile, stores.run};
   for (int position = positions.first; position < tiles; position += positions.stride) {
     const tilepost::Tile tile = tilepost::woven::tile(view_, grid, position);
     const CUtensorMap* map = tilepost::woven::out_map(view_, map_c, tile);
@@ -271,9 +272,7 @@ __device__ __forceinline__ void store_tiles(const View& view_, const Shared& sha
       ring.advance();
     }
     returns.finish();
-    if (stores.may_store)
-      tilepost::woven::tile_done(
-          view_, tile, tilepost::BulkStores{own_part(consumer), kPartsOfTile, stores.run});
+    if (stores.may_store) tilepost::woven::tile_done(view_, tile, part);
   }
   tilepost::ptx::wait_bulk<0>();
 }
@@ -447,7 +446,7 @@ tilepost_plan_t make_plan() {
 }  // namespace tilepost_gen_mlp_down::sm_90a
 
 // Declared by the header of this set alone.
-decltype(tilepost_plan_mlp_down_6c38ae16f289457d) tilepost_plan_mlp_down_6c38ae16f289457d = 0;
+decltype(tilepost_plan_mlp_down_65b401084652a6d8) tilepost_plan_mlp_down_65b401084652a6d8 = 0;
 
 extern "C" const tilepost_program_t* mlp_down_program(void) {
   static const tilepost_plan_t plans[] = {tilepost_gen_mlp_down::sm_90a::make_plan()};

@@ -27,7 +27,7 @@
 
 static_assert(TILEPOST_ABI_VERSION == 10, "any_rows_in_ranges was generated for another tilepost runtime; generate it again");
 
-static_assert(tilepost_gen_any_rows_in_ranges::kFiles == 0x09b601ca4c6a125b, "any_rows_in_ranges.h was not generated with this file; generate both again");
+static_assert(tilepost_gen_any_rows_in_ranges::kFiles == 0x9e68c8a15f57f470, "any_rows_in_ranges.h was not generated with this file; generate both again");
 
 #if defined(__CUDA_ARCH__) && !TILEPOST_ARCH_SM_90A
 #error "any_rows_in_ranges.cu is planned for sm_90a, and for nothing else: compile with -gencode arch=compute_90a,code=sm_90a and without -arch, which may add compute_90"
@@ -254,6 +254,7 @@ __device__ __forceinline__ void store_tiles(const View& view_, const Shared& sha
   tilepost::TileStores stores;
   tilepost::ptx::wait_for_previous_kernels();
   tilepost::woven::open_out_maps(view_, m, kConsumers, stores);
+  const tilepost::BulkStores part{own_part(consumer), kPartsOfTile, stores.run};
   for (int position = positions.first; position < tiles; position += positions.stride) {
     const tilepost::Tile tile = tilepost::woven::tile(view_, grid, position);
     const CUtensorMap* map = tilepost::woven::out_map(view_, map_c, tile);
@@ -280,9 +281,7 @@ __device__ __forceinline__ void store_tiles(const View& view_, const Shared& sha
       ring.advance();
     }
     returns.finish();
-    if (stores.may_store)
-      tilepost::woven::tile_done(
-          view_, tile, tilepost::BulkStores{own_part(consumer), kPartsOfTile, stores.run});
+    if (stores.may_store) tilepost::woven::tile_done(view_, tile, part);
   }
   tilepost::ptx::wait_bulk<0>();
 }
@@ -1446,7 +1445,7 @@ tilepost_plan_t make_plan() {
 }  // namespace tilepost_gen_any_rows_in_ranges::sm_90a_to_64
 
 // Declared by the header of this set alone.
-decltype(tilepost_plan_any_rows_in_ranges_09b601ca4c6a125b) tilepost_plan_any_rows_in_ranges_09b601ca4c6a125b = 0;
+decltype(tilepost_plan_any_rows_in_ranges_9e68c8a15f57f470) tilepost_plan_any_rows_in_ranges_9e68c8a15f57f470 = 0;
 
 extern "C" const tilepost_program_t* any_rows_in_ranges_program(void) {
   static const tilepost_plan_t plans[] = {tilepost_gen_any_rows_in_ranges::sm_90a::make_plan(), tilepost_gen_any_rows_in_ranges::sm_90a_to_1024::make_plan(), tilepost_gen_any_rows_in_ranges::sm_90a_to_64::make_plan()};

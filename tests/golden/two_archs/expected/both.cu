@@ -23,7 +23,7 @@
 
 static_assert(TILEPOST_ABI_VERSION == 10, "both was generated for another tilepost runtime; generate it again");
 
-static_assert(tilepost_gen_both::kFiles == 0xa206b131f3f6b07a, "both.h was not generated with this file; generate both again");
+static_assert(tilepost_gen_both::kFiles == 0x9b7145e8b2e42536, "both.h was not generated with this file; generate both again");
 
 namespace tilepost_gen_both::sm_80 {
 
@@ -693,6 +693,7 @@ __device__ __forceinline__ void store_tiles(const View& view_, const Shared& sha
   tilepost::TileStores stores;
   tilepost::ptx::wait_for_previous_kernels();
   tilepost::woven::open_out_maps(view_, m, kConsumers, stores);
+  const tilepost::BulkStores part{own_part(consumer), kPartsOfTile, stores.run};
   for (int position = positions.first; position < tiles; position += positions.stride) {
     const tilepost::Tile tile = tilepost::woven::tile(view_, grid, position);
     const CUtensorMap* map = tilepost::woven::out_map(view_, map_c, tile);
@@ -719,9 +720,7 @@ __device__ __forceinline__ void store_tiles(const View& view_, const Shared& sha
       ring.advance();
     }
     returns.finish();
-    if (stores.may_store)
-      tilepost::woven::tile_done(
-          view_, tile, tilepost::BulkStores{own_part(consumer), kPartsOfTile, stores.run});
+    if (stores.may_store) tilepost::woven::tile_done(view_, tile, part);
   }
   tilepost::ptx::wait_bulk<0>();
 }
@@ -893,7 +892,7 @@ tilepost_plan_t make_plan() {
 }  // namespace tilepost_gen_both::sm_90a
 
 // Declared by the header of this set alone.
-decltype(tilepost_plan_both_a206b131f3f6b07a) tilepost_plan_both_a206b131f3f6b07a = 0;
+decltype(tilepost_plan_both_9b7145e8b2e42536) tilepost_plan_both_9b7145e8b2e42536 = 0;
 
 extern "C" const tilepost_program_t* both_program(void) {
   static const tilepost_plan_t plans[] = {tilepost_gen_both::sm_80::make_plan(), tilepost_gen_both::sm_90a::make_plan()};
