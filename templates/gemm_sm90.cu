@@ -169,19 +169,16 @@ struct Shared {
   __device__ uint32_t source(int consumer, int buffer) const {
     return barrier(kSourceBarriers + consumer * kPanels + buffer);
   }
+  __device__ uint32_t turn(int consumer) const { return barrier(kTurnBarriers + consumer); }
   __device__ tilepost::HelperMemory notes() const {
     return {base + kSharedBytes - kNotesBytes, kNotesBytes};
   }
 };
 
-__device__ __forceinline__ uint32_t turn_of(const Shared& shared, int consumer) {
-  return shared.barrier(kTurnBarriers + consumer);
-}
-
 __device__ __forceinline__ void init_barriers(const Shared& shared) {
   shared.stages().init(kSharers * Mates::kSenders);
   for (int consumer = 0; consumer < kConsumers; ++consumer) {
-    if constexpr (kPingPong) tilepost::ptx::init_barrier(turn_of(shared, consumer), 1);
+    if constexpr (kPingPong) tilepost::ptx::init_barrier(shared.turn(consumer), 1);
     shared.panels().init(consumer);
     for (int i = 0; kSources > 0 && i < kPanels; ++i)
       tilepost::ptx::init_barrier(shared.source(consumer, i), 1);
@@ -253,6 +250,7 @@ __device__ __forceinline__ void store_tiles(const Shared& shared, const CUtensor
         grid, tile, kSwap ? 0 : consumer * kStep, own_column() + (kSwap ? consumer * kStep : 0));
     const bool last_tile = position + positions.all >= tiles;  // of the CTA
     const int only_read = kSources > 1 ? tilepost::num_sources(tile) - 1 : 0;
+    const int pushes = tilepost::num_pushes(tile);  // of its sum, to other ranks
     PanelReturns returns{shared.panels(), consumer};
     for (int panel = 0; panel < kPanelsPerTile; ++panel) {
       for (int i = 0; kSources > 1 && i < only_read; ++i) {
@@ -263,9 +261,11 @@ __device__ __forceinline__ void store_tiles(const Shared& shared, const CUtensor
       tilepost::ptx::wait_barrier(shared.panels().full(consumer, ring.index), ring.parity);
       if (stores.may_store && !tile.is_padding()) {
         if (panel >= kAwaitedPanels) tilepost::pace(pacer, tile, last_tile);
-        const tilepost::panel::Place place = place_of(panel);
-        tilepost::panel::store<kAdd>(map, shared.panel(consumer, ring.index),
-                                     {first.x + place.col, first.y + place.row});
+        const uint32_t source = shared.panel(consumer, ring.index);
+        const tilepost::Coord at{first.x + place_of(panel).col, first.y + place_of(panel).row};
+        tilepost::panel::store<kAdd>(map, source, at);
+        for (int i = 0; i < pushes; ++i)
+          tilepost::panel::store<kAdd>(tilepost::push_map(map_c, i), source, at);
       }
       tilepost::ptx::commit_bulk();
       returns.stored(panel, ring.index);
@@ -275,6 +275,7 @@ __device__ __forceinline__ void store_tiles(const Shared& shared, const CUtensor
     if (stores.may_store) tilepost::tile_done(tile, part);
   }
   tilepost::ptx::wait_bulk<0>();
+  tilepost::stores_done(stores, kConsumers, kPartsOfTile);
 }
 
 // The source thread: one. Hands all buffers of panels out to the consumers, those of a tile with
@@ -424,7 +425,7 @@ __device__ __forceinline__ void multiply_tiles(const Shared& shared, const tilep
     bool adds = false;
     if constexpr (kSources > 0) adds = tilepost::num_sources(tilepost::tile(grid, position)) > 0;
     if constexpr (kPingPong) {
-      tilepost::ptx::wait_barrier(turn_of(shared, consumer.number), turn_parity);
+      tilepost::ptx::wait_barrier(shared.turn(consumer.number), turn_parity);
       turn_parity ^= 1;
     }
     const int last_stage =
@@ -432,7 +433,7 @@ __device__ __forceinline__ void multiply_tiles(const Shared& shared, const tilep
                  : Products::multiply_tile(shared, ring, sums, stages, consumer);
     // The other consumer may issue its first stage behind this one's last.
     if constexpr (kPingPong) {
-      if (consumer.thread == 0) tilepost::ptx::arrive(turn_of(shared, 1 - consumer.number));
+      if (consumer.thread == 0) tilepost::ptx::arrive(shared.turn(1 - consumer.number));
       ring.skip(stages);
     }
     tilepost::panel::Place place{};  // only an epilogue asks for it
@@ -479,8 +480,7 @@ __global__ void __launch_bounds__(kThreads, 1)
     if (kSources > 0 && warp == kConsumers + 1) {
       tilepost::begin_sources(shared.notes(), kConsumers);
       if (lane == 0) load_sources(shared, &map_c, grid, tiles);
-      __syncwarp();
-      tilepost::end_sources(shared.notes());
+      tilepost::end_sources(shared.notes(), kPartsOfTile);
     }
     if (kHelper > 0 && warp == kConsumers + 1)
       tilepost::helper_warp(helper, kOutput, kConsumers, 4 * kConsumers);

@@ -99,6 +99,7 @@ void emit_view(llvm::raw_ostream& out, const Plan& plan) {
   is_true(path.by_owner && path.meets, "kMeets");
   if (plan.kernel.launch != TILEPOST_LAUNCH_HOST) {  // whose threads order stores whoever waits
     if (path.fuses) out << "  static constexpr int kSources = " << plan.ranks - 1 << ";\n";
+    is_true(path.fuses && path.pushes == Pushes::sums, "kSpreads");
     if (plan.task_parts > 0)
       out << "  static constexpr int kTaskParts = " << plan.task_parts << ";\n";
     is_true(plan.task_parts > 0 && plan.pushes && plan.access == TILEPOST_ACCESS_WRITE, "kPushes");

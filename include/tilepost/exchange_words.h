@@ -13,7 +13,7 @@ namespace tilepost {
 
 // Of tilepost_exchange_t::run; given_up is among them.
 constexpr int kRunWord = 0, kGivenUpWord = 1, kKindWord = 2, kReadWord = 3, kHalfWord = 4,
-              kSourcesWord = 5;
+              kSourcesWord = 5, kStoredWord = 6;
 
 // The state of a wait, as the host reads it, and how long a wait that has given up keeps its run
 // under way, until the host has seen that.

@@ -206,8 +206,25 @@ TILEPOST_INLINE int num_sources(const Tile& /*tile*/) {
 // begins the run, which the first CTA's warp tells the other ranks.
 TILEPOST_INLINE void begin_sources(HelperMemory /*notes*/, int /*storers*/) {}
 
-// The same warp, once it has nothing left to do. Woven: the run ends with the last of these.
-TILEPOST_INLINE void end_sources(HelperMemory /*notes*/) {}
+// The same warp, once it has nothing left to do; `parts` as for await_source. Woven: the run ends
+// with the last of these, and where sums go to all ranks not before those of the others are here.
+TILEPOST_INLINE void end_sources(HelperMemory /*notes*/, int /*parts*/) {}
+
+// To how many other ranks the sum of a tile with sources goes.
+TILEPOST_INLINE int num_pushes(const Tile& /*tile*/) {
+  return 0;
+}
+
+// The tensor map, of type Map, for the stores of the tile at one of these, with the coordinates of
+// out_coord.
+template <class Map>
+TILEPOST_INLINE const Map* push_map(const Map* map, int /*push*/) {
+  return map;
+}
+
+// The calling thread, one of `storers` of the CTA, has completed all of its stores; `parts` as for
+// await_source. Woven where sums go to all ranks: the last thread of all CTAs tells them.
+TILEPOST_INLINE void stores_done(const TileStores& /*stores*/, int /*storers*/, int /*parts*/) {}
 
 // Waits until parts [first, first + count), of the `parts` in which a tile is stored, of the tile's
 // source `source` are there for TMA loads by the calling thread. `notes` as begin_sources has it.

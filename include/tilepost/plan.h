@@ -270,7 +270,7 @@ typedef struct tilepost_exchange {
   void* gathered;
   uint32_t* run;  // this rank's: runs begun [0], the kind of the last one [2], threads that
                   // have read both for the next one [3], and which half of `expected` holds [4];
-                  // CTAs of a replay that have all sources [5]
+                  // CTAs of a replay that have all sources [5], threads that have stored all [6]
   uint32_t* given_up;  // this rank's: not 0 since a wait has ended without what it was for
   // TILEPOST_ACCESS_WRITE. This rank's, by counter that other ranks' kernels raise here: what it
   // reads when all of the last run's is here, in the half that holds; the other one is for this
@@ -300,6 +300,16 @@ typedef struct tilepost_exchange {
   tilepost_norm_t norm;
 } tilepost_exchange_t;
 
+// A CUtensorMap, for code without the CUDA driver's header. CUDA aligns it to 64 bytes.
+typedef struct tilepost_tensor_map {
+#ifdef __cplusplus
+  alignas(64)
+#else
+  _Alignas(64)
+#endif
+      uint64_t words[16];
+} tilepost_tensor_map_t;
+
 // What a woven kernel gets besides its own arguments.
 typedef struct tilepost_view {
   const tilepost_tile_t* tiles;  // [num_tiles] the schedule
@@ -328,6 +338,9 @@ typedef struct tilepost_view {
                        // by the run's parity; null: the kernel's own map is of that
   tilepost_exchange_t exchange;  // of a kernel that is a whole run; ranks is 0: it is not
   void* const* user;  // on the host target, [kernel.num_user]; on GPUs the launcher has it
+  // By rank, of a kernel that adds sources where all ranks get the sums: where this rank's go
+  // there.
+  tilepost_tensor_map_t push_maps[TILEPOST_MOST_EXCHANGING];
 } tilepost_view_t;
 
 // Counters are 128 bytes apart, so that no two share a cache line.

@@ -269,7 +269,7 @@ class PlanRules {
   // What a GPU's consumers read of a product, and what its helper warps add up.
   bool elements() {
     const bool exchanged = plan_.access == TILEPOST_ACCESS_TILES && !row().moves_input();
-    const bool added = (plan_.task_parts > 0 && row().sums) || plan_.fused_sum != 0;
+    const bool added = row().sums && moves_inside(plan_);
     const bool read = plan_.consumer != TILEPOST_CONSUMER_NONE || exchanged || added;
     return expect(on_host() || !read || element_bytes(plan_.output) == 2, "output type",
                   plan_.output,
@@ -356,8 +356,8 @@ class PlanRules {
       return expect(plan_.pushes == (plan_.shots == TILEPOST_TWO_SHOT ? 1 : 0), "pushes",
                     plan_.pushes, "1 where sums go to all ranks in a second shot, 0 elsewhere");
     if (on_host() && sums) return in_range("pushes", plan_.pushes, 0, 1);
-    return expect(plan_.pushes == (sums && plan_.task_parts > 0 ? 1 : 0), "pushes", plan_.pushes,
-                  "1 where helper warps add up what all ranks get, 0 elsewhere");
+    return expect(plan_.pushes == (sums && moves_inside(plan_) ? 1 : 0), "pushes", plan_.pushes,
+                  "1 where the kernel adds up what all ranks get, 0 elsewhere");
   }
 
   // A kernel that adds does so in every run, and only slots are zero before it.
@@ -433,8 +433,8 @@ class PlanRules {
     return expect(writes() && !row().moves_input(), "access", plan_.access,
                   "one by which kernels store products into other ranks' memory (2) where they "
                   "meet by themselves") &&
-           expect((plan_.task_parts > 0 || plan_.fused_sum != 0) && !on_host(), "task_parts",
-                  plan_.task_parts, "1 or more where kernels meet by themselves, on a GPU") &&
+           expect(moves_inside(plan_) && !on_host(), "task_parts", plan_.task_parts,
+                  "1 or more where kernels meet by themselves, on a GPU") &&
            in_range("ranks", plan_.ranks, 2, TILEPOST_MOST_EXCHANGING);
   }
 

@@ -62,7 +62,8 @@ bool fuses_as_it_may(const tilepost_plan_t& plan) {
   if (plan.fused_sum == 0) return map.turn == 0 && map.lag == 0;
   const bool order = map.num_groups == 1 && map.stagger > 0 && map.turn > 0 && map.lag >= 0 &&
                      map.turn % map.cluster == 0;
-  const bool sums = row_of(plan).sums && row_of(plan).product_leaves() &&
+  const PatternRow& row = row_of(plan);
+  const bool sums = row.sums && plan.pushes == (row.product_spreads() ? 1 : 0) &&
                     plan.access == TILEPOST_ACCESS_WRITE && plan.sum == TILEPOST_SUM_STAGED;
   return plan.fused_sum == 1 && order && sums && plan.task_parts == 0 && plan.meets == 1 &&
          plan.kernel.launch == TILEPOST_LAUNCH_TMA;

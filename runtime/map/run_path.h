@@ -96,8 +96,10 @@ struct RunPath {
   }
   // Whether the kernel waits for other ranks while it holds its SMs: for tiles, sums or rows.
   bool holds_sms() const { return completes || waits == Waits::tiles; }
-  // Whether helper warps push; if not, copies do.
-  bool tasks_push() const { return completes && pushes != Pushes::nothing; }
+  // Whether helper warps push; if not, copies do, or the epilogue.
+  bool tasks_push() const { return completes && !fuses && pushes != Pushes::nothing; }
+  // Whether sums that the others have pushed here are copied to an `out` in which they do not land.
+  bool moves_landed() const { return fuses && pushes == Pushes::sums && results == Buffer::out; }
 };
 
 // Of a run of the plan that overlaps, or of one that does not. The plan need not have such runs.
@@ -123,9 +125,15 @@ constexpr bool normalises(const tilepost_plan_t& plan) {
          plan.consumer == TILEPOST_CONSUMER_RESIDUAL_RMS_NORM;
 }
 
+// Whether the kernel itself adds up, or moves, what ranks store: its helper warps, or its epilogue.
+constexpr bool moves_inside(const tilepost_plan_t& plan) {
+  return plan.task_parts > 0 || plan.fused_sum != 0;
+}
+
 // Whether what a plan says of fused sums, and of turns, goes with the rest of it: kernels of whole
-// runs without tasks store parts side by side with the one rank that gets the sum, and read them
-// there, by tensor maps; tiles come in one group, in turns of whole clusters.
+// runs without tasks store parts side by side with the rank that adds them up, and read them
+// there, by tensor maps, and push what all ranks get; tiles come in one group, in turns of whole
+// clusters.
 bool fuses_as_it_may(const tilepost_plan_t& plan);
 
 // Who touches whose memory with such a transport, on every target.

@@ -44,8 +44,8 @@ Slots slots_of(const tilepost_plan_t& plan, const tilepost_map_t& map) {
 }
 
 int exchanged_parts(const tilepost_plan_t& plan) {
-  if (plan.fused_sum != 0)
-    return share_tiles(plan.map) * tiles_n(plan.map) * plan.map.signals_per_tile;
+  if (plan.fused_sum != 0)  // and, of sums that go to all ranks, all of them together
+    return share_tiles(plan.map) * tiles_n(plan.map) * plan.map.signals_per_tile + plan.pushes;
   if (plan.access != TILEPOST_ACCESS_TILES) return 0;
   if (row_of(plan).moves_input())  // of fewer rows parts may be smaller
     return static_cast<int>(std::max<int64_t>(kPartsAtOnce, parts_of_share(plan, plan.map.m)));

@@ -29,9 +29,18 @@ std::vector<TurnsWorld> worlds_of_zero() {
           {{1, 1}, {0, 0, 0}, 1, 0, 62}};
 }
 
+// All ranks get the sums.
+std::vector<TurnsWorld> worlds_that_spread() {
+  std::vector<TurnsWorld> all = {
+      {{1, 1}, {0, 0, 0}}, {{1, 0}, {0, 0, 0}}, {{2, 2}, {0, 0}, 1, 1},        {{2, 1}, {0, 0}, 2},
+      {{1, 1, 0}, {0, 0}}, {{1, 1}, {0, 1, 0}}, {{1, 1}, {0, 0, 0}, 1, 0, 126}};
+  for (TurnsWorld& world : all) world.spreads = true;
+  return all;
+}
+
 std::vector<TurnsWorld> all_worlds() {
   std::vector<TurnsWorld> all = worlds();
-  for (const auto& more : {worlds_of_two_kinds(), worlds_of_zero()})
+  for (const auto& more : {worlds_of_two_kinds(), worlds_of_zero(), worlds_that_spread()})
     all.insert(all.end(), more.begin(), more.end());
   return all;
 }
@@ -81,6 +90,15 @@ TEST_CASE("one set of slots is enough because stores come behind the begin of al
   }
   CHECK(fault_without(&TurnsRules::waits_for_other_kinds, worlds_of_two_kinds()) ==
         "rank 0 reads of run 3 in run 2");
+}
+
+TEST_CASE("sums that all ranks get are there when the kernel ends") {
+  for (const auto rule : {&TurnsRules::waits_for_sums, &TurnsRules::sums_behind_stores})
+    CHECK_THAT(fault_without(rule, worlds_that_spread()), Contains("in run"));
+  // A sum has a source of every rank, which that stores when it has read the sums before.
+  TurnsWorld one = {{1, 0}, {0, 0, 0}};
+  one.spreads = true;
+  CHECK(fault_without(&TurnsRules::stores_behind_begun, {one}).empty());
 }
 
 TEST_CASE("own tiles that do not come behind the others' wait for ever") {

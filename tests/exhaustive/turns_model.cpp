@@ -49,7 +49,12 @@ class Words {
   }
   // By which runs of another kind learn that something has come.
   int counter(int where, int source) const { return at(5, where, 0, source, 0); }
-  int count() const { return at(6, 0, 0, 0, 0); }
+  // A sum of `source`, and that all of its are there.
+  int sum(int where, int source, int tile) const { return at(6, where, 0, source, tile); }
+  int sums(int where, int run, int source) const {
+    return at(7, where, rules_.two_flags ? parity(run) : 0, source, 0);
+  }
+  int count() const { return at(8, 0, 0, 0, 0); }
 
  private:
   int parity(int run) const { return (world_.before + run) & 1; }
@@ -101,10 +106,9 @@ class Run {
         value_(number(run) | kStored) {}
 
   void append_to(Rank& rank) const {
-    if (kind(run_) == 0)
-      rank.phases.push_back(kernel());
-    else
-      append_other_kind(rank);
+    if (kind(run_) != 0) return append_other_kind(rank);
+    rank.phases.push_back(kernel());
+    if (world_.spreads) rank.phases.push_back({reading_of_sums()});
   }
 
  private:
@@ -128,6 +132,7 @@ class Run {
   Phase kernel() const {
     Phase phase{meeting()};
     for (int cta = 0; cta < world_.ctas; ++cta) append_cta(phase, cta);
+    if (world_.spreads) append_sums(phase);
     if (!rules_.begun_behind_end && run_ < runs()) phase.push_back(telling_of_next(phase[0]));
     return phase;
   }
@@ -160,7 +165,33 @@ class Run {
     for (int tile = 0; world_.before > 0 && tile < world_.tiles[rank_]; ++tile)
       thread.push_back(
           {Access::store, words_.flag(rank_, run_ + 1, source, tile), number(run_ - 1)});
+    if (world_.before > 0 && world_.spreads)
+      thread.push_back({Access::store, words_.sums(rank_, run_ + 1, source), number(run_ - 1)});
   }
+  // Of the kernel of CTAs in `phase`: whoever is the last to have stored tells the others, and CTA
+  // 0's source thread waits for them.
+  void append_sums(Phase& phase) const {
+    Thread last;
+    for (size_t stores = 2; stores < phase.size() && rules_.sums_behind_stores; stores += 2)
+      last.push_back({Access::await_thread, static_cast<int>(stores),
+                      static_cast<uint8_t>(phase[stores].size())});
+    for_others([&](int rank) { store(last, words_.sums(rank, run_, rank_)); });
+    for_others([&](int rank) {
+      if (rules_.waits_for_sums) phase[1].push_back(flag_step(words_.sums(rank_, run_, rank)));
+    });
+    phase.push_back(std::move(last));
+  }
+
+  // What the caller puts behind the run.
+  Thread reading_of_sums() const {
+    Thread thread;
+    for_others([&](int rank) {
+      for (int tile = 0; tile < world_.tiles[rank]; ++tile)
+        thread.push_back({Access::read, words_.sum(rank_, rank, tile), value_});
+    });
+    return thread;
+  }
+
   Thread telling() const {
     Thread thread;
     if (has_other_kinds()) say_ended(thread);
@@ -204,6 +235,8 @@ class Run {
       const auto handed_out = static_cast<uint8_t>(sources.size());
       stores.push_back({Access::await_thread, source_thread, handed_out});
       if (at.owner != rank_) store_tile(stores, at);
+      if (at.owner == rank_ && world_.spreads)
+        for_others([&](int rank) { store(stores, words_.sum(rank, rank_, at.tile)); });
       const auto given_back = static_cast<uint8_t>(stores.size());
       sources.push_back({Access::await_thread, store_thread, given_back});
     }

@@ -21,6 +21,7 @@ struct TurnsWorld {
   // So many runs were before, modulo 128, at which numbers of runs come back to 0 here; none has
   // used these flags. 0: none was before, and then numbers are not made new.
   int before = 0;
+  bool spreads = false;  // sums go to all ranks, where the caller reads them behind each run
 
   int ranks() const { return static_cast<int>(tiles.size()); }
 };
@@ -38,6 +39,8 @@ struct TurnsRules {
   bool one_order = true;              // of a share's tiles, on all ranks
   bool words_of_two_runs = true;      // what a run is, by parity
   bool renews = true;                 // numbers that are waited for, of the next run's flags
+  bool waits_for_sums = true;         // of all other ranks, before a kernel ends
+  bool sums_behind_stores = true;     // a rank says that its sums are there when all of them are
   // Not needed: stores come behind "begun". The flags are those of kernels that exchange tiles.
   bool two_flags = true;  // by parity
 };

@@ -13,6 +13,7 @@
 namespace pushers {
 
 constexpr ranks::Way kTasks = ranks::tasks(kAllReduce);
+constexpr ranks::Way kFused = ranks::fuses(kAllReduce);
 constexpr int64_t kM = 61;
 // What ranks tell each other of a buffer.
 constexpr size_t kInfoNumbers =
@@ -29,15 +30,17 @@ constexpr int64_t registering_bytes(size_t ranks) {
 class Pushers : public Team {
  public:
   // `processes`: whether each is one of its own.
-  ranks::Ranks& create_pushers(int count, bool processes, double deadline_seconds = 5) {
-    return create_pushers_by(count, processes ? 1 : count, deadline_seconds);
+  ranks::Ranks& create_pushers(int count, bool processes, double deadline_seconds = 5,
+                               const ranks::Way& way = kTasks) {
+    return create_pushers_by(count, processes ? 1 : count, deadline_seconds, way);
   }
   // So many of them are of one process.
-  ranks::Ranks& create_pushers_by(int count, int of_process, double deadline_seconds = 5) {
+  ranks::Ranks& create_pushers_by(int count, int of_process, double deadline_seconds = 5,
+                                  const ranks::Way& way = kTasks) {
     using tilepost::cuda::kPeerInfoNumbers;
     using tilepost::cuda::PeerInfo;
     program.plan.any_m = 1;
-    ranks::use(program, kTasks, count, kM);
+    ranks::use(program, way, count, kM);
     if (of_process == count) return create(count, deadline_seconds);
     made_ = std::make_unique<ranks::Ranks>(program, count, deadline_seconds);
     // Ranks sets the exchange; what it brings is edited on its way.

@@ -74,7 +74,7 @@ class Kernel {
       for (int part = 0; part < plan_.map.signals_per_tile; ++part)
         __atomic_store_n(flags_of(tile, owner, run, part) + view_.rank, run, __ATOMIC_RELEASE);
     }
-    return true;
+    return plan_.pushes == 0 || exchange_sums(run, seconds);
   }
 
   // Tiles whose input has arrived.
@@ -210,6 +210,21 @@ class Kernel {
     return true;
   }
 
+  // All sums of this rank are on the others, and theirs have to be here before the kernel ends.
+  bool exchange_sums(uint32_t run, double seconds) const {
+    const int line = view_.share_tiles * view_.tiles_n * plan_.map.signals_per_tile;
+    const auto flags = [&](int rank) {
+      return tilepost::exchange_flags(view_.exchange, rank, run, 0, line);
+    };
+    for (int rank = 0; rank < plan_.ranks && !fakes::world().pushes_stop; ++rank)
+      if (rank != view_.rank) __atomic_store_n(flags(rank) + view_.rank, run, __ATOMIC_RELEASE);
+    return comes_within(seconds, [&] {
+      for (int rank = 0; rank < plan_.ranks; ++rank)
+        if (rank != view_.rank && word(flags(view_.rank) + rank) != run) return false;
+      return true;
+    });
+  }
+
   void add_sources(const tilepost_tile_t& tile, int row, int column) const {
     const int64_t at = tile.m - int64_t{view_.rank} * view_.share_rows + row;
     if (at >= static_cast<int64_t>(c_.rows) || column >= static_cast<int>(c_.columns)) return;
@@ -220,6 +235,11 @@ class Kernel {
       sum += fakes::bf16::read(slot.base, at * static_cast<int64_t>(slot.row_bytes) / 2 + column);
     }
     fakes::bf16::write(c_.base, at * static_cast<int64_t>(c_.row_bytes) / 2 + column, sum);
+    for (int rank = 0; rank < plan_.ranks && plan_.pushes != 0; ++rank) {
+      if (rank == view_.rank) continue;
+      const MapOf to = map_of(&view_.push_maps[rank]);
+      fakes::bf16::write(to.base, at * static_cast<int64_t>(to.row_bytes) / 2 + column, sum);
+    }
   }
 
   void compute(const tilepost_tile_t& tile) {

@@ -45,7 +45,8 @@ void use(Program& program, const Way& way, int ranks, int64_t m, tilepost_routin
   plan.sum = way.sum;
   plan.neighbours = way.neighbours ? 1 : 0;
   plan.meets = way.meets ? 1 : 0;
-  plan.pushes = way.gathers() || (way.tasks && way.pattern == TILEPOST_GEMM_ALL_REDUCE) ? 1 : 0;
+  const bool adds = way.tasks || way.fuses;
+  plan.pushes = way.gathers() || (adds && way.pattern == TILEPOST_GEMM_ALL_REDUCE) ? 1 : 0;
   plan.routing = routing;
   plan.k = 8;
   plan.comm_lanes = way.gathers() ? 1 : 2;

@@ -78,8 +78,8 @@ constexpr Way tasks(tilepost_pattern_t pattern) {
           true};
 }
 // Kernels store into the others' memory and add up in the epilogue of their own tiles.
-constexpr Way fuses() {
-  Way way{TILEPOST_GEMM_REDUCE_SCATTER, TILEPOST_ACCESS_WRITE};
+constexpr Way fuses(tilepost_pattern_t pattern = TILEPOST_GEMM_REDUCE_SCATTER) {
+  Way way{pattern, TILEPOST_ACCESS_WRITE};
   way.meets = way.fuses = true;
   return way;
 }

@@ -16,8 +16,9 @@ using sample::Program;
 TEST_CASE_METHOD(Pushers, "registered: every rank gets what it should in all kinds of runs") {
   const int count = GENERATE(2, 3, 4);
   const bool processes = GENERATE(false, true);
-  CAPTURE(count, processes);
-  Ranks& all = create_pushers(count, processes);
+  const auto way = GENERATE(kTasks, pushers::kFused);
+  CAPTURE(count, processes, way);
+  Ranks& all = create_pushers(count, processes, 5, way);
   const int before = world().live_mappings;
   all.register_output(kM);
   check(all);
@@ -42,7 +43,7 @@ TEST_CASE_METHOD(Pushers, "registered: every rank gets what it should in all kin
 
 TEST_CASE_METHOD(Pushers, "registered: buffers in one allocation are apart") {
   const bool processes = GENERATE(false, true);
-  Ranks& all = create_pushers(3, processes);
+  Ranks& all = create_pushers(3, processes, 5, GENERATE(kTasks, pushers::kFused));
   const int before = world().live_mappings;
   const auto opened = [&] { return world().live_mappings - before; };
   all.register_output(kM, 2);

@@ -40,10 +40,11 @@ TEST_CASE_METHOD(Team, "whole runs: a captured run is the kernel, which counts i
 }
 
 TEST_CASE_METHOD(Team, "fused sums: every m is right, in graphs and beside other runs of its own") {
+  const auto pattern = GENERATE(kReduceScatter, kAllReduce);
   const int count = GENERATE(2, 3, 4, 8);
-  CAPTURE(count);
+  CAPTURE(static_cast<int>(pattern), count);
   program.plan.any_m = 1;
-  ranks::use(program, ranks::fuses(), count, 61);
+  ranks::use(program, ranks::fuses(pattern), count, 61);
   Ranks& all = create(count);
   for (const int64_t m : {61, 60, 33, 17, 9, 5, 1}) all.run(2, m);
   for (const int64_t m : {61, 17, 61}) all.run_captured(m);
@@ -56,8 +57,10 @@ TEST_CASE_METHOD(Team, "fused sums: every m is right, in graphs and beside other
 }
 
 TEST_CASE_METHOD(Team, "fused sums: slots and flags serve run after run") {
+  const auto pattern = GENERATE(kReduceScatter, kAllReduce);
   const int count = GENERATE(2, 4);
-  ranks::use(program, ranks::fuses(), count, 61);
+  CAPTURE(static_cast<int>(pattern), count);
+  ranks::use(program, ranks::fuses(pattern), count, 61);
   create(count).run(60);
   check();
 }
@@ -90,7 +93,8 @@ TEST_CASE_METHOD(SharedTeams, "whole runs: operations that share memory take tur
       Other{"pushed rows", by(ranks::pushed_rows())}, Other{"whole runs", by(whole(kAllToAll), 40)},
       Other{"one shot", exchange(TILEPOST_ONE_SHOT)},
       Other{"two shots", exchange(TILEPOST_TWO_SHOT)}, Other{"fused sums", by(ranks::fuses())});
-  const auto way = GENERATE(whole(kAllReduce), whole(kReduceScatter), ranks::fuses());
+  const auto way =
+      GENERATE(whole(kAllReduce), whole(kReduceScatter), ranks::fuses(), ranks::fuses(kAllReduce));
   CAPTURE(other.name, way);
   add(room());
   Ranks* const teams[] = {&add(by(way)), &add(other.make)};

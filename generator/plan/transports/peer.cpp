@@ -53,12 +53,11 @@ class Peer final : public Transport {
   bool pushes(const Plan& plan) const override {
     if (row_of(plan).moves_input()) return true;
     return row_of(plan).product_spreads() && plan.sum == TILEPOST_SUM_STAGED &&
-           (plan.task_parts > 0 || plan.arch == Arch::host);
+           (moves_inside(plan) || plan.arch == Arch::host);
   }
   bool fuses(const KernelConfig& config, const Plan& plan) const override {
-    const PatternRow& pattern = row_of(plan);
-    return pattern.sums && pattern.product_leaves() && plan.sum == TILEPOST_SUM_STAGED &&
-           plan.ranks > 1 && plan.ranks <= TILEPOST_MOST_EXCHANGING && adds_sources(config, plan);
+    return row_of(plan).sums && plan.sum == TILEPOST_SUM_STAGED && plan.ranks > 1 &&
+           plan.ranks <= TILEPOST_MOST_EXCHANGING && adds_sources(config, plan);
   }
   bool reads_own(const KernelConfig&, const Plan& plan, int task_parts) const override {
     return row_of(plan).moves_input() && task_parts > 0;
@@ -105,8 +104,7 @@ bool Peer::serves(const Plan& plan, const std::vector<KernelChoice>& all, const 
 int Peer::row_gap(const Plan& plan) const {
   constexpr int64_t kSectorBytes = 32, kLineBytes = 128, kShortBytes = 1024;
   const int64_t width = bytes_of(plan.output), bytes = plan.map.n * width;
-  const bool moved = plan.task_parts > 0 || plan.fused_sum != 0;
-  if (row_of(plan).moves_input() || !moved || bytes < kShortBytes) return 0;
+  if (row_of(plan).moves_input() || !moves_inside(plan) || bytes < kShortBytes) return 0;
   if (bytes % kSectorBytes == 0) return 0;
   return static_cast<int>((kLineBytes - bytes % kLineBytes) / width);
 }
@@ -286,16 +284,18 @@ TransferModel Peer::model_stores(const TransferProblem& problem) {
 }
 
 // Stores and sums are part of the kernel: its waves take a little longer, and where links take
-// about as long as products both show, as in a norm. Behind the last wave come its sources and its
-// stores.
+// about as long as products both show, as in a norm. Sums that all ranks get take the links once
+// more. Behind the last wave come its sources and its stores.
 TransferModel Peer::model_fused(const TransferProblem& problem) {
   const FusedProfile& fused = problem.profile.fused;
-  const double stored = problem.wave_bytes * per_byte(problem, problem.profile.stores.us_per_mib);
+  const int times = row_of(problem.plan).product_spreads() ? 2 : 1;
+  const double stored =
+      times * problem.wave_bytes * per_byte(problem, problem.profile.stores.us_per_mib);
   const auto power = [&](double us) { return std::pow(us, fused.sharpness); };
   TransferModel model;
   model.wave =
       std::pow(power(problem.wave * fused.beside_sums) + power(stored), 1 / fused.sharpness);
-  model.group.latency = fused.latency_us;
+  model.group.latency = times * fused.latency_us;
   model.group.tail = problem.profile.inside_us;
   return model;
 }
@@ -318,6 +318,8 @@ std::string describe_parts(const Plan& plan) {
 // What follows the stores of an AllReduce.
 std::string describe_sums(const Plan& plan) {
   if (!plan.pushes) return "copy engines bring what the other ranks have summed";
+  if (plan.fused_sum)
+    return "it stores each sum with all ranks, in their outputs where these are registered";
   const std::string pushed = "helper warps store what is summed into the other ranks' memory, ";
   return pushed + (plan.consumer == TILEPOST_CONSUMER_NONE
                        ? "and move what has landed to the output"

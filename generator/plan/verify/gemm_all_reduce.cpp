@@ -11,15 +11,15 @@ tilepost_division_t division(const Plan& plan) {
   return shares ? TILEPOST_DIVISION_SHARES : TILEPOST_DIVISION_ROWS;
 }
 
-// Sums go to all ranks where helper warps, which do not wait for copies, have summed parts that lie
+// Sums go to all ranks where the kernel, which does not wait for copies, has summed parts that lie
 // side by side.
 bool pushes_as_it_may(const Plan& plan) {
   if (plan.access == TILEPOST_ACCESS_TILES)
     return plan.pushes == (plan.shots == TILEPOST_TWO_SHOT ? 1 : 0);
   if (plan.access != TILEPOST_ACCESS_WRITE) return plan.pushes == 0;
-  const bool tasks = plan.task_parts > 0;
-  return plan.pushes != 0 ? plan.sum == TILEPOST_SUM_STAGED && (tasks || plan.arch == Arch::host)
-                          : !tasks;
+  const bool inside = moves_inside(plan);
+  return plan.pushes != 0 ? plan.sum == TILEPOST_SUM_STAGED && (inside || plan.arch == Arch::host)
+                          : !inside;
 }
 
 // Messages sum the send buffer in place, whatever is where in it.

@@ -34,7 +34,7 @@ bool check_sources(const Plan& plan, Findings& findings) {
   const auto sources = plan.source.tunables.find("SOURCES");
   const bool adds = sources != plan.source.tunables.end();
   const bool alone = plan.access == TILEPOST_ACCESS_WRITE && row_of(plan).sums &&
-                     plan.task_parts == 0 && plan.sum == TILEPOST_SUM_STAGED && plan.pushes == 0;
+                     plan.task_parts == 0 && plan.sum == TILEPOST_SUM_STAGED;
   const bool right = plan.fused_sum == 0
                          ? !adds && plan.map.turn == 0 && plan.map.lag == 0
                          : adds && sources->second == std::to_string(plan.ranks - 1) && alone &&

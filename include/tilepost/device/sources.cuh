@@ -77,21 +77,6 @@ __device__ __forceinline__ void begin_sources(const View& view, HelperMemory not
   }
 }
 
-// All lanes, when the CTA's own tiles have all their sources. The host watches a replay until all
-// CTAs have theirs: the last one says so.
-template <class View>
-__device__ __forceinline__ void end_sources(const View& view, HelperMemory /*notes*/) {
-  if constexpr (View::kSources > 0) {
-    const tilepost_exchange_t& exchange = view.exchange;
-    if (!is_whole_run(view) || exchange.replays == nullptr || threadIdx.x % 32 != 0) return;
-    __threadfence();
-    if (atomicAdd(exchange.run + kSourcesWord, 1) + 1 != gridDim.x) return;
-    __threadfence();
-    *static_cast<volatile uint32_t*>(exchange.run + kSourcesWord) = 0;
-    end_replay(exchange, *static_cast<const volatile uint32_t*>(exchange.replays));
-  }
-}
-
 // One thread. Waits until a flag has the number of the run, and acquires what was released with it.
 // Polls seldom: a tile's sources come long before they are needed, and what polls takes power and
 // issue slots from the products. A wait that lasts tells the host so, in a place that all of them
@@ -120,6 +105,83 @@ __device__ __forceinline__ bool await_flag(const tilepost_exchange_t& exchange,
   if (polls >= kPollsPerCheck) told[0] = 0;
   ptx::load_acquire_sys(flag);
   return true;
+}
+
+// ---- Sums that go to all ranks
+
+// The flags, by rank that stores, which say that all of its sums are on rank `where`: behind those
+// of the run's parts.
+template <class View>
+__device__ __forceinline__ uint32_t* flags_of_sums(const View& view, int where, uint32_t run,
+                                                   int parts) {
+  return exchange_flags(view.exchange, where, run, 0, view.share_tiles * view.tiles_n * parts);
+}
+
+template <class View>
+__device__ __forceinline__ int num_pushes(const View& view, const Tile& tile) {
+  return View::kSpreads ? num_sources(view, tile) : 0;
+}
+
+// The maps are parameters of the kernel, which need no fence.
+template <class View, class Map>
+__device__ __forceinline__ const Map* push_map(const View& view, const Map* map, int push) {
+  if constexpr (View::kSpreads)
+    return reinterpret_cast<const Map*>(view.push_maps + rank_of_source(view, push));
+  else
+    return map;
+}
+
+// The last thread to count itself has observed the stores of all others, for each of these is
+// complete and visible to its thread, which counted itself behind a fence. So its releases cover
+// them (PTX ISA 8.9.5: causality order is transitive).
+template <class View>
+__device__ __forceinline__ void stores_done(const View& view, const TileStores& stores, int storers,
+                                            int parts) {
+  if constexpr (View::kSpreads) {
+    const tilepost_exchange_t& exchange = view.exchange;
+    if (!is_whole_run(view) || !stores.may_store) return;
+    __threadfence();
+    if (atomicAdd(exchange.run + kStoredWord, 1) + 1 != gridDim.x * storers) return;
+    __threadfence();
+    *static_cast<volatile uint32_t*>(exchange.run + kStoredWord) = 0;
+#pragma unroll 1
+    for (int i = 0; i < View::kSources; ++i)
+      ptx::store_release_sys(
+          flags_of_sums(view, rank_of_source(view, i), stores.run, parts) + view.rank, stores.run);
+  }
+}
+
+// All lanes of CTA 0's source warp, one for each other rank: the kernel must not end before their
+// sums are here. What reads them comes behind the kernel in its stream, so that it is enough that
+// one of its threads has acquired the flags (PTX ISA 8.9.5).
+template <class View>
+__device__ __forceinline__ void await_sums(const View& view, HelperMemory notes, int parts) {
+  const int lane = threadIdx.x % 32;
+  if (lane < View::kSources) {
+    const uint32_t run = ptx::load_shared_word(notes_at(notes) + kRunNote);
+    const uint32_t* const flags = flags_of_sums(view, view.rank, run, parts);
+    await_flag(view.exchange, flags + rank_of_source(view, lane), run);
+  }
+  __syncwarp();
+}
+
+// All lanes, when the CTA's own tiles have all their sources. The host watches a replay until all
+// CTAs have theirs: the last one says so.
+template <class View>
+__device__ __forceinline__ void end_sources(const View& view, HelperMemory notes, int parts) {
+  if constexpr (View::kSources > 0) {
+    const tilepost_exchange_t& exchange = view.exchange;
+    if (!is_whole_run(view)) return;
+    __syncwarp();
+    if constexpr (View::kSpreads)
+      if (blockIdx.x == 0) await_sums(view, notes, parts);
+    if (exchange.replays == nullptr || threadIdx.x % 32 != 0) return;
+    __threadfence();
+    if (atomicAdd(exchange.run + kSourcesWord, 1) + 1 != gridDim.x) return;
+    __threadfence();
+    *static_cast<volatile uint32_t*>(exchange.run + kSourcesWord) = 0;
+    end_replay(exchange, *static_cast<const volatile uint32_t*>(exchange.replays));
+  }
 }
 
 // One thread. The acquire orders the flags before what the thread does next, and the proxy fence

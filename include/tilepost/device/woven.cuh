@@ -48,6 +48,8 @@ struct View : tilepost_view_t {
   // This rank's own tiles have so many sources, one from each other rank
   // (tilepost_plan_t::fused_sum); 0: none.
   static constexpr int kSources = 0;
+  // And their sums go to all ranks.
+  static constexpr bool kSpreads = false;
   // Somebody waits for tiles, or A arrives, while the kernel runs.
   static constexpr bool kOverlaps = true;
   // No kernel comes before or behind it in a run that overlaps (kStores, with tasks;
@@ -214,13 +216,14 @@ __device__ __forceinline__ void open_out_maps(const View& view, int m, int store
 
 // Waits until view.pace cycles have passed since the thread's last store, in clock arithmetic
 // modulo 2^32. The CTA's threads begin a fraction of that apart, so that their stores alternate. A
-// tile of this rank's own takes no link.
+// tile of this rank's own takes no link, unless its sum goes to all ranks.
 template <class View>
 __device__ __forceinline__ void pace(const View& view, Pacer& pacer, const Tile& tile,
                                      bool last_tile) {
   if constexpr (View::kStores) {
     constexpr unsigned kPollNanoseconds = 20;
-    if (last_tile || owner_of(view, tile) == view.rank) return;
+    const bool leaves = View::kSpreads || owner_of(view, tile) != view.rank;
+    if (last_tile || !leaves) return;
     const auto step = static_cast<unsigned>(view.pace);
     if (pacer.last == 0)
       pacer.last = ptx::clock_cycles() - step + step / pacer.threads * pacer.thread;

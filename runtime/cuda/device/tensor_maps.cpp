@@ -110,7 +110,7 @@ tilepost_result_t encode_input(const Driver& driver, const tilepost_plan_t& plan
   return encode_matrix(driver, in, map);
 }
 
-tilepost_result_t encode_output(const Driver& driver, const tilepost_plan_t& plan, void* base,
+tilepost_result_t encode_output(const Driver& driver, const tilepost_plan_t& plan, const void* base,
                                 int64_t rows, int64_t gap, CUtensorMap& map) {
   const Matrix out{"a rank's rows",
                    base,

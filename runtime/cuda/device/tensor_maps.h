@@ -55,7 +55,7 @@ tilepost_result_t encode_input(const Driver& driver, const tilepost_plan_t& plan
 
 // The map of `rows` rows of n elements at `base`, each with a gap of elements behind it, moved by
 // the kernel's box of C.
-tilepost_result_t encode_output(const Driver& driver, const tilepost_plan_t& plan, void* base,
+tilepost_result_t encode_output(const Driver& driver, const tilepost_plan_t& plan, const void* base,
                                 int64_t rows, int64_t gap, CUtensorMap& map);
 
 }  // namespace tilepost::cuda

@@ -155,6 +155,25 @@ tilepost_result_t Consumption::normalise(const Run& run) const {
   return TILEPOST_OK;
 }
 
+// The kernel has stored this rank's own where they belong.
+tilepost_result_t Consumption::move_landed(const Run& run, const void* landed) const {
+  const bool lands = run.output.number != 0 || landed == run.operands->out;
+  if (!run.path().moves_landed() || lands) return TILEPOST_OK;
+  const tilepost_map_t& map = run.run_map().map();
+  const int64_t first = first_row_of_rank(map, rank_), end = first + rows_of_rank(map, rank_);
+  const int64_t row_bytes = map.n * element_bytes(plan_.output);
+  const auto copy = [&](int64_t row, int64_t rows) -> tilepost_result_t {
+    if (rows == 0) return TILEPOST_OK;
+    TILEPOST_CUDA(cudaMemcpyAsync(static_cast<char*>(run.operands->out) + row * row_bytes,
+                                  static_cast<const char*>(landed) + row * row_bytes,
+                                  static_cast<size_t>(rows * row_bytes), cudaMemcpyDeviceToDevice,
+                                  run.user));
+    return TILEPOST_OK;
+  };
+  TILEPOST_TRY(copy(0, first));
+  return copy(end, map.m - end);
+}
+
 // Its own rows stay as they are if they lie in their place: the GEMM may still be reading them.
 // Where the run begins beside the GEMM, they were not brought to where the others' are. A
 // kernel that exchanges rows hands them out itself.
@@ -266,6 +285,7 @@ tilepost_result_t Communication::let_arrive(const Run& run, int group) const {
 tilepost_result_t Communication::finish(const Run& run) const {
   if (run.path().overlaps) TILEPOST_TRY(lanes_.join(run));
   if (run.begun) TILEPOST_TRY(transports_.overlapping->rejoin(run.comm));
+  TILEPOST_TRY(consumption_.move_landed(run, buffers_.lent_out()));
   TILEPOST_TRY(consumption_.hand_out_gathered(run));
   return consumption_.normalise(run);
 }

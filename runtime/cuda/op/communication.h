@@ -46,6 +46,8 @@ class Consumption {
   tilepost_result_t unpermute(const Run& run, int group) const;
   // Of the whole run, where the consumer normalises; nothing elsewhere.
   tilepost_result_t normalise(const Run& run) const;
+  // Sums that the other ranks have pushed to `landed`, to the run's out (RunPath::moves_landed).
+  tilepost_result_t move_landed(const Run& run, const void* landed) const;
   // Rows of A that came together elsewhere, to the caller if it wants them.
   tilepost_result_t hand_out_gathered(const Run& run) const;
 

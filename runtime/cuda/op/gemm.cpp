@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cinttypes>
+#include <cstring>
 #include <limits>
 
 #include "runtime/map/groups.h"
@@ -40,7 +41,10 @@ tilepost_result_t Gemm::find_arguments(Run& run) {
   find_view(run, arguments.view);
   // Where it stores with a tensor map, the map has at least a row.
   arguments.out_rows = std::max<int64_t>(1, plan.tiles.send_elements / plan.shape.ldc);
-  if (run.path().fuses) find_own_rows(run, arguments);
+  if (run.path().fuses) {
+    find_own_rows(run, arguments);
+    TILEPOST_TRY(find_pushes(run, arguments.view));
+  }
   arguments.user = run.operands->user;
   return plan_.kernel.launch == TILEPOST_LAUNCH_TMA ? find_tensor_maps(run, arguments)
                                                     : TILEPOST_OK;
@@ -49,9 +53,36 @@ tilepost_result_t Gemm::find_arguments(Run& run) {
 // The kernel stores the sums of this rank's rows by its own map. A rank without rows stores none,
 // and may have no output.
 void Gemm::find_own_rows(const Run& run, GemmArguments& arguments) const {
-  const int64_t rows = rows_of_rank(run.run_map().map(), state_.rank);
-  if (rows > 0) arguments.c = run.buffers.out;
+  const tilepost_map_t& map = run.run_map().map();
+  const int64_t rows = rows_of_rank(map, state_.rank);
+  if (rows > 0) arguments.c = static_cast<char*>(run.buffers.out) + bytes_before_own(run);
   arguments.out_rows = std::max<int64_t>(1, rows);
+}
+
+// Of an output that has all ranks' rows.
+int64_t Gemm::bytes_before_own(const Run& run) const {
+  if (!row_of(plan_).product_spreads()) return 0;
+  const tilepost_map_t& map = run.run_map().map();
+  return first_row_of_rank(map, state_.rank) * map.n * element_bytes(plan_.output);
+}
+
+// Sums that all ranks get go to the place that this rank's rows have in a registered output, or in
+// landed memory. The maps are parameters of the kernel: an output may be registered at any time,
+// and tables are made when m is seen first.
+tilepost_result_t Gemm::find_pushes(const Run& run, tilepost_view_t& view) const {
+  const int64_t rows = rows_of_rank(run.run_map().map(), state_.rank);
+  if (run.path().pushes != Pushes::sums || rows == 0) return TILEPOST_OK;
+  const SharedRegions& shared = transports_.shared->regions();
+  for (int rank = 0; rank < plan_.ranks; ++rank) {
+    const void* const out =
+        run.output.number != 0 ? run.output.places[rank] : shared.of(rank, shared.layout().landed);
+    CUtensorMap map{};
+    TILEPOST_TRY(encode_output(
+        driver_, plan_, static_cast<const char*>(out) + bytes_before_own(run), rows, 0, map));
+    static_assert(sizeof map == sizeof view.push_maps[rank]);
+    std::memcpy(&view.push_maps[rank], &map, sizeof map);
+  }
+  return TILEPOST_OK;
 }
 
 // The own rows, where the GEMM reads them from the caller's memory, have their places among all

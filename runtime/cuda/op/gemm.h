@@ -13,7 +13,7 @@ class Gemm {
   // All outlive this. `transports` have what ranks share, `state` the counters.
   Gemm(const tilepost_plan_t& plan, const Driver& driver, const Transports& transports,
        const RunState& state)
-      : plan_(plan), transports_(transports), state_(state) {
+      : plan_(plan), driver_(driver), transports_(transports), state_(state) {
     tensor_maps_.init(plan, driver);
   }
 
@@ -26,6 +26,8 @@ class Gemm {
 
  private:
   void find_own_rows(const Run& run, GemmArguments& arguments) const;
+  int64_t bytes_before_own(const Run& run) const;
+  tilepost_result_t find_pushes(const Run& run, tilepost_view_t& view) const;
   tilepost_result_t place_own_rows(const Run& run, const void*& first_row) const;
   tilepost_result_t find_tensor_maps(const Run& run, GemmArguments& arguments);
   void find_view(const Run& run, tilepost_view_t& view) const;
@@ -34,6 +36,7 @@ class Gemm {
   void find_exchange(const Run& run, tilepost_exchange_t& exchange) const;
 
   const tilepost_plan_t& plan_;
+  const Driver& driver_;
   const Transports& transports_;
   const RunState& state_;
   TensorMapCache tensor_maps_;

@@ -216,12 +216,12 @@ tilepost_result_t RegisteredOutputs::describe(void* buffer, int64_t bytes, Info&
 // All tables are there before any rank says that it has succeeded.
 tilepost_result_t RegisteredOutputs::map(const std::vector<Info>& infos, Buffer& fresh) const {
   const Info& own = infos[static_cast<size_t>(exchange_->ranks().rank)];
-  std::vector<void*> places(infos.size());
+  fresh.places.resize(infos.size());
   for (size_t peer = 0; peer < infos.size(); ++peer)
-    TILEPOST_TRY(reach(static_cast<int>(peer), own, infos[peer], fresh, places[peer]));
+    TILEPOST_TRY(reach(static_cast<int>(peer), own, infos[peer], fresh, fresh.places[peer]));
   fresh.table = free_table();
   TILEPOST_CUDA(cudaMemcpyAsync(static_cast<void*>(table(fresh.table)),
-                                static_cast<const void*>(places.data()), table_bytes(),
+                                static_cast<const void*>(fresh.places.data()), table_bytes(),
                                 cudaMemcpyHostToDevice, exchange_->stream()));
   TILEPOST_CUDA(cudaStreamSynchronize(exchange_->stream()));
   return TILEPOST_OK;
@@ -291,7 +291,7 @@ tilepost_result_t RegisteredOutputs::find(const void* out, int64_t bytes,
                 "out, %p, lies in memory that was freed after it had been registered; call "
                 "tilepost_op_unregister on all ranks before any of them frees its buffer",
                 out);
-  output = {range->number, table(buffer.table)};
+  output = {range->number, table(buffer.table), buffer.places.data()};
   return TILEPOST_OK;
 }
 

@@ -23,8 +23,9 @@ namespace tilepost::cuda {
 
 // How a run whose out is a registered buffer reaches it on all ranks.
 struct RegisteredOutput {
-  uint32_t number = 0;           // RunTerms::output; 0: out is not registered
-  void* const* there = nullptr;  // [ranks] where it begins on each: device memory
+  uint32_t number = 0;                  // RunTerms::output; 0: out is not registered
+  void* const* there = nullptr;         // [ranks] where it begins on each: device memory
+  const void* const* places = nullptr;  // the same for the host, while it is registered
 };
 
 class RegisteredOutputs {
@@ -64,6 +65,7 @@ class RegisteredOutputs {
   struct Buffer {
     CallerMemory memory;
     std::vector<void*> opened;  // allocations of other processes
+    std::vector<void*> places;  // where it begins on each rank
     int table = 0;              // which of tables_ it has
   };
 
