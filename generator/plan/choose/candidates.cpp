@@ -117,6 +117,11 @@ double tiles_beside_transfers(const Draft& draft, const Candidate& candidate) {
   const bool alone = is_sm90(kernel.config) && ctas == 1;
   if (row_of(draft.plan).moves_input())
     return alone && candidate.overlaps() ? draft.profile.copies.alone : 1;
+  if (candidate.fused) {
+    const FusedProfile& fused = draft.profile.fused;
+    if (kernel.config.stages >= 4) return 1;
+    return row_of(draft.plan).product_spreads() ? fused.short_beside_pushes : fused.short_of_stages;
+  }
   if (candidate.task_parts == 0) return 1;
   const TaskProfile& tasks = draft.profile.tasks;
   double factor = alone ? tasks.alone : 1;
@@ -250,12 +255,12 @@ std::optional<Candidate> begin(const Draft& draft, const KernelChoice& kernel,
   // Shares take turns: in what is stored as in what is copied, no link and no rank is asked by all.
   if (transport.shares_memory() && problem.map.division == TILEPOST_DIVISION_SHARES)
     problem.map.stagger = problem.at_once;
-  // Half of the CTAs compute other ranks' tiles at any time, so that links are never idle, and a
-  // tile of the own share comes a turn later than its sources: these have a wave to get here.
+  // A wave has two turns of every share, so that links are never idle, and a tile of the own share
+  // comes two turns later than its sources: these have a wave to get here.
   if (candidate.fused) {
     const int clusters = problem.at_once / problem.map.cluster;
-    problem.map.turn = std::max(1, clusters / 2) * problem.map.cluster;
-    problem.map.lag = 1;
+    problem.map.turn = std::max(1, clusters / (2 * draft.plan.ranks)) * problem.map.cluster;
+    problem.map.lag = 2;
     candidate.waves = schedule_waves(problem.map, problem.at_once);
   }
   return candidate;
@@ -363,9 +368,10 @@ std::vector<const KernelChoice*> kernels_with(const Draft& draft, const Transpor
   return kernels;
 }
 
-// Those whose kernels add up in their epilogue.
+// Those whose kernels add up in their epilogue, on as many ranks as that was measured on.
 std::vector<Candidate> with_fused_sums(const Draft& draft, const Transport& transport) {
   std::vector<Candidate> candidates;
+  if (draft.plan.ranks > draft.profile.fused.most_ranks) return candidates;
   for (const KernelChoice& kernel : draft.kernels) {
     if (!fuses(draft, kernel, transport)) continue;
     std::optional<Candidate> candidate = begin(draft, kernel, transport, {0, 1}, true);
@@ -381,7 +387,8 @@ std::vector<Candidate> with_fused_sums(const Draft& draft, const Transport& tran
 
 std::vector<Candidate> overlapped(const Draft& draft, const Transport& transport,
                                   const std::optional<std::vector<int>>& groups) {
-  std::vector<Candidate> candidates;
+  std::vector<Candidate> candidates = with_fused_sums(draft, transport);
+  if (!candidates.empty()) return candidates;
   const std::vector<tilepost_shots_t> all_shots = transport.shots(draft.spec, draft.plan);
   for (const KernelChoice* kernel : kernels_with(draft, transport))
     for (const CommChoice& comm : open_choices(draft, *kernel, transport))
@@ -396,9 +403,6 @@ std::vector<Candidate> overlapped(const Draft& draft, const Transport& transport
           continue;
         candidates.push_back(std::move(*candidate));
       }
-  std::vector<Candidate> fused = with_fused_sums(draft, transport);
-  if (!fused.empty() && draft.plan.ranks <= draft.profile.fused.sure_ranks) return fused;
-  std::ranges::move(fused, std::back_inserter(candidates));
   return candidates;
 }
 

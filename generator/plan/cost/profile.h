@@ -123,9 +123,11 @@ struct FusedProfile {
   double beside_sums;  // GEMM time with sums in its epilogue, and stores that links take at leisure
   double sharpness;    // exponent of the norm in which products and stores share a wave
   double latency_us;   // of the last tiles: their flags, their sources, their stores
-  int sure_ranks;      // on which they were faster than tasks wherever both were measured: on more
-                       // the model decides
+  int most_ranks;      // on which they were measured: faster than tasks wherever both were
   double paced;        // as MachineProfile::paced, of the time until a consumer's next tile
+  // GEMM time of tiles of less than four stages against others, where each rank gets its sums, and
+  // where all ranks get all.
+  double short_of_stages, short_beside_pushes;
 };
 
 // Sums as tasks of the GEMM's helper warps.

@@ -295,7 +295,7 @@ TransferModel Peer::model_fused(const TransferProblem& problem) {
   TransferModel model;
   model.wave =
       std::pow(power(problem.wave * fused.beside_sums) + power(stored), 1 / fused.sharpness);
-  model.group.latency = times * fused.latency_us;
+  model.group.latency = fused.latency_us;
   model.group.tail = problem.profile.inside_us;
   return model;
 }

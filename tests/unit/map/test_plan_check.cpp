@@ -257,7 +257,7 @@ TEST_CASE("every rule of a plan names what it found and what it expected") {
        [](auto& plan) { plan.task_parts = 0; }},
       {kSums, "pushes is 1, expected 1 where the kernel adds up what all ranks get, 0 elsewhere",
        [](auto& plan) { plan.pushes = 1; }},
-      {kPushedSums, "pushes is 1, expected 1 where helper warps add up",
+      {kPushedSums, "pushes is 1, expected 1 where the kernel adds up",
        [](auto& plan) { plan.task_parts = 0; }},
       {kSums, "sum is 1, expected staged (0) where some runs do not overlap",
        [](auto& plan) {
@@ -273,7 +273,7 @@ TEST_CASE("every rule of a plan names what it found and what it expected") {
          plan.transport = TILEPOST_TRANSPORT_COPY_ENGINE;
          plan.access = TILEPOST_ACCESS_READ;
        }},
-      {kSums, "sum is 1, expected staged (0) where helper warps add up",
+      {kSums, "sum is 1, expected staged (0) where the kernel adds up",
        [](auto& plan) { plan.sum = TILEPOST_SUM_ADDED; }},
       {kCopiedRows, "kernel.launch is 1, expected tensor maps (0) where the kernel has tasks",
        [](auto& plan) { plan.kernel.launch = TILEPOST_LAUNCH_POINTERS; }},

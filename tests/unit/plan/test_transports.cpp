@@ -107,11 +107,13 @@ TEST_CASE("8-bit inputs pass twice as fast, and so do their stores") {
   REQUIRE(std::abs(2 * only(spec).pace - pace) <= 2);
 }
 
-// In place of tasks; and half of the CTAs compute other ranks' tiles at any time.
+// In place of tasks; and own tiles come as many positions behind their sources as CTAs compute at
+// a time.
 TEST_CASE("sums of a share are made in the epilogue of its owner's tiles") {
+  const auto pattern = GENERATE(TILEPOST_GEMM_REDUCE_SCATTER, TILEPOST_GEMM_ALL_REDUCE);
   for (const int64_t k : {1024, 8192}) {
     Spec spec = make_spec(8192, 8192, k);
-    spec.pattern.value = TILEPOST_GEMM_REDUCE_SCATTER;
+    spec.pattern.value = pattern;
     spec.transport.value = TILEPOST_TRANSPORT_PEER;
     spec.ranks.value = 2;
     const Plan p = only(spec);
@@ -120,7 +122,9 @@ TEST_CASE("sums of a share are made in the epilogue of its owner's tiles") {
     REQUIRE(p.source.tunables.at("SOURCES") == "1");
     REQUIRE(p.source.tunables.at("HELPER") == "0");
     REQUIRE(p.map.turn % p.map.cluster == 0);
-    REQUIRE(std::abs(2 * p.map.turn - p.at_once()) <= 2 * p.map.cluster);
+    REQUIRE(p.map.lag * p.ranks * p.map.turn <= p.at_once());
+    REQUIRE(p.map.lag * p.ranks * (p.map.turn + p.map.cluster) > p.at_once());
+    REQUIRE(p.pushes == (pattern == TILEPOST_GEMM_ALL_REDUCE ? 1 : 0));
     REQUIRE(verify_plan(p).empty());
     const std::pair<const char*, std::function<void(Plan&)>> mutants[] = {
         {"no turns", [](Plan& q) { q.map.turn = 0; }},
@@ -128,6 +132,7 @@ TEST_CASE("sums of a share are made in the epilogue of its owner's tiles") {
         {"no sources", [](Plan& q) { q.source.tunables.erase("SOURCES"); }},
         {"tasks too", [](Plan& q) { q.task_parts = q.ranks; }},
         {"no fused sum", [](Plan& q) { q.fused_sum = 0; }},
+        {"other pushes", [](Plan& q) { q.pushes ^= 1; }},
         {"sums as they arrive", [](Plan& q) { q.sum = TILEPOST_SUM_ADDED; }},
     };
     for (const auto& [what, change] : mutants) {
