@@ -208,11 +208,11 @@ __device__ __forceinline__ void load_tiles(const Shared& shared, const CUtensorM
   tilepost::Ring<kStages> ring(1);
   tilepost::BulkLoads loads;
   tilepost::ptx::wait_for_previous_kernels();
-  tilepost::open_in_map();
+  tilepost::open_in_map(loads);
   for (int position = positions.first; position < tiles;) {
     // For a share wholly below A TMA would look where A begins, which may be nowhere (in_map).
     const int m = min(tile.m + first_row, rows - 1), n = tile.n + own_column();
-    const CUtensorMap* in = tilepost::in_map(map_a, tile);
+    const CUtensorMap* in = tilepost::in_map(map_a, tile, loads);
     tilepost::input_ready(tile, loads);
     if ((position += positions.all) < tiles) tile = tilepost::tile(grid, position);
 #pragma unroll 1  // few registers

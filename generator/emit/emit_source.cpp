@@ -96,7 +96,9 @@ void emit_view(llvm::raw_ostream& out, const Plan& plan) {
   if (paths_of(plan).planned.normalises)
     out << "  static constexpr int kNorm = " << plan.consumer << ", kN = " << plan.map.n << ";\n";
   is_true(path.by_owner, "kStores");
-  is_true(path.by_owner && path.meets, "kMeets");
+  is_true(path.meets && !path.exchanges, "kMeets");
+  if (path.meets && !path.exchanges && row_of(plan).moves_input())
+    out << "  static constexpr int kGroups = " << plan.map.num_groups << ";\n";
   if (plan.kernel.launch != TILEPOST_LAUNCH_HOST) {  // whose threads order stores whoever waits
     if (path.fuses) out << "  static constexpr int kSources = " << plan.ranks - 1 << ";\n";
     is_true(path.fuses && path.pushes == Pushes::sums, "kSpreads");

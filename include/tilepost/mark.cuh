@@ -114,6 +114,9 @@ struct TilePanels {
 struct BlockLoads {};  // ordinary and asynchronous copies by all threads of the block; all call
 struct BulkLoads {     // TMA loads by the calling thread, which alone calls
   int arrived = 0;     // groups that the thread need not wait for any more; kept for its next tile
+  // Of a kernel that is a whole run: its number, and which half of what counters have to reach
+  // holds.
+  unsigned run = 0, half = 0;
 };
 // The same in a kernel whose idle warps wait for it (exchange_rows), kept for all of its tiles.
 struct HelpedLoads {
@@ -265,6 +268,11 @@ TILEPOST_INLINE const Map* in_map(const Map* map, const Tile& /*tile*/) {
 }
 template <class Map>
 TILEPOST_INLINE const Map* in_map(const Map* map, const Tile& /*tile*/,
+                                  const BulkLoads& /*loads*/) {
+  return map;
+}
+template <class Map>
+TILEPOST_INLINE const Map* in_map(const Map* map, const Tile& /*tile*/,
                                   const HelpedLoads& /*loads*/) {
   return map;
 }
@@ -276,6 +284,9 @@ TILEPOST_INLINE void open_input(unsigned /*arrived*/) {}
 // The calling thread will load through in_map. Woven where maps lie in global memory: the fence
 // that TMA needs before it reads them (PTX ISA, fence.proxy.tensormap).
 TILEPOST_INLINE void open_in_map() {}
+
+// The same where the thread keeps its BulkLoads: a kernel that is a whole run then finds out which.
+TILEPOST_INLINE void open_in_map(BulkLoads& /*loads*/) {}
 
 // A warp of the CTA has nothing to do; all its lanes call, once, and no other warp. `output` is the
 // type of C, a constant; `storers` as for open_out_maps. Woven where other ranks' parts of C are to

@@ -430,9 +430,9 @@ class PlanRules {
   bool meets() {
     if (!in_range("meets", plan_.meets, 0, 1)) return false;
     if (plan_.meets == 0) return true;
-    return expect(writes() && !row().moves_input(), "access", plan_.access,
-                  "one by which kernels store products into other ranks' memory (2) where they "
-                  "meet by themselves") &&
+    return expect(writes(), "access", plan_.access,
+                  "one by which kernels store into other ranks' memory (2) where they meet by "
+                  "themselves") &&
            expect(moves_inside(plan_) && !on_host(), "task_parts", plan_.task_parts,
                   "1 or more where kernels meet by themselves, on a GPU") &&
            in_range("ranks", plan_.ranks, 2, TILEPOST_MOST_EXCHANGING);

@@ -81,6 +81,9 @@ struct RunPath {
   bool gathers_for_caller;  // rows of A come together in the caller's memory, if it brings some
   bool lends_out;  // landed memory may be given as the run's out, where then nothing is copied
 
+  // In how many places rows of A come together, at which runs take turns.
+  int places_of_rows() const { return meets ? 2 : 1; }
+
   // Whether ranks touch each other's memory.
   bool shares_memory() const { return access != TILEPOST_ACCESS_MESSAGES; }
   // Whether the kernel stores into memory of the operations, this rank's or an owner's.

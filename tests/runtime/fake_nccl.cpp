@@ -3,6 +3,7 @@
 
 #include <chrono>
 
+#include "runtime/cuda/consumers/hand_out.h"
 #include "runtime/cuda/consumers/norm.h"
 #include "runtime/cuda/consumers/pack.h"
 #include "runtime/cuda/consumers/unpermute.h"
@@ -268,6 +269,10 @@ cudaError_t preload_unpermute() {
 cudaError_t preload_pack() {
   return launched("preload_pack");
 }
+
+cudaError_t preload_hand_out() {
+  return launched("preload_hand_out");
+}
 cudaError_t preload_norm(tilepost_dtype_t) {
   return launched("preload_norm");
 }
@@ -334,6 +339,16 @@ cudaError_t launch_pack(const PackArguments& arguments, cudaStream_t stream) {
     std::memcpy(to + row * arguments.row_bytes, from + arguments.order[row] * arguments.row_bytes,
                 bytes);
   return launched("pack " + stream_of(stream).name + " " + std::to_string(arguments.count));
+}
+
+cudaError_t launch_hand_out(const HandOutArguments& arguments, cudaStream_t stream) {
+  const int64_t first = arguments.first, end = arguments.end;
+  if (world().threads)
+    std::memcpy(
+        static_cast<char*>(arguments.to) + first,
+        static_cast<const char*>(arguments.places) + (*arguments.run & 1) * arguments.apart + first,
+        static_cast<size_t>(end - first));
+  return launched("hand_out " + stream_of(stream).name + " " + std::to_string(end - first));
 }
 
 cudaError_t launch_norm(const NormArguments& arguments, tilepost_dtype_t, int,

@@ -39,14 +39,21 @@ class Kernel {
         done_(view_.num_tiles) {}
 
   // Of a run that is this kernel alone: it counts what is to come itself.
-  void count_run() {
+  void count_run(uint32_t run) {
     const tilepost_exchange_t& exchange = view_.exchange;
+    if (gathers(plan_)) {
+      parity_ = static_cast<int>(run & 1);
+      first_counter_ = parity_ * plan_.map.num_groups;
+      place_ = parity_ * exchange.slot_bytes;
+    }
     uint32_t& half = exchange.run[4];
     const uint32_t* before = exchange.expected + half * exchange.counters;
     half ^= 1;
     uint32_t* const now = exchange.expected + half * exchange.counters;
-    for (int i = 0; i < exchange.counters; ++i)
-      now[i] = before[i] + (i < exchange.num_targets ? exchange.targets[i] : 0);
+    for (int i = 0; i < exchange.counters; ++i) {
+      const int own = i - first_counter_;
+      now[i] = before[i] + (own >= 0 && own < exchange.num_targets ? exchange.targets[own] : 0);
+    }
     expected_ = now;
   }
 
@@ -121,7 +128,7 @@ class Kernel {
   // The rows of A that a tile is made of: those that have arrived, or this rank's own.
   MapOf input_of(const tilepost_tile_t& tile) const {
     const bool own = tile.group == 0 || plan_.reads_own == 0;
-    return own ? a_ : map_of(view_.in_map);
+    return own ? a_ : map_of(static_cast<const CUtensorMapImage*>(view_.in_map) + parity_);
   }
 
   template <class Reached>
@@ -142,7 +149,7 @@ class Kernel {
       return static_cast<int32_t>(word(view_.counters + group * TILEPOST_COUNTER_STRIDE) -
                                   view_.ready) >= 0;
     for (int g = 0; group > 0 && g <= group; ++g)
-      if (!is_stored(g)) return false;
+      if (!is_stored(first_counter_ + g)) return false;
     return true;
   }
 
@@ -173,14 +180,15 @@ class Kernel {
       float sum = 0;
       for (int part = 0; part < task.parts; ++part)
         sum += fakes::bf16::read(from + part * tasks.stride, at);
-      if (task.only < 0) fakes::bf16::write(static_cast<char*>(tasks.out) + task.to, i, sum);
+      if (task.only < 0)
+        fakes::bf16::write(static_cast<char*>(tasks.out) + place_ + task.to, i, sum);
       for (int rank = 0; rank < tasks.ranks && task.push >= 0; ++rank)
         if (is_for(task, rank))
-          fakes::bf16::write(static_cast<char*>(tasks.there[rank]) + task.push, i, sum);
+          fakes::bf16::write(static_cast<char*>(tasks.there[rank]) + place_ + task.push, i, sum);
     }
     const auto count = [&](uint32_t* counters) {
       const int chunk = tilepost::task_chunk_bytes(plan_.kernel.helper_bytes, task.parts);
-      __atomic_fetch_add(counters + task.counts * TILEPOST_COUNTER_STRIDE,
+      __atomic_fetch_add(counters + (first_counter_ + task.counts) * TILEPOST_COUNTER_STRIDE,
                          static_cast<uint32_t>(tilepost::task_chunks(task.bytes, chunk)),
                          __ATOMIC_RELEASE);
     };
@@ -294,6 +302,9 @@ class Kernel {
   const tilepost_shape_t shape_;
   const tilepost_view_t view_;
   const uint32_t* expected_;  // of this rank's counters
+  // Of a whole run in which rows of A move: by its parity.
+  int parity_ = 0, first_counter_ = 0;
+  int64_t place_ = 0;  // bytes
   std::vector<bool> done_;
 };
 
@@ -304,13 +315,17 @@ std::mutex add_mutex;
 
 // A kernel that meets the other ranks' by itself, and is the whole run.
 fakes::Hang run_whole(const std::shared_ptr<Kernel>& kernel, const tilepost_exchange_t& exchange,
-                      bool fuses, double seconds) {
+                      const tilepost_plan_t& plan, double seconds) {
+  const bool fuses = plan.fused_sum != 0, moves_rows = gathers(plan);
   Meeting meeting(exchange);
   meeting.wait_quietly(seconds);
   meeting.begin();
-  kernel->count_run();
+  kernel->count_run(meeting.run());
   const auto goes_through = [&] {
-    if (!meeting.follow() || !meeting.meet()) return false;
+    if (!meeting.follow()) return false;
+    if (moves_rows)  // before it has met the others
+      return kernel->do_tasks(seconds) && kernel->compute_pushed(seconds) && meeting.meet();
+    if (!meeting.meet()) return false;
     if (fuses) return kernel->compute_fused(meeting.run(), seconds);
     kernel->compute_all();
     return kernel->do_tasks(seconds);
@@ -331,7 +346,7 @@ fakes::Hang run_kernel(const Program& program, void** arguments, double seconds)
   if (is_whole_run) last_exchanges[self().rank] = exchange;
   if (is_whole_run && program.plan.meets == 0) return run_exchange(program, arguments);
   auto kernel = std::make_shared<Kernel>(program, arguments);
-  if (is_whole_run) return run_whole(kernel, exchange, program.plan.fused_sum != 0, seconds);
+  if (is_whole_run) return run_whole(kernel, exchange, program.plan, seconds);
   if (gathers(program.plan)) {
     if (!kernel->do_tasks(seconds)) return kernel->stopped();
     if (program.plan.access == TILEPOST_ACCESS_WRITE)

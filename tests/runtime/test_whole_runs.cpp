@@ -14,7 +14,7 @@ using sample::count_calls;
 using sample::Program;
 
 TEST_CASE_METHOD(Team, "whole runs: an eager run is one kernel on the caller's stream") {
-  const auto pattern = GENERATE(kAllReduce, kReduceScatter, kAllToAll);
+  const auto pattern = GENERATE(kAllReduce, kReduceScatter, kAllToAll, kAllGather, kAllToAllGemm);
   CAPTURE(static_cast<int>(pattern));
   ranks::use(program, whole(pattern), 2, 61);
   Ranks& all = create(2);
@@ -27,7 +27,7 @@ TEST_CASE_METHOD(Team, "whole runs: an eager run is one kernel on the caller's s
 
 TEST_CASE_METHOD(Team, "whole runs: a captured run is the kernel, which counts its replays") {
   program.plan.any_m = 1;
-  ranks::use(program, whole(kReduceScatter), 2, 61);
+  ranks::use(program, whole(GENERATE(kReduceScatter, kAllGather)), 2, 61);
   Ranks& all = create(2);
   for (const int64_t m : {61, 16}) all.run(1, m);
   world().reset_calls();
@@ -76,6 +76,19 @@ TEST_CASE_METHOD(Team, "whole runs: slots that are there once are not written to
   check();
 }
 
+TEST_CASE_METHOD(Team, "whole runs: rows of A come in time whoever is ahead, run after run") {
+  const auto pattern = GENERATE(kAllGather, kAllToAllGemm);
+  const int count = GENERATE(2, 3, 4, 8);
+  CAPTURE(static_cast<int>(pattern), count);
+  program.plan.any_m = pattern == kAllGather ? 1 : 0;
+  ranks::use(program, whole(pattern), count, 61);
+  Ranks& all = create(count);
+  all.run(40);
+  for (const int64_t m : {60, 33, 9, 5, 1, 61})
+    if (pattern == kAllGather) all.run(3, m);
+  check();
+}
+
 TEST_CASE("whole runs: that a run has ended the next one tells, and who goes waits for nobody") {
   Program program;
   ranks::use(program, whole(kReduceScatter), 2, 61);
@@ -91,10 +104,11 @@ TEST_CASE_METHOD(SharedTeams, "whole runs: operations that share memory take tur
       Other{"tasks", by(ranks::tasks(kAllReduce))}, Other{"copies", by(ranks::copies(kAllReduce))},
       Other{"stores", by(ranks::stores(kReduceScatter))},
       Other{"pushed rows", by(ranks::pushed_rows())}, Other{"whole runs", by(whole(kAllToAll), 40)},
+      Other{"whole runs of rows", by(whole(kAllGather))},
       Other{"one shot", exchange(TILEPOST_ONE_SHOT)},
       Other{"two shots", exchange(TILEPOST_TWO_SHOT)}, Other{"fused sums", by(ranks::fuses())});
-  const auto way =
-      GENERATE(whole(kAllReduce), whole(kReduceScatter), ranks::fuses(), ranks::fuses(kAllReduce));
+  const auto way = GENERATE(whole(kAllReduce), whole(kReduceScatter), whole(kAllGather),
+                            ranks::fuses(), ranks::fuses(kAllReduce));
   CAPTURE(other.name, way);
   add(room());
   Ranks* const teams[] = {&add(by(way)), &add(other.make)};

@@ -18,10 +18,10 @@ bool pushes_beside_neighbours(const Spec& spec) {
   return spec.neighbours.value && row_of(spec.pattern.value).moves_input();
 }
 
-// Where helper warps do all there is to do with what other ranks store, kernels meet by themselves.
-// They have an address for each rank of one host.
+// Where helper warps do all there is to do with what other ranks store, or push all rows, kernels
+// meet by themselves. They have an address for each rank of one host.
 bool meets_inside(const Plan& plan, int task_parts) {
-  return !row_of(plan).moves_input() && task_parts > 0 && plan.ranks <= TILEPOST_MOST_EXCHANGING;
+  return task_parts > 0 && plan.ranks <= TILEPOST_MOST_EXCHANGING;
 }
 
 class Peer final : public Transport {
@@ -327,19 +327,22 @@ std::string describe_sums(const Plan& plan) {
 }
 
 std::vector<std::string> Peer::describe(const Plan& plan) const {
-  if (row_of(plan).moves_input())
-    return {"helper warps store this rank's rows of A into the other ranks' memory"};
-  std::vector<std::string> lines = {describe_parts(plan)};
+  const std::string meet =
+      "the kernels of all ranks meet by themselves: none runs before them or behind";
+  std::vector<std::string> lines;
+  if (row_of(plan).moves_input()) {
+    lines.emplace_back("helper warps store this rank's rows of A into the other ranks' memory");
+    if (plan.meets) lines.push_back(meet);
+    return lines;
+  }
+  lines.push_back(describe_parts(plan));
   if (row_of(plan).product_spreads()) lines.push_back(describe_sums(plan));
   if (plan.row_gap > 0)
     lines.push_back(fmt::format(
         "{0} elements follow each row there, so that all begin on lines of memory", plan.row_gap));
-  if (plan.fused_sum)
-    lines.push_back("the kernels of all ranks meet by themselves: none runs before them or behind");
-  else if (plan.meets) {
-    lines.push_back("warps that have nothing left to multiply do this for the last group");
-    lines.push_back("the kernels of all ranks meet by themselves: none runs before them or behind");
-  }
+  if (plan.meets && !plan.fused_sum)
+    lines.emplace_back("warps that have nothing left to multiply do this for the last group");
+  if (plan.meets) lines.push_back(meet);
   return lines;
 }
 

@@ -138,8 +138,7 @@ void check_meeting(const Plan& plan, Findings& findings) {
   if (plan.access == TILEPOST_ACCESS_TILES) return;
   const auto early = plan.source.tunables.find("EARLY");
   const bool lets_next = early != plan.source.tunables.end() && early->second == "1";
-  const bool may = plan.access == TILEPOST_ACCESS_WRITE &&
-                   (plan.task_parts > 0 || plan.fused_sum != 0) && !row_of(plan).moves_input() &&
+  const bool may = plan.access == TILEPOST_ACCESS_WRITE && moves_inside(plan) &&
                    plan.ranks <= TILEPOST_MOST_EXCHANGING && plan.comm_ctas == 0 &&
                    plan.kernel.early != 0 && lets_next;
   if (plan.meets != 0 && !may)
@@ -154,9 +153,8 @@ void check_meeting(const Plan& plan, Findings& findings) {
 
 // Gaps between the rows that other ranks store are left out by tasks, which alone know of them.
 void check_row_gap(const Plan& plan, Findings& findings) {
-  const bool tasks = plan.access == TILEPOST_ACCESS_WRITE &&
-                     (plan.task_parts > 0 || plan.fused_sum != 0) && !row_of(plan).moves_input() &&
-                     plan.kernel.launch == TILEPOST_LAUNCH_TMA;
+  const bool tasks = plan.access == TILEPOST_ACCESS_WRITE && moves_inside(plan) &&
+                     !row_of(plan).moves_input() && plan.kernel.launch == TILEPOST_LAUNCH_TMA;
   const int64_t bytes = plan.row_gap * element_bytes(plan.output);
   if (plan.row_gap == 0 || (tasks && plan.row_gap > 0 && bytes % kTaskUnit == 0)) return;
   findings.add(

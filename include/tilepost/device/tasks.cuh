@@ -37,6 +37,13 @@ struct TaskChunks {
   int bytes;  // of a part
 };
 
+// Where a run that takes turns with others at memory and counters has its own: behind what its
+// tasks say, so many bytes and counters.
+struct PlaceOfRun {
+  long long bytes = 0;
+  int counters = 0;
+};
+
 // What counters read when all of the run is here: as the kernel in front of this one has counted.
 struct ExpectedCounts {
   const uint32_t* counts;
@@ -233,7 +240,8 @@ __device__ __forceinline__ void open_tasks(HelperMemory helper) {
 // pushes have kParts parts or one. Lane 0 is told whether the run was not given up.
 template <DType kType, int kParts, bool kPushes, class Expected>
 __device__ __forceinline__ bool do_tasks(const tilepost_tasks_t& tasks, int number,
-                                         const Expected& expected, HelperMemory helper) {
+                                         const Expected& expected, HelperMemory helper,
+                                         const PlaceOfRun& place = {}) {
   const int lane = threadIdx.x % 32;
   const TaskMemory memory{helper};
   const int stride = gridDim.x;
@@ -242,7 +250,10 @@ __device__ __forceinline__ bool do_tasks(const tilepost_tasks_t& tasks, int numb
   int chunk = blockIdx.x, turn = 0;
 #pragma unroll 1
   for (int j = 0; j < number; ++j) {
-    const tilepost_task_t task = tasks.list[j];  // in registers
+    tilepost_task_t task = tasks.list[j];  // in registers
+    task.to += place.bytes;
+    if (task.push >= 0) task.push += place.bytes;
+    task.counts += place.counters;
     const bool moves = kParts > 1 && kPushes && task.parts == 1;
     if (moves && in_place) continue;
     const int bytes = task_chunk_bytes(helper.bytes, moves ? 1 : kParts);

@@ -151,14 +151,25 @@ struct CountsOfRun {
   }
 };
 
-// What counters are to have reached by the end of the run, for the next one.
+// What counters are to have reached by the end of the run, for the next one; the run's own begin at
+// `first`.
 __device__ __forceinline__ void expect_run(const tilepost_exchange_t& exchange, uint32_t half,
-                                           int lane) {
+                                           int lane, int first = 0) {
   const uint32_t* const before = exchange.expected + half * exchange.counters;
   volatile uint32_t* const counts = exchange.expected + (half ^ 1) * exchange.counters;
 #pragma unroll 1
-  for (int i = lane; i < exchange.counters; i += 32)
-    counts[i] = before[i] + (i < exchange.num_targets ? exchange.targets[i] : 0);
+  for (int i = lane; i < exchange.counters; i += 32) {
+    const auto own = static_cast<uint32_t>(i - first);
+    const bool grows = own < static_cast<uint32_t>(exchange.num_targets);
+    counts[i] = before[i] + (grows ? exchange.targets[own] : 0);
+  }
+}
+
+// Lane 0 notes what the run is.
+__device__ __forceinline__ void note_run(uint32_t notes, uint32_t run, uint32_t half, int lane) {
+  if (lane != 0) return;
+  ptx::store_shared_word(notes + kRunNote, run);
+  ptx::store_shared_word(notes + kHalfNote, half);
 }
 
 // All lanes. The first CTA's meet the other ranks' before they have anything else to do; the host
@@ -168,10 +179,7 @@ __device__ __forceinline__ void begin_whole_run(const tilepost_exchange_t& excha
   const int lane = threadIdx.x % 32;
   const RunRead read = read_run(exchange);
   const uint32_t half = half_of_expected(exchange);
-  if (lane == 0) {
-    ptx::store_shared_word(notes + kRunNote, read.run);
-    ptx::store_shared_word(notes + kHalfNote, half);
-  }
+  note_run(notes, read.run, half, lane);
   if (blockIdx.x != 0) return;
   if (lane < exchange.ranks) tell_begun(exchange, read.run, read.last_kind, lane);
   expect_run(exchange, half, lane);
@@ -204,6 +212,90 @@ __device__ __forceinline__ void end_whole_run(const tilepost_exchange_t& exchang
     if (!wait_for_parts(tasks, expected, tasks.list[j].waits)) break;
   if (ptx::add_shared_word(notes + kLanesNote, 1) == 31)
     end_replay(exchange, ptx::load_shared_word(notes + kReplayNote));
+}
+
+// ---- Rows of A (kWaits)
+//
+// A rank pushes its rows as soon as its kernel has begun. It need not wait for the others: where
+// rows arrive, and the counters that say so, are double by the parity of the run, and no kernel
+// ends before all ranks have begun its run. docs/internals/whole-runs.md has the proof.
+
+// The counters of a run's groups, and what they read when the group is here.
+template <int kGroups>
+struct RowsOfRun {
+  const tilepost_exchange_t& exchange;
+  uint32_t run, half;
+
+  __device__ int first() const { return (run & 1) * kGroups; }
+  __device__ int counter_of(int group) const { return first() + group; }
+  __device__ uint32_t at(int counter) const {
+    return exchange.expected[half * exchange.counters + counter] +
+           exchange.targets[counter - first()];
+  }
+};
+
+constexpr int kLoaders = 1;  // threads of a CTA that load rows, and read the run for that
+
+// A thread that loads rows.
+__device__ __forceinline__ void open_rows(const tilepost_exchange_t& exchange, BulkLoads& loads) {
+  loads.run = read_run(exchange).run;
+  loads.half = half_of_expected(exchange);
+  count_whole_run(exchange, loads.run, kLoaders);
+}
+
+// All lanes. Of a run of another kind the other ranks may still read where rows are pushed to.
+__device__ __forceinline__ bool await_other_kind(const tilepost_exchange_t& exchange,
+                                                 const RunRead& read) {
+  const int lane = threadIdx.x % 32;
+  bool ended = !is_given_up(exchange);
+  if (ended && read.last_kind != exchange.kind && lane < exchange.ranks)
+    ended = await_count(exchange, exchange_line(exchange, exchange.ended, exchange.rank, lane),
+                        read.run - 1);
+  return __all_sync(0xFFFFFFFF, ended);
+}
+
+// All lanes of CTA 0's helper warp, when it has pushed its part: the kernel does not end before all
+// ranks have begun the run. The host watches a replay until all rows are here.
+template <int kGroups>
+__device__ __forceinline__ void end_rows(const tilepost_exchange_t& exchange,
+                                         const tilepost_tasks_t& tasks,
+                                         const RowsOfRun<kGroups>& rows, uint32_t notes) {
+  const int lane = threadIdx.x % 32;
+  if (lane < exchange.ranks) meet_rank(exchange, rows.run, lane);
+  if (exchange.replays == nullptr) return;
+#pragma unroll 1
+  for (int group = lane; group < kGroups; group += 32)
+    if (!wait_for_parts(tasks, rows, rows.counter_of(group))) break;
+  if (ptx::add_shared_word(notes + kLanesNote, 1) == 31)
+    end_replay(exchange, ptx::load_shared_word(notes + kReplayNote));
+}
+
+// All lanes of a warp of each CTA.
+template <int kGroups, class View>
+__device__ __forceinline__ void push_rows(const View& view, HelperMemory helper) {
+  ptx::wait_for_previous_kernels();
+  if (!is_whole_run(view)) return;
+  const tilepost_exchange_t& exchange = view.exchange;
+  const int lane = threadIdx.x % 32;
+  const RunRead read = read_run(exchange);
+  const RowsOfRun<kGroups> rows{exchange, read.run, half_of_expected(exchange)};
+  if (blockIdx.x == 0) {
+    if (lane < exchange.ranks) tell_begun(exchange, read.run, read.last_kind, lane);
+    expect_run(exchange, rows.half, lane, rows.first());
+    if (lane == 0) {
+      ptx::store_shared_word(helper.address + kReplayNote, begin_replay(exchange));
+      ptx::store_shared_word(helper.address + kLanesNote, 0);
+    }
+  }
+  open_tasks(helper);
+  if (lane == 0) count_whole_run(exchange, read.run, kLoaders);
+  bool through = await_other_kind(exchange, read);
+  const PlaceOfRun place{(read.run & 1) * exchange.slot_bytes, rows.first()};
+  if (through)  // rows are moved as they are, whatever their type
+    through = do_tasks<DType::bf16, View::kTaskParts, true>(view.tasks, view.tasks.count, rows,
+                                                            helper, place);
+  if (lane == 0 && !through) *static_cast<volatile uint32_t*>(exchange.given_up) = 1;
+  if (blockIdx.x == 0) end_rows(exchange, view.tasks, rows, helper.address);
 }
 
 }  // namespace tilepost::woven

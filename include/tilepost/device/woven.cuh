@@ -5,6 +5,7 @@
 #ifndef TILEPOST_DEVICE_WOVEN_CUH
 #define TILEPOST_DEVICE_WOVEN_CUH
 
+#include "tilepost/device/arrivals.cuh"
 #include "tilepost/device/exchange.cuh"
 #include "tilepost/device/exchange_rows.cuh"
 #include "tilepost/device/ptx.cuh"
@@ -52,9 +53,10 @@ struct View : tilepost_view_t {
   static constexpr bool kSpreads = false;
   // Somebody waits for tiles, or A arrives, while the kernel runs.
   static constexpr bool kOverlaps = true;
-  // No kernel comes before or behind it in a run that overlaps (kStores, with tasks;
-  // tilepost_plan_t::meets).
+  // No kernel comes before or behind it in a run that overlaps (kStores, or kWaits with kPushes;
+  // tilepost_plan_t::meets). With kWaits runs take turns at two sets of kGroups counters.
   static constexpr bool kMeets = false;
+  static constexpr int kGroups = 0;
   // The kernels of kRanks ranks exchange tiles (TILEPOST_ACCESS_TILES, tilepost_shots_t); 0: they
   // do not.
   static constexpr int kShots = 0, kRanks = 0;
@@ -82,7 +84,9 @@ struct CheckedView {
                 "rows that are normalised are sums of other ranks' tiles, in vectors of 16 bytes");
   static_assert(View::kSources == 0 || (View::kMeets && View::kTaskParts == 0),
                 "sources come while the kernel is the whole run, and leave nothing for tasks");
-  static_assert(!View::kMeets || (View::kStores && (View::kTaskParts > 0 || View::kSources > 0)),
+  static_assert(!View::kMeets ||
+                    ((View::kStores || (View::kWaits && View::kPushes && View::kGroups > 0)) &&
+                     (View::kTaskParts > 0 || View::kSources > 0)),
                 "a run ends with its kernel where that does all there is to do");
   static constexpr bool kIsRight = true;
 };
@@ -196,7 +200,7 @@ __device__ __forceinline__ void open_maps_of_owners(const View& view, int m) {
 template <class View>
 __device__ __forceinline__ bool open_out_maps(const View& view, int m, int storers) {
   bool may_store = true;
-  if constexpr (View::kMeets)
+  if constexpr (View::kMeets && View::kStores)
     if (is_whole_run(view)) may_store = await_owners(view.exchange, storers).may_store;
   if constexpr (View::kStores) open_maps_of_owners(view, m);
   return may_store;
@@ -232,95 +236,6 @@ __device__ __forceinline__ void pace(const View& view, Pacer& pacer, const Tile&
   }
 }
 
-// A group's counter, this rank's or another's.
-__device__ __forceinline__ uint32_t* counter_at(uint32_t* counters, int group) {
-  return counters + static_cast<long long>(group) * TILEPOST_COUNTER_STRIDE;
-}
-
-// Waits until the group's input has arrived. Group 0 is this rank's own rows, which are there
-// before the kernel starts, or (kPushes) those of them that other ranks' are read with. Whoever
-// copied it here has released the counter at .sys scope after the copies were complete (a kernel
-// behind them in their stream, or one that has acquired what was announced behind them; kPushes:
-// the helper warps of other ranks' kernels, which count as tile_done does); the acquire that reads
-// its value or a later one makes them visible to this thread (PTX ISA 8.9.4, 8.9.5). Polling with
-// relaxed loads and acquiring once spares an invalidation of L1 per poll. Ends also when the
-// runtime gives a run up: then it raises all counters, or, of counters that other ranks raise, says
-// so in a word, and this is false.
-template <class View>
-__device__ __forceinline__ bool wait_for_input(const View& view, int group) {
-  constexpr unsigned kPollNanoseconds = 32;
-  if constexpr (View::kPushes) {
-    return wait_for_parts(view.tasks, ExpectedCounts{view.tasks.expected}, group);
-  } else {
-    const uint32_t* counter = counter_at(view.counters, group);
-    while (static_cast<int32_t>(ptx::load_relaxed_sys(counter) - view.ready) < 0)
-      ptx::sleep_ns(kPollNanoseconds);
-    ptx::load_acquire_sys(counter);
-    return true;
-  }
-}
-
-// For loads by the threads of the block; all of them call. Thread 0 acquires, and the barrier
-// orders what it has observed before the loads of the others (PTX ISA, barrier; 8.9.5: causality
-// order is transitive).
-template <class View>
-__device__ __forceinline__ void input_ready(const View& view, const Tile& tile, BlockLoads) {
-  static_assert(!View::kPushes, "a kernel whose helper warps push rows loads with TMA");
-  if constexpr (View::kWaits) {
-    const bool waits = !tile.is_padding() && tile.group > 0;
-    if (threadIdx.x == 0 && threadIdx.y == 0 && threadIdx.z == 0 && waits)
-      wait_for_input(view, tile.group);
-    __syncthreads();
-  }
-}
-
-// For TMA loads by the calling thread, which alone calls. They go through the async proxy, in which
-// an acquire of the generic proxy orders nothing: the proxy fence stands between them (PTX ISA,
-// membar/fence: fence.proxy.async). What the thread has acquired once needs no second look, which
-// would keep its loads waiting. Copies that a stream makes arrive in the order of groups, so the
-// tile's own group is enough; pushes by many warps do not, and a tile may have rows of several. In
-// the memory where other ranks' rows arrive, own rows beside them are group 0. In a run that was
-// given up nothing else is waited for: to find that out takes some 10 ms for every group.
-template <class View>
-__device__ __forceinline__ void input_ready(const View& view, const Tile& tile, BulkLoads& loads) {
-  if constexpr (View::kWaits) {
-    constexpr int kAll = 0x7FFFFFFF;
-    if (tile.is_padding() || tile.group <= loads.arrived) return;
-    int group = tile.group;
-    if constexpr (View::kPushes) group = loads.arrived == 0 ? 0 : loads.arrived + 1;
-    bool arrives = true;
-#pragma unroll 1
-    for (; arrives && group <= tile.group; ++group) arrives = wait_for_input(view, group);
-    ptx::fence_global_to_async();
-    loads.arrived = arrives ? tile.group : kAll;
-  }
-}
-
-template <class View>
-__device__ __forceinline__ void input_ready(const View& view, const Tile& tile, BulkLoads&& loads) {
-  input_ready(view, tile, loads);
-}
-
-// The tensor map for loads of a tile's rows of A: of the memory in which all rows arrive, but for
-// this rank's own, which are read where the caller has them. A padding tile is at any row.
-template <class View, class Map>
-__device__ __forceinline__ const Map* in_map(const View& view, const Map* map, const Tile& tile) {
-  if constexpr (View::kReadsOwn)
-    return view.in_map == nullptr || (tile.group == 0 && !tile.is_padding())
-               ? map
-               : static_cast<const Map*>(view.in_map);
-  else
-    return map;
-}
-
-// Once for all of a thread's loads: no thread changes the map while the kernel runs.
-template <class View>
-__device__ __forceinline__ void open_in_map(const View& view) {
-  if constexpr (View::kReadsOwn)
-    if (view.in_map != nullptr)
-      ptx::acquire_tensor_map(static_cast<const CUtensorMap*>(view.in_map));
-}
-
 // Whether warps of the CTA that have multiplied do the last tasks. They are told where the run is
 // noted by a barrier for each, numbered from 1, at which the helper warp arrives.
 template <class View>
@@ -340,7 +255,9 @@ __device__ __forceinline__ void helper_warp(const View& view, HelperMemory helpe
     return do_tasks<DType::f16, View::kTaskParts, View::kPushes>(view.tasks, number, expected,
                                                                  helper);
   };
-  if constexpr (View::kMeets) {
+  if constexpr (View::kMeets && View::kWaits) {
+    push_rows<View::kGroups>(view, helper);
+  } else if constexpr (View::kMeets) {
     ptx::wait_for_previous_kernels();
     if (!is_whole_run(view)) return;  // in sequence there are no tasks
     begin_whole_run(view.exchange, helper.address);

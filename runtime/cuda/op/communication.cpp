@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "runtime/core/operands.h"
+#include "runtime/cuda/consumers/hand_out.h"
 #include "runtime/cuda/consumers/norm.h"
 #include "runtime/cuda/consumers/pack.h"
 #include "runtime/cuda/consumers/unpermute.h"
@@ -78,7 +79,9 @@ PostArguments GroupWaits::post_of(const Run& run, int group) const {
 tilepost_result_t Consumption::load() const {
   if (plan_.consumer == TILEPOST_CONSUMER_UNPERMUTE) TILEPOST_CUDA(preload_unpermute());
   if (normalises(plan_)) TILEPOST_CUDA(preload_norm(plan_.output));
-  if (path_of(plan_, true).packs) TILEPOST_CUDA(preload_pack());
+  const RunPath path = path_of(plan_, true);
+  if (path.packs) TILEPOST_CUDA(preload_pack());
+  if (path.meets && row_of(plan_).moves_input()) TILEPOST_CUDA(preload_hand_out());
   return TILEPOST_OK;
 }
 
@@ -197,6 +200,13 @@ tilepost_result_t Consumption::copy_gathered(const Run& run, int64_t first_row,
                                              int64_t end_row) const {
   if (first_row >= end_row) return TILEPOST_OK;
   const int64_t from = first_row * row_bytes_of_a();
+  if (run.path().meets) {
+    const tilepost_exchange_t& exchange = run.gemm.view.exchange;
+    TILEPOST_CUDA(launch_hand_out({run.buffers.gathered, exchange.slot_bytes, exchange.run,
+                                   run.operands->gathered, from, end_row * row_bytes_of_a()},
+                                  run.comm));
+    return TILEPOST_OK;
+  }
   const auto bytes = static_cast<size_t>(end_row * row_bytes_of_a() - from);
   TILEPOST_CUDA(cudaMemcpyAsync(static_cast<char*>(run.operands->gathered) + from,
                                 static_cast<const char*>(run.buffers.gathered) + from, bytes,

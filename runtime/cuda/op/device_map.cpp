@@ -24,11 +24,6 @@ bool has_slots(const tilepost_plan_t& plan) {
   return plan.map.layout == TILEPOST_TILE && plan.map.division == TILEPOST_DIVISION_ROWS;
 }
 
-// Where rows of A arrive: runs of kernels that exchange them take turns at two places.
-int places_of_rows(const RunPath& path) {
-  return path.exchanges ? 2 : 1;
-}
-
 // Bytes that no run's tables exceed: whole tiles of every share or split, and what fills up the
 // clusters of every group. No run has more groups than the plan (groups.h).
 size_t most_table_bytes(const tilepost_plan_t& plan, bool needs_rows) {
@@ -48,7 +43,7 @@ size_t most_table_bytes(const tilepost_plan_t& plan, bool needs_rows) {
              aligned(plan.ranks * sizeof(CUtensorMap)) + 3 * aligned(plan.ranks * sizeof(void*));
   const RunPath path = path_of(plan, true);
   if (path.fuses) bytes += aligned(plan.ranks * sizeof(CUtensorMap));
-  if (path.reads == InputFrom::split) bytes += aligned(places_of_rows(path) * sizeof(CUtensorMap));
+  if (path.reads == InputFrom::split) bytes += aligned(path.places_of_rows() * sizeof(CUtensorMap));
   // Of a group: a sum, and a move for each rank that has stored rows here; of an AllGather's first
   // one the copies of own rows, which may be two, of the others a push.
   const int64_t most_tasks = plan.ranks;
@@ -129,7 +124,7 @@ tilepost_result_t add_slots(const tilepost_plan_t& plan, const RunMap& run,
 tilepost_result_t add_input(const tilepost_plan_t& plan, const RunMap& run,
                             const PeerPlaces& places, PeerTables& tables) {
   const SharedLayout& layout = places.shared->layout();
-  for (int place = 0; place < places_of_rows(path_of(plan, true)); ++place)
+  for (int place = 0; place < path_of(plan, true).places_of_rows(); ++place)
     TILEPOST_TRY(encode_input(*places.driver, plan,
                               places.shared->own(layout.gathered + place * layout.gathered_bytes),
                               std::max<int64_t>(1, run.rows), tables.in_map.emplace_back()));

@@ -46,7 +46,7 @@ SharedLayout shared_layout(const tilepost_plan_t& plan, const RunSizes& most, in
       exchanges && gathers ? plan.map.m * plan.k * element_bytes(plan.input) : 0;
   layout.gathered = regions.take(rows_of_a);
   layout.gathered_bytes = regions.end() - layout.gathered;
-  if (path.exchanges) regions.take(rows_of_a);
+  if (path.places_of_rows() > 1) regions.take(rows_of_a);
   layout.slots = regions.take(most.slots * width);
   layout.slot_bytes = most.slots * width / slots_of(plan, plan.map).blocks;
   layout.sums = regions.take(most.sums * width);

@@ -23,7 +23,7 @@ struct SharedLayout {
   int64_t arrived = 0;   // TILES: flags of parts (tilepost_exchange_t), which runs never set back
   int parts = 0;         // that `arrived` has room for
   int64_t send = 0;      // READ: where the kernel stores
-  int64_t gathered = 0;  // all rows of A, in gathered_bytes; TILES: again behind these, by the
+  int64_t gathered = 0;  // all rows of A, in gathered_bytes; whole runs: again behind these, by the
                          // run's parity
   int64_t gathered_bytes = 0;
   int64_t slots = 0;  // parts of sums, a block of slot_bytes for each rank they come from

@@ -165,11 +165,12 @@ std::optional<OpenWait> SharedService::find_missing_tiles() {
   const auto groups = static_cast<size_t>(plan_.map.num_groups);
   for (size_t i = 0; i < std::min(stored.size(), expected.size()); ++i)
     if (!reached(stored[i], expected[i]))
-      return OpenWait{i < groups ? Awaited::stored : Awaited::landed,
-                      false,
-                      static_cast<int>(i % groups),
-                      {},
-                      expected[i] - stored[i]};
+      return OpenWait{
+          i < groups || path_.pushes == Pushes::rows ? Awaited::stored : Awaited::landed,
+          false,
+          static_cast<int>(i % groups),
+          {},
+          expected[i] - stored[i]};
   return {};
 }
 

@@ -34,6 +34,7 @@ class TaskList {
       if (g > 0) move_landed_sums(g - 1);
     }
     if (groups_ > 0) move_landed_sums(groups_ - 1);
+    if (spreads_) tasks_.last = tasks_.list.size();  // other ranks wait for all of them
   }
 
  private:
@@ -143,7 +144,9 @@ class TaskList {
 }  // namespace
 
 int shared_counters(const tilepost_plan_t& plan) {
-  return plan.map.num_groups * (path_of(plan, true).pushes == Pushes::sums ? 2 : 1);
+  const RunPath path = path_of(plan, true);
+  const bool turns = path.pushes == Pushes::rows && path.meets;  // by the run's parity
+  return plan.map.num_groups * (path.pushes == Pushes::sums || turns ? 2 : 1);
 }
 
 // Tasks are what waits for tiles that ranks store: a rank that has ended a run without having

@@ -273,7 +273,7 @@ TEST_CASE("every rule of a plan names what it found and what it expected") {
          plan.transport = TILEPOST_TRANSPORT_COPY_ENGINE;
          plan.access = TILEPOST_ACCESS_READ;
        }},
-      {kSums, "sum is 1, expected staged (0) where the kernel adds up",
+      {kSums, "sum is 1, expected staged (0) where helper warps add up",
        [](auto& plan) { plan.sum = TILEPOST_SUM_ADDED; }},
       {kCopiedRows, "kernel.launch is 1, expected tensor maps (0) where the kernel has tasks",
        [](auto& plan) { plan.kernel.launch = TILEPOST_LAUNCH_POINTERS; }},
@@ -306,11 +306,9 @@ TEST_CASE("every rule of a plan names what it found and what it expected") {
        [](auto& plan) { plan.task_parts = 0; }},
       {kSums, "meets is 2, expected 0 to 1", [](auto& plan) { plan.meets = 2; }},
       {kSums, "meets is -1, expected 0 to 1", [](auto& plan) { plan.meets = -1; }},
-      {kMessages, "access is 0, expected one by which kernels store products",
+      {kMessages, "access is 0, expected one by which kernels store into other ranks' memory",
        [](auto& plan) { plan.meets = 1; }},
-      {kExchange, "access is 3, expected one by which kernels store products",
-       [](auto& plan) { plan.meets = 1; }},
-      {kPushedRows, "access is 2, expected one by which kernels store products",
+      {kExchange, "access is 3, expected one by which kernels store into other ranks' memory",
        [](auto& plan) { plan.meets = 1; }},
       {kSums, "task_parts is 0, expected 1 or more where kernels meet by themselves",
        [](auto& plan) {

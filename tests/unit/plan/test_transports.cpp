@@ -378,7 +378,8 @@ TEST_CASE("memory is what each transport keeps of the parts") {
   CHECK(bytes(TILEPOST_GEMM_ALL_TO_ALL, TILEPOST_TRANSPORT_PEER, "slots") == 0);
   for (const tilepost_transport_t transport : kSharing)
     for (const tilepost_pattern_t pattern : {TILEPOST_ALL_GATHER_GEMM, TILEPOST_ALL_TO_ALL_GEMM})
-      CHECK(bytes(pattern, transport, "gathered") == int64_t{8192} * 2048 * 2);
+      CHECK(bytes(pattern, transport, "gathered") ==
+            (transport == TILEPOST_TRANSPORT_PEER ? 2 : 1) * int64_t{8192} * 2048 * 2);
   Spec routed = spec_of(TILEPOST_ALL_TO_ALL_GEMM, TILEPOST_TRANSPORT_COPY_ENGINE);
   routed.routing.value = TILEPOST_ROUTING_ROWS;
   CHECK(bytes_named(only(routed), "gathered") == int64_t{4} * 8192 * 2048 * 2);
@@ -423,7 +424,8 @@ TEST_CASE("explain and the JSON say what a transport does and allocates") {
        {TILEPOST_ALL_GATHER_GEMM,
         TILEPOST_TRANSPORT_PEER,
         {"helper warps store this rank's rows of A into the other ranks' memory",
-         "32.0 MiB gathered shared", "3 push_rows", "3 landed_rows", "132 = 132 GEMM"}},
+         "the kernels of all ranks meet by themselves", "64.0 MiB gathered shared", "3 push_rows",
+         "3 landed_rows", "132 = 132 GEMM"}},
        {TILEPOST_ALL_TO_ALL_GEMM,
         TILEPOST_TRANSPORT_COPY_ENGINE,
         {"copy engines store this rank's rows of A into the other ranks' memory",
@@ -431,7 +433,7 @@ TEST_CASE("explain and the JSON say what a transport does and allocates") {
        {TILEPOST_ALL_TO_ALL_GEMM,
         TILEPOST_TRANSPORT_PEER,
         {"helper warps store this rank's rows of A into the other ranks' memory",
-         "32.0 MiB gathered shared", "3 push_rows", "3 landed_rows", "132 = 132 GEMM"}},
+         "64.0 MiB gathered shared", "3 push_rows", "3 landed_rows", "132 = 132 GEMM"}},
        {TILEPOST_GEMM_ALL_TO_ALL,
         TILEPOST_TRANSPORT_PEER,
         {"3 landed_part", "1 own_part", "132 = 132 GEMM"}}};

@@ -20,7 +20,7 @@
 
 static_assert(TILEPOST_ABI_VERSION == 10, "mlp_up was generated for another tilepost runtime; generate it again");
 
-static_assert(tilepost_gen_mlp_up::kFiles == 0x0773ba0753ed813f, "mlp_up.h was not generated with this file; generate both again");
+static_assert(tilepost_gen_mlp_up::kFiles == 0xbb02f1fcbb73cde2, "mlp_up.h was not generated with this file; generate both again");
 
 #if defined(__CUDA_ARCH__) && !TILEPOST_ARCH_SM_90A
 #error "mlp_up.cu is planned for sm_90a, and for nothing else: compile with -gencode arch=compute_90a,code=sm_90a and without -arch, which may add compute_90"
@@ -176,6 +176,7 @@ struct Shared {
   __device__ uint32_t source(int consumer, int buffer) const {
     return barrier(kSourceBarriers + consumer * kPanels + buffer);
   }
+  __device__ uint32_t turn(int consumer) const { return barrier(kTurnBarriers + consumer); }
   __device__ tilepost::HelperMemory notes() const {
     return {base + kSharedBytes - kNotesBytes, kNotesBytes};
   }
@@ -214,11 +215,11 @@ __device__ __forceinline__ void load_tiles(const View& view_, const Shared& shar
   tilepost::Ring<kStages> ring(1);
   tilepost::BulkLoads loads;
   tilepost::ptx::wait_for_previous_kernels();
-  tilepost::woven::open_in_map(view_);
+  tilepost::woven::open_in_map(view_, loads);
   for (int position = positions.first; position < tiles;) {
     // For a share wholly below A TMA would look where A begins, which may be nowhere (in_map).
     const int m = min(tile.m + first_row, rows - 1), n = tile.n + own_column();
-    const CUtensorMap* in = tilepost::woven::in_map(view_, map_a, tile);
+    const CUtensorMap* in = tilepost::woven::in_map(view_, map_a, tile, loads);
     tilepost::woven::input_ready(view_, tile, loads);
     if ((position += positions.all) < tiles) tile = tilepost::woven::tile(view_, grid, position);
 #pragma unroll 1  // few registers
@@ -253,6 +254,7 @@ __device__ __forceinline__ void store_tiles(const View& view_, const Shared& sha
         tilepost::woven::out_coord(view_, grid, tile, consumer * kStep, own_column() + 0);
     const bool last_tile = position + positions.all >= tiles;  // of the CTA
     const int only_read = 0;
+    const int pushes = tilepost::woven::num_pushes(view_, tile);  // of its sum, to other ranks
     PanelReturns returns{shared.panels(), consumer};
     for (int panel = 0; panel < kPanelsPerTile; ++panel) {
       for (int i = 0; kSources > 1 && i < only_read; ++i) {
@@ -263,9 +265,11 @@ __device__ __forceinline__ void store_tiles(const View& view_, const Shared& sha
       tilepost::ptx::wait_barrier(shared.panels().full(consumer, ring.index), ring.parity);
       if (stores.may_store && !tile.is_padding()) {
         if (panel >= kAwaitedPanels) tilepost::woven::pace(view_, pacer, tile, last_tile);
-        const tilepost::panel::Place place = place_of(panel);
-        tilepost::panel::store<kAdd>(map, shared.panel(consumer, ring.index),
-                                     {first.x + place.col, first.y + place.row});
+        const uint32_t source = shared.panel(consumer, ring.index);
+        const tilepost::Coord at{first.x + place_of(panel).col, first.y + place_of(panel).row};
+        tilepost::panel::store<kAdd>(map, source, at);
+        for (int i = 0; i < pushes; ++i)
+          tilepost::panel::store<kAdd>(tilepost::woven::push_map(view_, map_c, i), source, at);
       }
       tilepost::ptx::commit_bulk();
       returns.stored(panel, ring.index);
@@ -275,6 +279,7 @@ __device__ __forceinline__ void store_tiles(const View& view_, const Shared& sha
     if (stores.may_store) tilepost::woven::tile_done(view_, tile, part);
   }
   tilepost::ptx::wait_bulk<0>();
+  tilepost::woven::stores_done(view_, stores, kConsumers, kPartsOfTile);
 }
 
 // A thread of a consumer: the warpgroup's number, its own in that, and whom it tells of stages.
@@ -444,7 +449,7 @@ tilepost_plan_t make_plan() {
 }  // namespace tilepost_gen_mlp_up::sm_90a
 
 // Declared by the header of this set alone.
-decltype(tilepost_plan_mlp_up_0773ba0753ed813f) tilepost_plan_mlp_up_0773ba0753ed813f = 0;
+decltype(tilepost_plan_mlp_up_bb02f1fcbb73cde2) tilepost_plan_mlp_up_bb02f1fcbb73cde2 = 0;
 
 extern "C" const tilepost_program_t* mlp_up_program(void) {
   static const tilepost_plan_t plans[] = {tilepost_gen_mlp_up::sm_90a::make_plan()};

@@ -20,7 +20,7 @@
 
 static_assert(TILEPOST_ABI_VERSION == 10, "dispatch was generated for another tilepost runtime; generate it again");
 
-static_assert(tilepost_gen_dispatch::kFiles == 0x15829e0c186ad730, "dispatch.h was not generated with this file; generate both again");
+static_assert(tilepost_gen_dispatch::kFiles == 0x908c2db2f46f0c3f, "dispatch.h was not generated with this file; generate both again");
 
 #if defined(__CUDA_ARCH__) && !TILEPOST_ARCH_SM_90A
 #error "dispatch.cu is planned for sm_90a, and for nothing else: compile with -gencode arch=compute_90a,code=sm_90a and without -arch, which may add compute_90"
@@ -171,6 +171,7 @@ struct Shared {
   __device__ uint32_t source(int consumer, int buffer) const {
     return barrier(kSourceBarriers + consumer * kPanels + buffer);
   }
+  __device__ uint32_t turn(int consumer) const { return barrier(kTurnBarriers + consumer); }
   __device__ tilepost::HelperMemory notes() const {
     return {base + kSharedBytes - kNotesBytes, kNotesBytes};
   }
@@ -203,11 +204,11 @@ __device__ __forceinline__ void load_tiles(const View& view_, const Shared& shar
   tilepost::Ring<kStages> ring(1);
   tilepost::BulkLoads loads;
   tilepost::ptx::wait_for_previous_kernels();
-  tilepost::woven::open_in_map(view_);
+  tilepost::woven::open_in_map(view_, loads);
   for (int position = positions.first; position < tiles;) {
     // For a share wholly below A TMA would look where A begins, which may be nowhere (in_map).
     const int m = min(tile.m + first_row, rows - 1), n = tile.n + own_column();
-    const CUtensorMap* in = tilepost::woven::in_map(view_, map_a, tile);
+    const CUtensorMap* in = tilepost::woven::in_map(view_, map_a, tile, loads);
     tilepost::woven::input_ready(view_, tile, loads);
     if ((position += positions.all) < tiles) tile = tilepost::woven::tile(view_, grid, position);
 #pragma unroll 1  // few registers
@@ -424,7 +425,7 @@ tilepost_plan_t make_plan() {
 }  // namespace tilepost_gen_dispatch::sm_90a
 
 // Declared by the header of this set alone.
-decltype(tilepost_plan_dispatch_15829e0c186ad730) tilepost_plan_dispatch_15829e0c186ad730 = 0;
+decltype(tilepost_plan_dispatch_908c2db2f46f0c3f) tilepost_plan_dispatch_908c2db2f46f0c3f = 0;
 
 extern "C" const tilepost_program_t* dispatch_program(void) {
   static const tilepost_plan_t plans[] = {tilepost_gen_dispatch::sm_90a::make_plan()};

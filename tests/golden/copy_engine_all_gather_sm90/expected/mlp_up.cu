@@ -21,7 +21,7 @@
 
 static_assert(TILEPOST_ABI_VERSION == 10, "mlp_up was generated for another tilepost runtime; generate it again");
 
-static_assert(tilepost_gen_mlp_up::kFiles == 0x06cbf12c9436cb4d, "mlp_up.h was not generated with this file; generate both again");
+static_assert(tilepost_gen_mlp_up::kFiles == 0x54296abce0ad5e48, "mlp_up.h was not generated with this file; generate both again");
 
 #if defined(__CUDA_ARCH__) && !TILEPOST_ARCH_SM_90A
 #error "mlp_up.cu is planned for sm_90a, and for nothing else: compile with -gencode arch=compute_90a,code=sm_90a and without -arch, which may add compute_90"
@@ -178,19 +178,16 @@ struct Shared {
   __device__ uint32_t source(int consumer, int buffer) const {
     return barrier(kSourceBarriers + consumer * kPanels + buffer);
   }
+  __device__ uint32_t turn(int consumer) const { return barrier(kTurnBarriers + consumer); }
   __device__ tilepost::HelperMemory notes() const {
     return {base + kSharedBytes - kNotesBytes, kNotesBytes};
   }
 };
 
-__device__ __forceinline__ uint32_t turn_of(const Shared& shared, int consumer) {
-  return shared.barrier(kTurnBarriers + consumer);
-}
-
 __device__ __forceinline__ void init_barriers(const Shared& shared) {
   shared.stages().init(kSharers * Mates::kSenders);
   for (int consumer = 0; consumer < kConsumers; ++consumer) {
-    tilepost::ptx::init_barrier(turn_of(shared, consumer), 1);
+    tilepost::ptx::init_barrier(shared.turn(consumer), 1);
     shared.panels().init(consumer);
     for (int i = 0; kSources > 0 && i < kPanels; ++i)
       tilepost::ptx::init_barrier(shared.source(consumer, i), 1);
@@ -221,11 +218,11 @@ __device__ __forceinline__ void load_tiles(const View& view_, const Shared& shar
   tilepost::Ring<kStages> ring(1);
   tilepost::BulkLoads loads;
   tilepost::ptx::wait_for_previous_kernels();
-  tilepost::woven::open_in_map(view_);
+  tilepost::woven::open_in_map(view_, loads);
   for (int position = positions.first; position < tiles;) {
     // For a share wholly below A TMA would look where A begins, which may be nowhere (in_map).
     const int m = min(tile.m + first_row, rows - 1), n = tile.n + own_column();
-    const CUtensorMap* in = tilepost::woven::in_map(view_, map_a, tile);
+    const CUtensorMap* in = tilepost::woven::in_map(view_, map_a, tile, loads);
     tilepost::woven::input_ready(view_, tile, loads);
     if ((position += positions.all) < tiles) tile = tilepost::woven::tile(view_, grid, position);
 #pragma unroll 1  // few registers
@@ -258,6 +255,7 @@ __device__ __forceinline__ void store_tiles(const View& view_, const Shared& sha
         tilepost::woven::out_coord(view_, grid, tile, consumer * kStep, own_column() + 0);
     const bool last_tile = position + positions.all >= tiles;  // of the CTA
     const int only_read = 0;
+    const int pushes = tilepost::woven::num_pushes(view_, tile);  // of its sum, to other ranks
     PanelReturns returns{shared.panels(), consumer};
     for (int panel = 0; panel < kPanelsPerTile; ++panel) {
       for (int i = 0; kSources > 1 && i < only_read; ++i) {
@@ -268,9 +266,11 @@ __device__ __forceinline__ void store_tiles(const View& view_, const Shared& sha
       tilepost::ptx::wait_barrier(shared.panels().full(consumer, ring.index), ring.parity);
       if (stores.may_store && !tile.is_padding()) {
         if (panel >= kAwaitedPanels) tilepost::woven::pace(view_, pacer, tile, last_tile);
-        const tilepost::panel::Place place = place_of(panel);
-        tilepost::panel::store<kAdd>(map, shared.panel(consumer, ring.index),
-                                     {first.x + place.col, first.y + place.row});
+        const uint32_t source = shared.panel(consumer, ring.index);
+        const tilepost::Coord at{first.x + place_of(panel).col, first.y + place_of(panel).row};
+        tilepost::panel::store<kAdd>(map, source, at);
+        for (int i = 0; i < pushes; ++i)
+          tilepost::panel::store<kAdd>(tilepost::woven::push_map(view_, map_c, i), source, at);
       }
       tilepost::ptx::commit_bulk();
       returns.stored(panel, ring.index);
@@ -280,6 +280,7 @@ __device__ __forceinline__ void store_tiles(const View& view_, const Shared& sha
     if (stores.may_store) tilepost::woven::tile_done(view_, tile, part);
   }
   tilepost::ptx::wait_bulk<0>();
+  tilepost::woven::stores_done(view_, stores, kConsumers, kPartsOfTile);
 }
 
 // A thread of a consumer: the warpgroup's number, its own in that, and whom it tells of stages.
@@ -336,11 +337,11 @@ __device__ __forceinline__ void multiply_tiles(const Shared& shared, const tilep
   if (consumer.number == 1) ring.skip(stages);
   for (int position = positions.first; position < tiles; position += positions.stride) {
     bool adds = false;
-    tilepost::ptx::wait_barrier(turn_of(shared, consumer.number), turn_parity);
+    tilepost::ptx::wait_barrier(shared.turn(consumer.number), turn_parity);
     turn_parity ^= 1;
     const int last_stage = Products::multiply_tile(shared, ring, sums, stages, consumer);
     // The other consumer may issue its first stage behind this one's last.
-    if (consumer.thread == 0) tilepost::ptx::arrive(turn_of(shared, 1 - consumer.number));
+    if (consumer.thread == 0) tilepost::ptx::arrive(shared.turn(1 - consumer.number));
     ring.skip(stages);
     tilepost::panel::Place place{};  // only an epilogue asks for it
     write_panels(shared, panels, sums, shape, epilogue, place, adds, last_stage, consumer);
@@ -474,7 +475,7 @@ tilepost_plan_t make_plan() {
 }  // namespace tilepost_gen_mlp_up::sm_90a
 
 // Declared by the header of this set alone.
-decltype(tilepost_plan_mlp_up_06cbf12c9436cb4d) tilepost_plan_mlp_up_06cbf12c9436cb4d = 0;
+decltype(tilepost_plan_mlp_up_54296abce0ad5e48) tilepost_plan_mlp_up_54296abce0ad5e48 = 0;
 
 extern "C" const tilepost_program_t* mlp_up_program(void) {
   static const tilepost_plan_t plans[] = {tilepost_gen_mlp_up::sm_90a::make_plan()};

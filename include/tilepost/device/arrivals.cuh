@@ -1,0 +1,135 @@
+// Rows of A that arrive while the kernel runs: how a kernel waits for them, and where it reads them.
+#ifndef TILEPOST_DEVICE_ARRIVALS_CUH
+#define TILEPOST_DEVICE_ARRIVALS_CUH
+
+#include <cuda.h>
+
+#include <cstdint>
+
+#include "tilepost/device/ptx.cuh"
+#include "tilepost/device/ptx_sm90.cuh"
+#include "tilepost/device/tasks.cuh"
+#include "tilepost/device/whole_run.cuh"
+#include "tilepost/mark.cuh"
+#include "tilepost/plan.h"
+
+namespace tilepost::woven {
+
+// A group's counter, this rank's or another's.
+__device__ __forceinline__ uint32_t* counter_at(uint32_t* counters, int group) {
+  return counters + static_cast<long long>(group) * TILEPOST_COUNTER_STRIDE;
+}
+
+// Waits until the group's input has arrived. Group 0 is this rank's own rows, which are there
+// before the kernel starts, or (kPushes) those of them that other ranks' are read with. Whoever
+// copied it here has released the counter at .sys scope after the copies were complete (a kernel
+// behind them in their stream, or one that has acquired what was announced behind them; kPushes:
+// the helper warps of other ranks' kernels, which count as tile_done does); the acquire that reads
+// its value or a later one makes them visible to this thread (PTX ISA 8.9.4, 8.9.5). Polling with
+// relaxed loads and acquiring once spares an invalidation of L1 per poll. Ends also when the
+// runtime gives a run up: then it raises all counters, or, of counters that other ranks raise, says
+// so in a word, and this is false.
+template <class View>
+__device__ __forceinline__ bool wait_for_input(const View& view, int group,
+                                               const BulkLoads& loads) {
+  constexpr unsigned kPollNanoseconds = 32;
+  if constexpr (View::kMeets) {
+    const RowsOfRun<View::kGroups> rows{view.exchange, loads.run, loads.half};
+    if (is_whole_run(view)) return wait_for_parts(view.tasks, rows, rows.counter_of(group));
+  }
+  if constexpr (View::kPushes) {
+    return wait_for_parts(view.tasks, ExpectedCounts{view.tasks.expected}, group);
+  } else {
+    const uint32_t* counter = counter_at(view.counters, group);
+    while (static_cast<int32_t>(ptx::load_relaxed_sys(counter) - view.ready) < 0)
+      ptx::sleep_ns(kPollNanoseconds);
+    ptx::load_acquire_sys(counter);
+    return true;
+  }
+}
+
+// For loads by the threads of the block; all of them call. Thread 0 acquires, and the barrier
+// orders what it has observed before the loads of the others (PTX ISA, barrier; 8.9.5: causality
+// order is transitive).
+template <class View>
+__device__ __forceinline__ void input_ready(const View& view, const Tile& tile, BlockLoads) {
+  static_assert(!View::kPushes, "a kernel whose helper warps push rows loads with TMA");
+  if constexpr (View::kWaits) {
+    const bool waits = !tile.is_padding() && tile.group > 0;
+    if (threadIdx.x == 0 && threadIdx.y == 0 && threadIdx.z == 0 && waits)
+      wait_for_input(view, tile.group, {});
+    __syncthreads();
+  }
+}
+
+// For TMA loads by the calling thread, which alone calls. They go through the async proxy, in which
+// an acquire of the generic proxy orders nothing: the proxy fence stands between them (PTX ISA,
+// membar/fence: fence.proxy.async). What the thread has acquired once needs no second look, which
+// would keep its loads waiting. Copies that a stream makes arrive in the order of groups, so the
+// tile's own group is enough; pushes by many warps do not, and a tile may have rows of several. In
+// the memory where other ranks' rows arrive, own rows beside them are group 0. In a run that was
+// given up nothing else is waited for: to find that out takes some 10 ms for every group.
+template <class View>
+__device__ __forceinline__ void input_ready(const View& view, const Tile& tile, BulkLoads& loads) {
+  if constexpr (View::kWaits) {
+    constexpr int kAll = 0x7FFFFFFF;
+    if (tile.is_padding() || tile.group <= loads.arrived) return;
+    int group = tile.group;
+    if constexpr (View::kPushes) group = loads.arrived == 0 ? 0 : loads.arrived + 1;
+    bool arrives = true;
+#pragma unroll 1
+    for (; arrives && group <= tile.group; ++group) arrives = wait_for_input(view, group, loads);
+    ptx::fence_global_to_async();
+    loads.arrived = arrives ? tile.group : kAll;
+  }
+}
+
+template <class View>
+__device__ __forceinline__ void input_ready(const View& view, const Tile& tile, BulkLoads&& loads) {
+  input_ready(view, tile, loads);
+}
+
+// The tensor map for loads of a tile's rows of A: of the memory in which all rows arrive, but for
+// this rank's own, which are read where the caller has them. A padding tile is at any row.
+template <class View, class Map>
+__device__ __forceinline__ const Map* in_map(const View& view, const Map* map, const Tile& tile) {
+  if constexpr (View::kReadsOwn)
+    return view.in_map == nullptr || (tile.group == 0 && !tile.is_padding())
+               ? map
+               : static_cast<const Map*>(view.in_map);
+  else
+    return map;
+}
+
+// In a kernel that is a whole run, by the run's parity.
+template <class View, class Map>
+__device__ __forceinline__ const Map* in_map(const View& view, const Map* map, const Tile& tile,
+                                             const BulkLoads& loads) {
+  const Map* const in = in_map(view, map, tile);
+  return View::kMeets && View::kReadsOwn && in != map ? in + (loads.run & 1) : in;
+}
+
+// Once for all of a thread's loads: no thread changes the maps while the kernel runs.
+template <class View>
+__device__ __forceinline__ void open_in_map(const View& view, BulkLoads& loads) {
+  if constexpr (View::kReadsOwn) {
+    if (view.in_map == nullptr) return;
+    const auto* const maps = static_cast<const CUtensorMap*>(view.in_map);
+    ptx::acquire_tensor_map(maps);
+    if constexpr (View::kMeets) {
+      ptx::acquire_tensor_map(maps + 1);
+      if (is_whole_run(view)) open_rows(view.exchange, loads);
+    }
+  }
+}
+template <class View>
+__device__ __forceinline__ void open_in_map(const View& view) {
+  static_assert(!View::kMeets || !View::kReadsOwn,
+                "a kernel that is a whole run calls open_in_map and in_map with its BulkLoads");
+  BulkLoads loads;
+  open_in_map(view, loads);
+}
+
+}  // namespace tilepost::woven
+
+#endif  // TILEPOST_DEVICE_ARRIVALS_CUH
