@@ -68,8 +68,7 @@ std::vector<PlannedMemory> planned_memory(const Plan& plan) {
   };
   if (path.packs) add("packed", plan.rows_sent * plan.k * bytes_of(plan.input), "");
   if (path.reads != InputFrom::a)
-    add("gathered", path.places_of_rows() * plan.map.m * plan.k * bytes_of(plan.input),
-        exchanged);
+    add("gathered", path.places_of_rows() * plan.map.m * plan.k * bytes_of(plan.input), exchanged);
   if (paths.any(&RunPath::stores_apart)) add("send", sizes.send * width, exchanged);
   add("slots", sizes.slots * width, "shared");
   add("sums", sizes.sums * width, "shared");

@@ -1,4 +1,5 @@
-// Rows of A that arrive while the kernel runs: how a kernel waits for them, and where it reads them.
+// Rows of A that arrive while the kernel runs: how a kernel waits for them, and where it reads
+// them.
 #ifndef TILEPOST_DEVICE_ARRIVALS_CUH
 #define TILEPOST_DEVICE_ARRIVALS_CUH
 
