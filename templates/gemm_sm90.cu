@@ -122,8 +122,8 @@ constexpr int kSharedBytes = kPanelsEnd + kHelper + kBarrierBytes;
 constexpr int kSumsHeld = kBlocks * kSums * (kPrecise ? 2 : 1);  // registers
 
 // 65536 registers: a warpgroup of movers and two of consumers share 504 per thread, one of movers
-// and three 512. 192 sums leave one of two consumers no room in 232.
-constexpr int kMoverRegisters = kConsumers == 3 ? 32 : kSumsHeld >= 192 ? 24 : 40;
+// and three 512. With 192 sums a consumer gets 240, unless movers of sources need 40.
+constexpr int kMoverRegisters = kConsumers == 3 ? 32 : kSumsHeld >= 192 && kSources == 0 ? 24 : 40;
 constexpr int kConsumerRegisters = ((kConsumers == 3 ? 512 : 504) - kMoverRegisters) / kConsumers;
 
 static_assert(kPart * kSharers == kDivided && kPart % kBlock == 0,

@@ -204,6 +204,10 @@ for name, value in plan["kernel"]["tunables"].items():
       # Flags of other ranks are stored behind fences. A run in sequence counts tiles, if any does.
       expect_more MEMBAR.SYS 0
       expect RED "$posts"
+    elif [[ " ${tunables[*]}" =~ \ SOURCES=[1-9] ]]; then
+      # Flags are stored behind fences, and tiles of a run in sequence counted.
+      expect_more MEMBAR.SYS 0
+      expect RED "$posts"
     elif [[ " ${tunables[*]}" =~ \ HELPER=[1-9] ]]; then
       expect_more MEMBAR.SYS "$releases"
       expect_more RED "$posts"
