@@ -21,6 +21,7 @@ struct WeaveRequest {
   bool waits = false;             // A arrives while the kernel runs: it must mark where it reads it
   bool stores = false;            // into other ranks' memory: it must mark the maps it stores with
   bool sources = false;           // it adds what other ranks have computed of its tiles
+  bool spreads = false;           // and stores the sums with all ranks
   bool tasks = false;             // of a helper warp: it must mark one
   bool reads_own = false;         // rows of A where the caller has them: it must mark their map
   bool exchanges = false;         // tiles with other ranks: it must mark its part in that

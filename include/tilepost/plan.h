@@ -276,7 +276,8 @@ typedef struct tilepost_exchange {
   // reads when all of the last run's is here, in the half that holds; the other one is for this
   // run's. And what this run adds to it.
   uint32_t* expected;       // [2 halves][counters]
-  const uint32_t* targets;  // [num_targets] of the first counters; the others do not grow
+  const uint32_t* targets;  // [num_targets] of the first counters, or where rows of A move of
+                            // those of the run's parity; the others do not grow
   int32_t counters, num_targets;
   uint32_t kind;      // of this run: runs of one kind share their buffers, and alternate;
                       // TILEPOST_EXCHANGES is set
@@ -334,8 +335,8 @@ typedef struct tilepost_view {
   tilepost_tasks_t tasks;   // of helper warps
   // ARRIVALS with tasks or TILEPOST_ACCESS_TILES, whose kernel gets a map of the own rows of A, at
   // their places among all:
-  const void* in_map;  // CUtensorMap: of where all rows of A arrive, with TILEPOST_ACCESS_TILES [2]
-                       // by the run's parity; null: the kernel's own map is of that
+  const void* in_map;  // CUtensorMap: of where all rows of A arrive, in a whole run [2] by its
+                       // parity; null: the kernel's own map is of that
   tilepost_exchange_t exchange;  // of a kernel that is a whole run; ranks is 0: it is not
   void* const* user;  // on the host target, [kernel.num_user]; on GPUs the launcher has it
   // By rank, of a kernel that adds sources where all ranks get the sums: where this rank's go

@@ -104,6 +104,11 @@ class Threader {
     require(!request_.sources || all,
             "reaches no tilepost::num_sources, begin_sources, end_sources, await_source or "
             "source_map: the plan has it add other ranks' tiles to its own; mark where it does");
+    const bool pushes = marks_.count(Mark::num_pushes) && marks_.count(Mark::push_map) &&
+                        marks_.count(Mark::stores_done);
+    require(!request_.spreads || pushes,
+            "reaches no tilepost::num_pushes, push_map or stores_done: the plan has it store its "
+            "sums with all ranks; mark where it does");
   }
 
   // What lets the kernel read rows of A in two places.

@@ -16,6 +16,10 @@
 
 namespace tilepost::woven {
 
+// Whether a thread that loads rows has to keep what it learns of the run.
+template <class View>
+constexpr bool kKeepsLoads = View::kMeets&& View::kReadsOwn;
+
 // A group's counter, this rank's or another's.
 __device__ __forceinline__ uint32_t* counter_at(uint32_t* counters, int group) {
   return counters + static_cast<long long>(group) * TILEPOST_COUNTER_STRIDE;
@@ -81,33 +85,35 @@ __device__ __forceinline__ void input_ready(const View& view, const Tile& tile, 
 #pragma unroll 1
     for (; arrives && group <= tile.group; ++group) arrives = wait_for_input(view, group, loads);
     ptx::fence_global_to_async();
+    if constexpr (View::kMeets)
+      if (!arrives && is_whole_run(view)) give_up(view.exchange);
     loads.arrived = arrives ? tile.group : kAll;
   }
 }
 
 template <class View>
 __device__ __forceinline__ void input_ready(const View& view, const Tile& tile, BulkLoads&& loads) {
+  static_assert(!kKeepsLoads<View>, "a kernel that is a whole run keeps its BulkLoads");
   input_ready(view, tile, loads);
 }
 
 // The tensor map for loads of a tile's rows of A: of the memory in which all rows arrive, but for
-// this rank's own, which are read where the caller has them. A padding tile is at any row.
-template <class View, class Map>
-__device__ __forceinline__ const Map* in_map(const View& view, const Map* map, const Tile& tile) {
-  if constexpr (View::kReadsOwn)
-    return view.in_map == nullptr || (tile.group == 0 && !tile.is_padding())
-               ? map
-               : static_cast<const Map*>(view.in_map);
-  else
-    return map;
-}
-
-// In a kernel that is a whole run, by the run's parity.
+// this rank's own, which are read where the caller has them. A padding tile is at any row. In a
+// kernel that is a whole run they arrive in a place by the run's parity.
 template <class View, class Map>
 __device__ __forceinline__ const Map* in_map(const View& view, const Map* map, const Tile& tile,
                                              const BulkLoads& loads) {
-  const Map* const in = in_map(view, map, tile);
-  return View::kMeets && View::kReadsOwn && in != map ? in + (loads.run & 1) : in;
+  if constexpr (View::kReadsOwn) {
+    if (view.in_map == nullptr || (tile.group == 0 && !tile.is_padding())) return map;
+    return static_cast<const Map*>(view.in_map) + (View::kMeets ? loads.run & 1 : 0);
+  } else {
+    return map;
+  }
+}
+template <class View, class Map>
+__device__ __forceinline__ const Map* in_map(const View& view, const Map* map, const Tile& tile) {
+  static_assert(!kKeepsLoads<View>, "a kernel that is a whole run calls in_map with its BulkLoads");
+  return in_map(view, map, tile, BulkLoads{});
 }
 
 // Once for all of a thread's loads: no thread changes the maps while the kernel runs.
@@ -125,8 +131,8 @@ __device__ __forceinline__ void open_in_map(const View& view, BulkLoads& loads) 
 }
 template <class View>
 __device__ __forceinline__ void open_in_map(const View& view) {
-  static_assert(!View::kMeets || !View::kReadsOwn,
-                "a kernel that is a whole run calls open_in_map and in_map with its BulkLoads");
+  static_assert(!kKeepsLoads<View>,
+                "a kernel that is a whole run calls open_in_map with its BulkLoads");
   BulkLoads loads;
   open_in_map(view, loads);
 }

@@ -31,6 +31,10 @@ __device__ __forceinline__ bool is_given_up(const tilepost_exchange_t& exchange)
   return *static_cast<const volatile uint32_t*>(exchange.given_up) != 0;
 }
 
+__device__ __forceinline__ void give_up(const tilepost_exchange_t& exchange) {
+  *static_cast<volatile uint32_t*>(exchange.given_up) = 1;
+}
+
 // A wait that has given up keeps its run under way until the host has seen that.
 inline __device__ __noinline__ void stay_for_host(const tilepost_exchange_t& exchange) {
   const uint64_t start = ptx::global_time_ns();
@@ -64,7 +68,7 @@ inline __device__ __noinline__ Patience look_up(const tilepost_exchange_t& excha
   // that do not end.
   if (late) tell_wait(place == exchange.arrived_wait ? place + 4 : place, kWaitGaveUp, wanted);
   if (late) stay_for_host(exchange);
-  *static_cast<volatile uint32_t*>(exchange.given_up) = 1;
+  give_up(exchange);
   patience.over = true;
   return patience;
 }

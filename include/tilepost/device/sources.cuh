@@ -91,7 +91,7 @@ __device__ __forceinline__ bool await_flag(const tilepost_exchange_t& exchange,
   for (; ptx::load_relaxed_sys(flag) != run; ++polls) {
     if (polls % kPollsPerCheck == 0) {
       if (ptx::load_relaxed_sys(exchange.abort) != 0) {
-        *static_cast<volatile uint32_t*>(exchange.given_up) = 1;
+        give_up(exchange);
         return false;
       }
       told[1] = 0;  // the only group
@@ -131,6 +131,9 @@ __device__ __forceinline__ const Map* push_map(const View& view, const Map* map,
     return map;
 }
 
+// Where a wait was given up, sums lack what it was for. Then nothing is told: the rank's source
+// thread has said so before the consumers, and so before its store threads counted themselves.
+//
 // The last thread to count itself has observed the stores of all others, for each of these is
 // complete and visible to its thread, which counted itself behind a fence. So its releases cover
 // them (PTX ISA 8.9.5: causality order is transitive).
@@ -144,6 +147,7 @@ __device__ __forceinline__ void stores_done(const View& view, const TileStores& 
     if (atomicAdd(exchange.run + kStoredWord, 1) + 1 != gridDim.x * storers) return;
     __threadfence();
     *static_cast<volatile uint32_t*>(exchange.run + kStoredWord) = 0;
+    if (is_given_up(exchange)) return;
 #pragma unroll 1
     for (int i = 0; i < View::kSources; ++i)
       ptx::store_release_sys(

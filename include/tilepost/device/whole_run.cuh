@@ -1,6 +1,6 @@
-// A kernel that stores tiles at their owners' and is a whole run (tilepost_plan_t::meets): no
-// kernel in front of it waits until other ranks' memory may be written, and none behind it says
-// that the run has ended.
+// A kernel that is a whole run (tilepost_plan_t::meets) and stores tiles at their owners', or
+// pushes rows of A: no kernel in front of it waits until other ranks' memory may be written, and
+// none behind it says that the run has ended.
 //
 // It loads and multiplies at once. The helper warp of CTA 0 tells every rank that this one has
 // begun the run, which says too that all in front of it has ended: what this rank's kernels have
@@ -34,7 +34,8 @@ __device__ __forceinline__ uint32_t half_of_expected(const tilepost_exchange_t& 
   return *static_cast<const volatile uint32_t*>(exchange.run + kHalfWord);
 }
 
-// Whoever has read the run: in each CTA the threads that store, and one of the helper warp. Behind
+// Whoever has read the run: in each CTA the threads that store, or load rows of A that arrive, and
+// one of the helper warp. Behind
 // the last of them the other half holds for the next kernel.
 __device__ __forceinline__ void count_whole_run(const tilepost_exchange_t& exchange, uint32_t run,
                                                 int storers) {
@@ -57,7 +58,7 @@ __device__ __forceinline__ bool await_quietly(const tilepost_exchange_t& exchang
   constexpr int kPollsPerCheck = 1 << 15;  // of the abort word, which is in the host's memory
   for (int polls = 1; !has_come(); ++polls) {
     if (polls % kPollsPerCheck == 0 && ptx::load_relaxed_sys(exchange.abort) != 0) {
-      *static_cast<volatile uint32_t*>(exchange.given_up) = 1;
+      give_up(exchange);
       return false;
     }
     ptx::sleep_ns(kPollNanoseconds);
@@ -204,7 +205,7 @@ __device__ __forceinline__ void end_whole_run(const tilepost_exchange_t& exchang
                                               const tilepost_tasks_t& tasks, uint32_t notes,
                                               bool through) {
   const int lane = threadIdx.x % 32;
-  if (lane == 0 && !through) *static_cast<volatile uint32_t*>(exchange.given_up) = 1;
+  if (lane == 0 && !through) give_up(exchange);
   if (blockIdx.x != 0 || exchange.replays == nullptr) return;
   const CountsOfRun expected{exchange, notes};
 #pragma unroll 1
@@ -243,7 +244,9 @@ __device__ __forceinline__ void open_rows(const tilepost_exchange_t& exchange, B
   count_whole_run(exchange, loads.run, kLoaders);
 }
 
-// All lanes. Of a run of another kind the other ranks may still read where rows are pushed to.
+// All lanes. Of a run of another kind the other ranks may still read where rows are pushed to. The
+// barrier of the warp hands on what lanes have acquired, and the proxy fence puts it before the
+// bulk copies (PTX ISA, bar.warp.sync; 8.6, Proxies).
 __device__ __forceinline__ bool await_other_kind(const tilepost_exchange_t& exchange,
                                                  const RunRead& read) {
   const int lane = threadIdx.x % 32;
@@ -251,6 +254,8 @@ __device__ __forceinline__ bool await_other_kind(const tilepost_exchange_t& exch
   if (ended && read.last_kind != exchange.kind && lane < exchange.ranks)
     ended = await_count(exchange, exchange_line(exchange, exchange.ended, exchange.rank, lane),
                         read.run - 1);
+  __syncwarp();
+  ptx::fence_global_to_async();
   return __all_sync(0xFFFFFFFF, ended);
 }
 
@@ -265,7 +270,10 @@ __device__ __forceinline__ void end_rows(const tilepost_exchange_t& exchange,
   if (exchange.replays == nullptr) return;
 #pragma unroll 1
   for (int group = lane; group < kGroups; group += 32)
-    if (!wait_for_parts(tasks, rows, rows.counter_of(group))) break;
+    if (!wait_for_parts(tasks, rows, rows.counter_of(group))) {
+      give_up(exchange);
+      break;
+    }
   if (ptx::add_shared_word(notes + kLanesNote, 1) == 31)
     end_replay(exchange, ptx::load_shared_word(notes + kReplayNote));
 }
@@ -294,7 +302,7 @@ __device__ __forceinline__ void push_rows(const View& view, HelperMemory helper)
   if (through)  // rows are moved as they are, whatever their type
     through = do_tasks<DType::bf16, View::kTaskParts, true>(view.tasks, view.tasks.count, rows,
                                                             helper, place);
-  if (lane == 0 && !through) *static_cast<volatile uint32_t*>(exchange.given_up) = 1;
+  if (lane == 0 && !through) give_up(exchange);
   if (blockIdx.x == 0) end_rows(exchange, view.tasks, rows, helper.address);
 }
 

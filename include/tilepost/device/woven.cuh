@@ -84,9 +84,9 @@ struct CheckedView {
                 "rows that are normalised are sums of other ranks' tiles, in vectors of 16 bytes");
   static_assert(View::kSources == 0 || (View::kMeets && View::kTaskParts == 0),
                 "sources come while the kernel is the whole run, and leave nothing for tasks");
-  static_assert(!View::kMeets ||
-                    ((View::kStores || (View::kWaits && View::kPushes && View::kGroups > 0)) &&
-                     (View::kTaskParts > 0 || View::kSources > 0)),
+  static_assert(!View::kMeets || ((View::kStores || (View::kWaits && View::kPushes &&
+                                                     View::kReadsOwn && View::kGroups > 0)) &&
+                                  (View::kTaskParts > 0 || View::kSources > 0)),
                 "a run ends with its kernel where that does all there is to do");
   static constexpr bool kIsRight = true;
 };

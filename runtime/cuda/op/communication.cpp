@@ -81,7 +81,8 @@ tilepost_result_t Consumption::load() const {
   if (normalises(plan_)) TILEPOST_CUDA(preload_norm(plan_.output));
   const RunPath path = path_of(plan_, true);
   if (path.packs) TILEPOST_CUDA(preload_pack());
-  if (path.meets && row_of(plan_).moves_input()) TILEPOST_CUDA(preload_hand_out());
+  if (path.meets && !path.exchanges && row_of(plan_).moves_input())
+    TILEPOST_CUDA(preload_hand_out());
   return TILEPOST_OK;
 }
 

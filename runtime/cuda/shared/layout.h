@@ -12,8 +12,9 @@ namespace tilepost::cuda {
 // kRegionAlignment; a region that the plan has no use for has no bytes.
 //
 // From `pushed` on a rank is written to only while it is itself in a run that pushes sums; before
-// that, as soon as the run before has ended. So only what lies behind `pushed` keeps what a run has
-// left there until this rank's next one.
+// that, as soon as the run before has ended, or, by kernels that are whole runs, which have two
+// places for that, earlier. So only what lies behind `pushed` keeps what a run has left there until
+// this rank's next one.
 struct SharedLayout {
   static constexpr int64_t kRegionAlignment = 1024;
 

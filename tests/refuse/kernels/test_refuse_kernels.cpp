@@ -64,6 +64,7 @@ void check_refused(const fs::path& path) {
   request.waits = !lines_after(request.source, "// waits").empty();
   request.stores = !lines_after(request.source, "// stores").empty();
   request.sources = !lines_after(request.source, "// sources").empty();
+  request.spreads = !lines_after(request.source, "// spreads").empty();
   request.tasks = !lines_after(request.source, "// tasks").empty();
   request.reads_own = request.tasks && request.waits;
   request.exchanges = !lines_after(request.source, "// exchanges").empty();
