@@ -301,18 +301,20 @@ typedef struct tilepost_exchange {
   tilepost_norm_t norm;
 } tilepost_exchange_t;
 
-// A CUtensorMap, for code without the CUDA driver's header. CUDA aligns it to 64 bytes.
+// A CUtensorMap, for code without the CUDA driver's header. It is not aligned by itself: GCC would
+// note how it passes such a structure by value. Kernels align the view that it is in.
 typedef struct tilepost_tensor_map {
-#ifdef __cplusplus
-  alignas(64)
-#else
-  _Alignas(64)
-#endif
-      uint64_t words[16];
+  uint64_t words[16];
 } tilepost_tensor_map_t;
+
+// Tensor maps begin at multiples of so many bytes, and so a view is as large.
+#define TILEPOST_TENSOR_MAP_ALIGNMENT 64
 
 // What a woven kernel gets besides its own arguments.
 typedef struct tilepost_view {
+  // By rank, of a kernel that adds sources where all ranks get the sums: where this rank's go
+  // there.
+  tilepost_tensor_map_t push_maps[TILEPOST_MOST_EXCHANGING];
   const tilepost_tile_t* tiles;  // [num_tiles] the schedule
   const int32_t* positions;      // [map_tile_rows(map) * tiles_n] schedule position by tile row and
                                  // column (tile_map.h)
@@ -338,10 +340,8 @@ typedef struct tilepost_view {
   const void* in_map;  // CUtensorMap: of where all rows of A arrive, in a whole run [2] by its
                        // parity; null: the kernel's own map is of that
   tilepost_exchange_t exchange;  // of a kernel that is a whole run; ranks is 0: it is not
-  void* const* user;  // on the host target, [kernel.num_user]; on GPUs the launcher has it
-  // By rank, of a kernel that adds sources where all ranks get the sums: where this rank's go
-  // there.
-  tilepost_tensor_map_t push_maps[TILEPOST_MOST_EXCHANGING];
+  void* const* user;   // on the host target, [kernel.num_user]; on GPUs the launcher has it
+  uint64_t unused[4];  // fills the structure up
 } tilepost_view_t;
 
 // Counters are 128 bytes apart, so that no two share a cache line.

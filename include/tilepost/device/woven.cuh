@@ -28,7 +28,7 @@ namespace tilepost::woven {
 //   };
 //
 // It adds no data, so that the runtime passes the plain structure.
-struct View : tilepost_view_t {
+struct alignas(TILEPOST_TENSOR_MAP_ALIGNMENT) View : tilepost_view_t {
   static constexpr Layout kLayout = Layout::panel;
   static constexpr int kTileM = 0, kTileN = 0;  // every view says its own
   // Rows go where the row map says (routing rows).
