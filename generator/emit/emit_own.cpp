@@ -185,7 +185,7 @@ std::string emit_plain(const std::vector<Plan>& plans, Diagnostics& diagnostics)
   for (const std::string& line : kernel->first) text += line + "\n";
   text += "#include <cuda_runtime.h>\n";
   for (const std::string& include : kernel->includes) text += "#include " + include + "\n";
-  return text + "#include <tilepost/plan.h>\n#include <tilepost/whole_numbers.h>\n\n" +
+  return text + "#include <tilepost/plan.h>\n#include <tilepost/internal/whole_numbers.h>\n\n" +
          fmt::format(
              "#include \"runtime/harness/plain_launch.h\"\n\nnamespace {0} {{\n\n{1}\n}}  // "
              "namespace {0}\n\n",

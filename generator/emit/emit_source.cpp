@@ -58,7 +58,7 @@ void emit_includes(llvm::raw_ostream& out, const Program& program,
   } else {
     includes.insert("<tilepost/device/arch.h>");
     includes.insert("<tilepost/device/woven.cuh>");
-    if (own) includes.insert("<tilepost/whole_numbers.h>");
+    if (own) includes.insert("<tilepost/internal/whole_numbers.h>");
   }
   for (const std::string& include : includes) out << "#include " << include << "\n";
   out << "\n";

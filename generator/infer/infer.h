@@ -19,8 +19,8 @@
 #include <string>
 #include <vector>
 
+#include "generator/clang/parser.h"
 #include "generator/own/block_order.h"
-#include "generator/weave/parse/parser.h"
 
 namespace tilepost {
 

@@ -1,9 +1,9 @@
 // What `kernel.arguments` gives a kernel's parameters.
 #pragma once
 
+#include "generator/clang/instantiate.h"
+#include "generator/clang/parser.h"
 #include "generator/own/own_kernel.h"
-#include "generator/weave/parse/instantiate.h"
-#include "generator/weave/parse/parser.h"
 
 namespace tilepost {
 

@@ -6,6 +6,10 @@
 #include <set>
 
 #include "clang/AST/DeclCXX.h"
+#include "generator/clang/clang_errors.h"
+#include "generator/clang/instantiate.h"
+#include "generator/clang/report.h"
+#include "generator/clang/toolkit.h"
 #include "generator/infer/infer.h"
 #include "generator/own/check_arguments.h"
 #include "generator/own/placed_diagnostics.h"
@@ -15,10 +19,6 @@
 #include "generator/spec/text.h"
 #include "generator/weave/marked/check_marks.h"
 #include "generator/weave/marked/find_marks.h"
-#include "generator/weave/parse/clang_errors.h"
-#include "generator/weave/parse/instantiate.h"
-#include "generator/weave/parse/report.h"
-#include "generator/weave/parse/toolkit.h"
 #include "generator/weave/passes.h"
 #include "generator/weave/unmarked/read_with.h"
 #include "tilepost/dtype.h"

@@ -4,9 +4,9 @@
 #include <memory>
 #include <string_view>
 
+#include "generator/clang/reading.h"
 #include "generator/diagnostics.h"
 #include "generator/own/own_kernel.h"
-#include "generator/weave/parse/reading.h"
 
 namespace tilepost {
 

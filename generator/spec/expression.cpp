@@ -6,7 +6,7 @@
 #include <charconv>
 
 #include "generator/spec/text.h"
-#include "tilepost/whole_numbers.h"
+#include "tilepost/internal/whole_numbers.h"
 
 namespace tilepost {
 

@@ -29,7 +29,8 @@ class Expression {
   // which.
   std::optional<int64_t> at(const ShapeNumbers& shape, std::string& why) const;
 
-  // As C++ of 64-bit numbers `<shape>.m`, `<shape>.n` and `<shape>.k` (tilepost/whole_numbers.h).
+  // As C++ of 64-bit numbers `<shape>.m`, `<shape>.n` and `<shape>.k`
+  // (tilepost/internal/whole_numbers.h).
   std::string in_cpp(std::string_view shape) const;
 
   // Whether it is another number for another m.

@@ -7,12 +7,12 @@
 #include <chrono>
 #include <thread>
 
+#include "generator/clang/tokens.h"
 #include "generator/emit/emit.h"
 #include "generator/emit/emit_own.h"
 #include "generator/harness/process.h"
 #include "generator/plan/make_plan.h"
 #include "generator/verify/harness.h"
-#include "generator/weave/parse/tokens.h"
 #include "llvm/ADT/StringSwitch.h"
 #include "llvm/Support/MemoryBuffer.h"
 

@@ -6,9 +6,9 @@
 #include <map>
 #include <string>
 
+#include "generator/clang/instantiate.h"
+#include "generator/clang/reading.h"
 #include "generator/one_file.h"
-#include "generator/weave/parse/instantiate.h"
-#include "generator/weave/parse/reading.h"
 
 namespace tilepost {
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "generator/weave/parse/parser.h"
+#include "generator/clang/parser.h"
 #include "generator/weave/pieces/pieces.h"
 #include "generator/weave/weave.h"
 

@@ -2,7 +2,7 @@
 
 #include <tuple>
 
-#include "generator/weave/parse/limits.h"
+#include "generator/clang/limits.h"
 #include "generator/weave/passes.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
 

@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "tilepost/task_list.h"
+#include "tilepost/internal/task_list.h"
 #include "tilepost/version.h"
 
 struct cudaLaunchConfig_st;  // cudaLaunchConfig_t of CUDA's headers

@@ -6,7 +6,7 @@
 
 #include "runtime/core/error.h"
 #include "runtime/core/object.h"
-#include "runtime/map/schedule_cache.h"
+#include "runtime/schedule/schedule_cache.h"
 
 namespace {
 

@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "runtime/core/error.h"
-#include "runtime/map/run_map.h"
+#include "runtime/schedule/run_map.h"
 
 namespace tilepost {
 

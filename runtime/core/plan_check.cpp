@@ -9,7 +9,7 @@
 #include "runtime/map/run_path.h"
 #include "runtime/map/tile_map.h"
 #include "tilepost/dtype.h"
-#include "tilepost/task_chunks.h"
+#include "tilepost/internal/task_chunks.h"
 
 namespace tilepost {
 namespace {

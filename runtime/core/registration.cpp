@@ -6,7 +6,7 @@
 #include "runtime/core/error.h"
 #include "runtime/core/operands.h"
 #include "runtime/core/run_terms.h"
-#include "runtime/map/run_map.h"
+#include "runtime/schedule/run_map.h"
 #include "tilepost/dtype.h"
 
 namespace tilepost {

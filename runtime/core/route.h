@@ -4,7 +4,7 @@
 #include <memory>
 #include <vector>
 
-#include "runtime/map/run_map.h"
+#include "runtime/schedule/run_map.h"
 #include "tilepost/tilepost.h"
 
 namespace tilepost {

@@ -4,7 +4,7 @@
 #include <cstdio>
 #include <cstring>
 
-#include "runtime/map/run_map.h"
+#include "runtime/schedule/run_map.h"
 
 namespace tilepost {
 namespace {

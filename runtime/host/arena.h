@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "runtime/core/run_terms.h"
-#include "tilepost/exchange_words.h"
+#include "tilepost/internal/exchange_words.h"
 #include "tilepost/plan.h"
 
 namespace tilepost {

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "runtime/map/run_map.h"
+#include "runtime/schedule/run_map.h"
 
 namespace tilepost {
 

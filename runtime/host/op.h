@@ -19,9 +19,9 @@
 #include "runtime/host/family.h"
 #include "runtime/host/group.h"
 #include "runtime/host/shared.h"
-#include "runtime/map/run_map.h"
-#include "runtime/map/schedule_cache.h"
 #include "runtime/map/slots.h"
+#include "runtime/schedule/run_map.h"
+#include "runtime/schedule/schedule_cache.h"
 #include "tilepost/host/box.h"
 
 namespace tilepost {

@@ -11,8 +11,8 @@
 #include "runtime/core/plan_hash.h"
 #include "runtime/host/op.h"
 #include "tilepost/dtype.h"
-#include "tilepost/exchange_places.h"
 #include "tilepost/host/poll.h"
+#include "tilepost/internal/exchange_places.h"
 
 namespace tilepost {
 namespace {

@@ -2,11 +2,11 @@
 
 #include <algorithm>
 
-#include "runtime/map/cuts.h"
+#include "runtime/map/cut_points.h"
 #include "runtime/map/patterns.h"
 #include "runtime/map/tile_map.h"
 #include "tilepost/dtype.h"
-#include "tilepost/exchange_shares.h"
+#include "tilepost/internal/exchange_shares.h"
 
 namespace tilepost {
 namespace {

@@ -32,7 +32,7 @@ expected_files() {
   shift 2
   if [ "$target" = host ]; then other=cuda; else other=host; fi
   {
-    (cd "$root" && find runtime/core runtime/map "runtime/$target" runtime/harness runtime/verify include -type f \
+    (cd "$root" && find runtime/core runtime/map runtime/schedule "runtime/$target" runtime/harness runtime/verify include -type f \
       -name '*.*' ! -name CMakeLists.txt ! -path "runtime/verify/$other/*" |
       if [ "$target" = host ]; then grep -v '^include/tilepost/device/'; else grep -v '^include/tilepost/host/'; fi)
     printf '%s\n' CMakeLists.txt LICENSE Makefile README.md bundle.list check/check.cpp check/registry.cpp

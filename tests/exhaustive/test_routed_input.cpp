@@ -7,7 +7,7 @@
 #include <memory>
 #include <random>
 
-#include "runtime/map/run_map.h"
+#include "runtime/schedule/run_map.h"
 #include "tests/catch.h"
 #include "tests/exhaustive/numbers.h"
 #include "tests/unit/plan/build_plan.h"

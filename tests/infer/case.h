@@ -21,8 +21,8 @@
 #include <string>
 #include <vector>
 
+#include "generator/clang/instantiate.h"
 #include "generator/infer/infer.h"
-#include "generator/weave/parse/instantiate.h"
 
 namespace tilepost {
 

@@ -2,7 +2,7 @@
 // into. Skipped, with a word, where there is none.
 #include <iostream>
 
-#include "generator/weave/parse/toolkit.h"
+#include "generator/clang/toolkit.h"
 #include "tests/catch.h"
 #include "tests/infer/case.h"
 

@@ -7,8 +7,8 @@
 
 #include "tests/runtime/exchange_kernel.h"
 #include "tests/runtime/rank_meeting.h"
-#include "tilepost/exchange_words.h"
-#include "tilepost/task_chunks.h"
+#include "tilepost/internal/exchange_words.h"
+#include "tilepost/internal/task_chunks.h"
 
 namespace ranks {
 

@@ -9,7 +9,7 @@
 #include "runtime/cuda/shared/peer_info.h"
 #include "runtime/map/steps.h"
 #include "tests/runtime/rank_kernel.h"
-#include "tilepost/task_chunks.h"
+#include "tilepost/internal/task_chunks.h"
 
 namespace ranks {
 

@@ -1,6 +1,6 @@
 // What follows the collectives: which consumer runs when, over what; and where consumers look for
 // rows (tilepost/device/rows.cuh), against where tiles are put and steps take them.
-#include "runtime/map/run_map.h"
+#include "runtime/schedule/run_map.h"
 #include "tests/catch.h"
 #include "tests/runtime/fixture.h"
 #include "tilepost/device/rows.cuh"

@@ -1,5 +1,5 @@
 // An output that is made where the other ranks push it, in memory of the operation.
-#include "runtime/map/run_map.h"
+#include "runtime/schedule/run_map.h"
 #include "tests/catch.h"
 #include "tests/runtime/pushers.h"
 

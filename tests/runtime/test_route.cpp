@@ -1,7 +1,7 @@
 // Routes: what is asked of them, how ranks tell each other, and what runs make of them.
 #include <numeric>
 
-#include "runtime/map/run_map.h"
+#include "runtime/schedule/run_map.h"
 #include "tests/catch.h"
 #include "tests/runtime/fixture.h"
 

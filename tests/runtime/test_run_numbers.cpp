@@ -8,7 +8,7 @@
 #include "tests/runtime/exchange_kernel.h"
 #include "tests/runtime/shared_team.h"
 #include "tests/runtime/team.h"
-#include "tilepost/exchange_places.h"
+#include "tilepost/internal/exchange_places.h"
 
 using ranks::last_exchange;
 using ranks::Ranks;

@@ -5,7 +5,7 @@
 #include "tests/catch.h"
 #include "tests/runtime/fixture.h"
 #include "tests/runtime/ranks.h"
-#include "tilepost/task_chunks.h"
+#include "tilepost/internal/task_chunks.h"
 
 using fakes::world;
 using ranks::helper_bytes_of;

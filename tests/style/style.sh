@@ -35,7 +35,7 @@ case $check in
     need clang-tidy-19
     units=$(mktemp -d)
     trap 'rm -rf "$units"' EXIT
-    for folder in runtime/core runtime/map runtime/host; do
+    for folder in runtime/core runtime/map runtime/schedule runtime/host; do
       find $folder -maxdepth 1 -name '*.cpp' | sort | sed 's/.*/#include "&"/' >"$units/${folder//\//_}.cpp"
     done
     find runtime/core runtime/map runtime/host -mindepth 2 -name '*.cpp' | sort >"$units/alone"

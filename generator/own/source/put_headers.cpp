@@ -8,7 +8,7 @@
 
 #include "clang/Basic/TokenKinds.h"
 #include "clang/Lex/DependencyDirectivesScanner.h"
-#include "generator/weave/parse/limits.h"
+#include "generator/clang/limits.h"
 #include "llvm/ADT/SmallVector.h"
 
 namespace tilepost {

@@ -5,12 +5,12 @@
 #include <map>
 #include <optional>
 
+#include "generator/clang/limits.h"
+#include "generator/clang/prelude.h"
+#include "generator/clang/toolkit.h"
 #include "generator/own/source/put_headers.h"
 #include "generator/resources.h"
 #include "generator/spec/text.h"
-#include "generator/weave/parse/limits.h"
-#include "generator/weave/parse/prelude.h"
-#include "generator/weave/parse/toolkit.h"
 #include "llvm/ADT/SmallString.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/MemoryBuffer.h"

@@ -4,7 +4,7 @@
 #include <numeric>
 
 #include "generator/plan/choose/candidates.h"
-#include "runtime/map/cuts.h"
+#include "runtime/map/cut_points.h"
 
 namespace tilepost {
 

@@ -8,7 +8,7 @@
 
 #include "generator/plan/cost/predict.h"
 #include "generator/plan/kernels/small_kernel.h"
-#include "runtime/map/cuts.h"
+#include "runtime/map/cut_points.h"
 
 namespace tilepost {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "generator/plan/choose/draft.h"
 #include "generator/plan/transports/transports.h"
-#include "runtime/map/groups.h"
+#include "runtime/schedule/groups.h"
 
 namespace tilepost {
 
@@ -64,8 +64,9 @@ const Candidate* best(std::span<const Candidate> candidates, const MachineProfil
 // Waves in all groups.
 int64_t total_waves(const std::vector<int>& groups);
 
-// The most groups a schedule can be cut into, each with at least one unit (runtime/map/cuts.h), and
-// in slot order with at least one wave. ARRIVALS: without the own share.
+// The most groups a schedule can be cut into, each with at least one unit
+// (runtime/map/cut_points.h), and in slot order with at least one wave. ARRIVALS: without the own
+// share.
 int64_t max_groups(const tilepost_map_t& map, int at_once);
 
 // The cuts of groups of `waves` waves each. Requires that they sum to schedule_waves(map, at_once)

@@ -10,7 +10,7 @@
 
 #include "generator/plan/choose/candidates.h"
 #include "generator/plan/kernels/operands.h"
-#include "runtime/map/cuts.h"
+#include "runtime/map/cut_points.h"
 
 namespace tilepost {
 namespace {

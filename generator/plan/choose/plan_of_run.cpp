@@ -2,7 +2,7 @@
 
 #include "generator/plan/choose/draft.h"
 #include "generator/plan/cost/predict.h"
-#include "runtime/map/groups.h"
+#include "runtime/schedule/groups.h"
 
 namespace tilepost {
 

@@ -13,7 +13,7 @@
 #include "generator/plan/kernels/operands.h"
 #include "generator/plan/kernels/small_kernel.h"
 #include "generator/plan/transports/transports.h"
-#include "runtime/map/cuts.h"
+#include "runtime/map/cut_points.h"
 
 namespace tilepost {
 namespace {

@@ -6,7 +6,7 @@
 #include "generator/plan/kernels/operands.h"
 #include "generator/plan/transports/transports.h"
 #include "tilepost/dtype.h"
-#include "tilepost/whole_numbers.h"
+#include "tilepost/internal/whole_numbers.h"
 
 namespace tilepost {
 

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <cstdlib>
 
-#include "runtime/map/cuts.h"
-#include "runtime/map/launches.h"
+#include "runtime/map/cut_points.h"
+#include "runtime/schedule/launches.h"
 
 namespace tilepost {
 namespace {

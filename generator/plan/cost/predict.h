@@ -10,7 +10,7 @@
 #include "generator/plan/cost/profile.h"
 #include "generator/plan/kernels/kernels.h"
 #include "generator/plan/plan.h"
-#include "runtime/map/groups.h"
+#include "runtime/schedule/groups.h"
 
 namespace tilepost {
 

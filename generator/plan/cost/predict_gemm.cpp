@@ -6,7 +6,7 @@
 
 #include "generator/plan/cost/predict.h"
 #include "generator/plan/kernels/small_kernel.h"
-#include "tilepost/whole_numbers.h"
+#include "tilepost/internal/whole_numbers.h"
 
 namespace tilepost {
 namespace {

@@ -11,7 +11,7 @@
 
 #include "generator/plan/arch.h"
 #include "generator/plan/plan.h"
-#include "tilepost/task_chunks.h"
+#include "tilepost/internal/task_chunks.h"
 
 namespace tilepost {
 

@@ -6,9 +6,9 @@
 #include <string_view>
 
 #include "generator/plan/kernels/kernels.h"
-#include "runtime/map/run_map.h"
 #include "runtime/map/slots.h"
-#include "tilepost/exchange_words.h"
+#include "runtime/schedule/run_map.h"
+#include "tilepost/internal/exchange_words.h"
 
 namespace tilepost {
 namespace {

@@ -1,7 +1,7 @@
 // Rows of A that kernels exchange (TILEPOST_ACCESS_TILES). Every rank's rows are cut into parts,
 // each of which one of its CTAs stores with all ranks, with a flag of its own behind it; a tile
 // waits for the parts that have rows of it, unless all of its rows are this rank's own. How rows
-// are cut is what kernels do (tilepost/row_parts.h); here it is held against single rows.
+// are cut is what kernels do (tilepost/internal/row_parts.h); here it is held against single rows.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 #include "generator/plan/verify/traffic.h"
 #include "runtime/map/slots.h"
 #include "tilepost/dtype.h"
-#include "tilepost/row_parts.h"
+#include "tilepost/internal/row_parts.h"
 
 namespace tilepost {
 namespace {

@@ -9,7 +9,7 @@
 #include "generator/plan/verify/traffic.h"
 #include "generator/plan/verify/verify_plan.h"
 #include "tilepost/dtype.h"
-#include "tilepost/task_chunks.h"
+#include "tilepost/internal/task_chunks.h"
 
 namespace tilepost {
 namespace {

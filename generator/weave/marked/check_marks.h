@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "generator/weave/parse/instantiate.h"
+#include "generator/clang/instantiate.h"
 
 namespace tilepost {
 

@@ -4,8 +4,8 @@
 #include <set>
 #include <string>
 
+#include "generator/clang/instantiate.h"
 #include "generator/weave/marks/calls.h"
-#include "generator/weave/parse/instantiate.h"
 #include "generator/weave/pieces/pieces.h"
 
 namespace tilepost {

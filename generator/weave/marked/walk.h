@@ -5,8 +5,8 @@
 
 #include "clang/AST/Decl.h"
 #include "clang/AST/Expr.h"
+#include "generator/clang/parser.h"
 #include "generator/weave/marks/calls.h"
-#include "generator/weave/parse/parser.h"
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
 

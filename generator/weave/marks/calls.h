@@ -7,7 +7,7 @@
 
 #include "clang/AST/Expr.h"
 #include "clang/AST/ExprCXX.h"
-#include "generator/weave/parse/parser.h"
+#include "generator/clang/parser.h"
 
 namespace tilepost {
 

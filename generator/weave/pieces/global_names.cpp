@@ -4,7 +4,7 @@
 
 #include "clang/AST/ExprCXX.h"
 #include "clang/AST/RecursiveASTVisitor.h"
-#include "generator/weave/parse/reached.h"
+#include "generator/clang/reached.h"
 #include "llvm/ADT/STLExtras.h"
 
 namespace tilepost {

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "clang/AST/Decl.h"
-#include "generator/weave/parse/parser.h"
+#include "generator/clang/parser.h"
 #include "generator/weave/pieces/pieces.h"
 
 namespace tilepost {

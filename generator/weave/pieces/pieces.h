@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "clang/AST/Decl.h"
-#include "generator/weave/parse/parser.h"
+#include "generator/clang/parser.h"
 
 namespace tilepost {
 

@@ -5,7 +5,7 @@
 #include "clang/AST/Attr.h"
 #include "clang/AST/DeclTemplate.h"
 #include "clang/AST/RecursiveASTVisitor.h"
-#include "generator/weave/parse/instantiate.h"
+#include "generator/clang/instantiate.h"
 #include "generator/weave/passes.h"
 #include "llvm/ADT/StringMap.h"
 

@@ -5,8 +5,8 @@
 #include <map>
 
 #include "clang/AST/Stmt.h"
-#include "generator/weave/parse/parser.h"
-#include "generator/weave/parse/text.h"
+#include "generator/clang/parser.h"
+#include "generator/clang/text.h"
 
 namespace tilepost {
 

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "generator/weave/parse/parser.h"
+#include "generator/clang/parser.h"
 
 namespace tilepost {
 

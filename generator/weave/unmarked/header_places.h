@@ -2,7 +2,7 @@
 #pragma once
 
 #include "clang/AST/Decl.h"
-#include "generator/weave/parse/parser.h"
+#include "generator/clang/parser.h"
 
 namespace tilepost {
 

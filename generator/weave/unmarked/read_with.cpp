@@ -1,7 +1,7 @@
 #include "generator/weave/unmarked/read_with.h"
 
+#include "generator/clang/toolkit.h"
 #include "generator/one_file.h"
-#include "generator/weave/parse/toolkit.h"
 #include "llvm/ADT/STLExtras.h"
 
 namespace tilepost {

@@ -2,7 +2,7 @@
 
 #include "clang/AST/Expr.h"
 #include "clang/AST/RecursiveASTVisitor.h"
-#include "generator/weave/parse/reached.h"
+#include "generator/clang/reached.h"
 
 namespace tilepost {
 namespace {

@@ -3,10 +3,10 @@
 #include <algorithm>
 
 #include "clang/AST/Attr.h"
+#include "generator/clang/instantiate.h"
 #include "generator/weave/marked/find_marks.h"
 #include "generator/weave/marked/weave_marked.h"
 #include "generator/weave/marks/hand_down.h"
-#include "generator/weave/parse/instantiate.h"
 #include "generator/weave/passes.h"
 #include "generator/weave/pieces/global_names.h"
 #include "generator/weave/unmarked/device_variables.h"

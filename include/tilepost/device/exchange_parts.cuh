@@ -7,7 +7,7 @@
 
 #include "tilepost/device/element.cuh"
 #include "tilepost/device/meeting.cuh"
-#include "tilepost/exchange_places.h"
+#include "tilepost/internal/exchange_places.h"
 #include "tilepost/mark.cuh"
 
 namespace tilepost::woven {

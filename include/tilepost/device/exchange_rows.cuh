@@ -19,7 +19,7 @@
 #include <cstdint>
 
 #include "tilepost/device/exchange.cuh"
-#include "tilepost/exchange_places.h"
+#include "tilepost/internal/exchange_places.h"
 
 namespace tilepost::woven {
 

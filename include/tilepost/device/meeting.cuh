@@ -6,7 +6,7 @@
 #include <cstdint>
 
 #include "tilepost/device/ptx.cuh"
-#include "tilepost/exchange_words.h"
+#include "tilepost/internal/exchange_words.h"
 #include "tilepost/plan.h"
 
 namespace tilepost::woven {

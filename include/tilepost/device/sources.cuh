@@ -11,7 +11,7 @@
 #include "tilepost/device/ptx.cuh"
 #include "tilepost/device/ptx_sm90.cuh"
 #include "tilepost/device/whole_run.cuh"
-#include "tilepost/exchange_words.h"
+#include "tilepost/internal/exchange_words.h"
 #include "tilepost/mark.cuh"
 #include "tilepost/plan.h"
 

@@ -12,9 +12,9 @@
 #include "tilepost/device/element.cuh"
 #include "tilepost/device/ptx.cuh"
 #include "tilepost/device/ptx_sm90.cuh"
+#include "tilepost/internal/task_chunks.h"
 #include "tilepost/mark.cuh"
 #include "tilepost/plan.h"
-#include "tilepost/task_chunks.h"
 
 namespace tilepost::woven {
 

@@ -13,7 +13,7 @@
 #include "tilepost/device/sources.cuh"
 #include "tilepost/device/tasks.cuh"
 #include "tilepost/device/whole_run.cuh"
-#include "tilepost/layout.h"
+#include "tilepost/internal/layout.h"
 #include "tilepost/mark.cuh"
 #include "tilepost/plan.h"
 

@@ -13,9 +13,9 @@
 #include <cstdint>
 #include <cstring>
 
-#include "tilepost/exchange_places.h"
 #include "tilepost/host/box.h"
 #include "tilepost/host/poll.h"
+#include "tilepost/internal/exchange_places.h"
 #include "tilepost/mark.cuh"
 #include "tilepost/numeric.h"
 

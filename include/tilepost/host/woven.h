@@ -8,7 +8,7 @@
 #include <thread>
 
 #include "tilepost/host/exchange.h"
-#include "tilepost/layout.h"
+#include "tilepost/internal/layout.h"
 #include "tilepost/mark.cuh"
 #include "tilepost/plan.h"
 

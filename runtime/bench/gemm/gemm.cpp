@@ -5,7 +5,7 @@
 
 #include "runtime/bench/gemm/route.h"
 #include "runtime/bench/gpu/checked.h"
-#include "runtime/map/cuts.h"
+#include "runtime/map/cut_points.h"
 
 namespace tilepost::bench {
 

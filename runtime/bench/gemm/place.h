@@ -6,7 +6,7 @@
 
 #include "runtime/bench/gpu/checked.h"
 #include "runtime/bench/gpu/kernels.h"
-#include "runtime/map/run_map.h"
+#include "runtime/schedule/run_map.h"
 
 namespace tilepost::bench {
 

@@ -4,7 +4,7 @@
 
 #include "runtime/cuda/device/resources.h"
 #include "runtime/cuda/transport/transport.h"
-#include "runtime/map/run_map.h"
+#include "runtime/schedule/run_map.h"
 #include "tilepost/dtype.h"
 
 namespace tilepost::cuda {

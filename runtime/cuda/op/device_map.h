@@ -12,7 +12,7 @@
 #include "runtime/cuda/shared/layout.h"
 #include "runtime/cuda/shared/tasks.h"
 #include "runtime/cuda/watch/tracker.h"
-#include "runtime/map/run_map.h"
+#include "runtime/schedule/run_map.h"
 
 namespace tilepost::cuda {
 

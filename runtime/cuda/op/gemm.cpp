@@ -5,9 +5,9 @@
 #include <cstring>
 #include <limits>
 
-#include "runtime/map/groups.h"
 #include "runtime/map/slots.h"
 #include "runtime/map/tile_map.h"
+#include "runtime/schedule/groups.h"
 #include "tilepost/dtype.h"
 
 namespace tilepost::cuda {

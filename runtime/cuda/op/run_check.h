@@ -7,7 +7,7 @@
 #include "runtime/core/operands.h"
 #include "runtime/cuda/device/device.h"
 #include "runtime/cuda/device/resources.h"
-#include "runtime/map/run_map.h"
+#include "runtime/schedule/run_map.h"
 
 namespace tilepost::cuda {
 

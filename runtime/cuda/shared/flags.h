@@ -8,7 +8,7 @@
 // replays like any other, mixed with eager ones.
 //
 // Kernels that are whole runs (tilepost_exchange_t) begin and end these themselves: with the same
-// numbers, lines and words (tilepost/exchange_words.h), in tilepost/device/meeting.cuh.
+// numbers, lines and words (tilepost/internal/exchange_words.h), in tilepost/device/meeting.cuh.
 //
 // A flag holds run * kGroupsPerRun + group + 1 of the latest announcement; it grows from run to
 // run, modulo 2^32, and is compared by signed distance (epoch.h). The source rank writes it, in the
@@ -26,7 +26,7 @@
 
 #include "runtime/cuda/shared/memory.h"
 #include "runtime/cuda/watch/watch_page.h"
-#include "tilepost/exchange_words.h"
+#include "tilepost/internal/exchange_words.h"
 #include "tilepost/plan.h"
 
 namespace tilepost::cuda {
@@ -48,8 +48,8 @@ __host__ __device__ constexpr uint32_t last_flag_value(uint32_t run) {
 // the groups', and again the groups', for sums that are pushed (tasks.h, shared_counters).
 //
 // Behind the number of runs begun, in the same line, comes what the last two of these are, the
-// words of RunWords (tilepost/exchange_words.h). Each says of itself which run it is of, and needs
-// no order among them.
+// words of RunWords (tilepost/internal/exchange_words.h). Each says of itself which run it is of,
+// and needs no order among them.
 __host__ __device__ constexpr int64_t flag_word(Flag flag, int lane, int source, int ranks) {
   return ((static_cast<int64_t>(flag) * kMostLanes + lane) * ranks + source) *
          TILEPOST_COUNTER_STRIDE;

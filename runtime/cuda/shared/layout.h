@@ -4,7 +4,7 @@
 #include <cstdint>
 
 #include "runtime/cuda/shared/memory.h"
-#include "runtime/map/run_map.h"
+#include "runtime/schedule/run_map.h"
 
 namespace tilepost::cuda {
 

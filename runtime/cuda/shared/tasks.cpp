@@ -4,7 +4,7 @@
 
 #include "runtime/map/slots.h"
 #include "tilepost/dtype.h"
-#include "tilepost/task_chunks.h"
+#include "tilepost/internal/task_chunks.h"
 
 namespace tilepost::cuda {
 namespace {

@@ -10,7 +10,7 @@
 
 #include "runtime/cuda/shared/number_exchange.h"
 #include "runtime/cuda/transport/comm.h"
-#include "runtime/map/run_map.h"
+#include "runtime/schedule/run_map.h"
 
 namespace tilepost::cuda {
 

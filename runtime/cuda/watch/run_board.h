@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "runtime/core/ranges.h"
-#include "runtime/map/run_map.h"
+#include "runtime/schedule/run_map.h"
 
 namespace tilepost::cuda {
 

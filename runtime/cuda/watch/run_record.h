@@ -9,7 +9,7 @@
 
 #include "runtime/cuda/watch/run_board.h"
 #include "runtime/cuda/watch/tracker.h"
-#include "runtime/map/run_map.h"
+#include "runtime/schedule/run_map.h"
 
 namespace tilepost::cuda {
 

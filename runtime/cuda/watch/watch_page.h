@@ -18,7 +18,7 @@
 #include <optional>
 #include <vector>
 
-#include "tilepost/exchange_words.h"
+#include "tilepost/internal/exchange_words.h"
 
 namespace tilepost::cuda {
 

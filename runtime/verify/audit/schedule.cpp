@@ -5,7 +5,7 @@
 #include <numeric>
 #include <random>
 
-#include "runtime/map/run_map.h"
+#include "runtime/schedule/run_map.h"
 
 namespace tilepost::verify {
 namespace {

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "runtime/map/patterns.h"
-#include "runtime/map/run_map.h"
+#include "runtime/schedule/run_map.h"
 
 namespace tilepost::verify {
 

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "tests/catch.h"
-#include "tilepost/exchange_shares.h"
+#include "tilepost/internal/exchange_shares.h"
 
 namespace tilepost::test {
 namespace {

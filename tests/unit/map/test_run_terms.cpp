@@ -3,7 +3,7 @@
 
 #include <functional>
 
-#include "runtime/map/run_map.h"
+#include "runtime/schedule/run_map.h"
 #include "tests/catch.h"
 
 using Catch::Contains;

@@ -1,12 +1,12 @@
 // Which schedules are kept: by bytes and by use, against a list that is kept the slow way.
-#include "runtime/map/schedule_cache.h"
+#include "runtime/schedule/schedule_cache.h"
 
 #include <algorithm>
 #include <memory>
 #include <random>
 #include <vector>
 
-#include "runtime/map/run_map.h"
+#include "runtime/schedule/run_map.h"
 #include "tests/catch.h"
 
 using tilepost::make_run_map;

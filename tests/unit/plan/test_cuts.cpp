@@ -4,7 +4,8 @@
 #include <random>
 
 #include "generator/plan/choose/candidates.h"
-#include "runtime/map/cuts.h"
+#include "runtime/map/cut_points.h"
+#include "runtime/schedule/cuts.h"
 #include "tests/catch.h"
 
 namespace tilepost {

@@ -7,7 +7,7 @@
 #include "generator/plan/report/memory.h"
 #include "tests/catch.h"
 #include "tests/unit/plan/only_plan.h"
-#include "tilepost/row_parts.h"
+#include "tilepost/internal/row_parts.h"
 
 namespace tilepost::test {
 namespace {

@@ -6,8 +6,8 @@
 
 #include "generator/plan/choose/candidates.h"
 #include "generator/plan/cost/predict.h"
-#include "runtime/map/cuts.h"
-#include "runtime/map/groups.h"
+#include "runtime/map/cut_points.h"
+#include "runtime/schedule/groups.h"
 #include "tests/catch.h"
 #include "tests/unit/plan/only_plan.h"
 

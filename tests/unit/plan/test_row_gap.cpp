@@ -2,8 +2,8 @@
 // where rows then lie, and what verify_plan notices.
 #include "generator/plan/choose/plan_of_run.h"
 #include "generator/plan/make_plan.h"
-#include "runtime/map/run_map.h"
 #include "runtime/map/slots.h"
+#include "runtime/schedule/run_map.h"
 #include "tests/catch.h"
 #include "tests/unit/plan/only_plan.h"
 

@@ -4,7 +4,7 @@
 #include "generator/plan/choose/draft.h"
 #include "generator/plan/report/memory.h"
 #include "generator/plan/transports/transports.h"
-#include "runtime/map/groups.h"
+#include "runtime/schedule/groups.h"
 #include "tests/catch.h"
 #include "tests/unit/plan/only_plan.h"
 

@@ -5,7 +5,7 @@
 #include "generator/spec/expression.h"
 #include "tests/catch.h"
 #include "tests/unit/spec/fixture.h"
-#include "tilepost/whole_numbers.h"
+#include "tilepost/internal/whole_numbers.h"
 
 namespace {
 

@@ -112,7 +112,7 @@ fault "a wrong map" "first difference at" -e "s|^  return Tile{entry.m, entry.n,
   const int other = position == 0 ? last : position == last ? 0 : position;\\
   return Tile{entry.m, entry.n, view.tiles[other].row, entry.group};|"
 fault "a missing signal" "TILEPOST_TIMEOUT" -e "s|^$post|    { if (tile.m + tile.n > 0) post(view.counters, tile); }|"
-fault "a signal before the store" "first difference at" -e 's|^#include "tilepost/layout.h"|#include <unistd.h>\n&|' \
+fault "a signal before the store" "first difference at" -e 's|^#include "tilepost/internal/layout.h"|#include <unistd.h>\n&|' \
   -e "s|^$post|    { if (tile.m < 0) post(view.counters, tile); }|" \
   -e "s|^  return Tile{entry.m, entry.n, entry.row.*|  __atomic_fetch_add(view.counters + int64_t{entry.group} * TILEPOST_COUNTER_STRIDE, 1u, __ATOMIC_RELEASE);\\
   usleep(20000);\\

@@ -2,10 +2,10 @@
 #include <algorithm>
 #include <iostream>
 
+#include "generator/clang/instantiate.h"
+#include "generator/clang/limits.h"
+#include "generator/clang/toolkit.h"
 #include "generator/diagnostic_printer.h"
-#include "generator/weave/parse/instantiate.h"
-#include "generator/weave/parse/limits.h"
-#include "generator/weave/parse/toolkit.h"
 #include "llvm/Support/raw_ostream.h"
 #include "tests/catch.h"
 

@@ -1,7 +1,7 @@
 // The function that a spec asks for: found, instantiated, its parameters spelled.
+#include "generator/clang/instantiate.h"
+#include "generator/clang/limits.h"
 #include "generator/diagnostic_printer.h"
-#include "generator/weave/parse/instantiate.h"
-#include "generator/weave/parse/limits.h"
 #include "llvm/Support/raw_ostream.h"
 #include "tests/catch.h"
 

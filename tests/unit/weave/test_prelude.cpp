@@ -1,5 +1,5 @@
 // What kernels may use without an installed toolchain.
-#include "generator/weave/parse/prelude.h"
+#include "generator/clang/prelude.h"
 #include "tests/unit/weave/weave_kernel.h"
 
 namespace tilepost {

@@ -1,4 +1,4 @@
-#include "generator/weave/parse/text.h"
+#include "generator/clang/text.h"
 
 #include <random>
 

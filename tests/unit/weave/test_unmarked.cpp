@@ -1,6 +1,6 @@
 // Kernels without marks, woven from requests that no spec has looked through.
+#include "generator/clang/toolkit.h"
 #include "generator/diagnostic_printer.h"
-#include "generator/weave/parse/toolkit.h"
 #include "generator/weave/unmarked/weave_unmarked.h"
 #include "llvm/Support/raw_ostream.h"
 #include "tests/catch.h"

@@ -5,7 +5,7 @@
 #include <thread>
 
 #include "runtime/verify/host/shim/cpu_shim.h"
-#include "tilepost/layout.h"
+#include "tilepost/internal/layout.h"
 #include "tilepost/mark.cuh"
 #include "tilepost/plan.h"
 

@@ -1,0 +1,151 @@
+#include "generator/clang/clang_errors.h"
+
+#include <algorithm>
+
+#include "clang/Basic/DiagnosticAST.h"
+#include "clang/Basic/DiagnosticLex.h"
+#include "clang/Basic/DiagnosticParse.h"
+#include "clang/Basic/DiagnosticSema.h"
+#include "generator/clang/invocation.h"
+#include "generator/clang/prelude.h"
+#include "llvm/ADT/SmallString.h"
+
+namespace tilepost {
+
+using llvm::StringRef;
+
+std::string missing_header(StringRef name) {
+  return ("header '" + name +
+          "' is neither beside the file that includes it, nor in kernel.include_dirs, nor in the "
+          "CUDA Toolkit")
+      .str();
+}
+
+void ClangErrors::HandleDiagnostic(clang::DiagnosticsEngine::Level level,
+                                   const clang::Diagnostic& info) {
+  DiagnosticConsumer::HandleDiagnostic(level, info);
+  const bool error = level >= clang::DiagnosticsEngine::Error;
+  if (!error && (level != clang::DiagnosticsEngine::Note || !after_error_)) {
+    if (level != clang::DiagnosticsEngine::Note) after_error_ = false;
+    return;
+  }
+  after_error_ = true;
+  llvm::SmallString<256> message;
+  info.FormatDiagnostic(message);
+  if (info.getID() == clang::diag::err_pp_file_not_found) {
+    const std::string header = info.getArgStdStr(0);
+    message = reading_.full ? missing_header(header)
+                            : "header '" + header +
+                                  "' is not known here: kernels are read without an installed "
+                                  "toolchain, and may include " +
+                                  known_headers(reading_.cuda);
+  }
+  place(error ? Report::Kind::error : Report::Kind::note, info, message);
+}
+
+void ClangErrors::place(Report::Kind kind, const clang::Diagnostic& info, StringRef message) {
+  if (!info.hasSourceManager() || info.getLocation().isInvalid()) {
+    if (kind == Report::Kind::error) unplaced_ = message.str();
+    return;
+  }
+  if (is_about_asked(info, kind, message)) return;
+  const Message placed = {info.getLocation(), message.str()};
+  if (!reading_.full) {
+    say(kind, info.getSourceManager(), placed);
+  } else if (kind == Report::Kind::error) {
+    held_.push_back({placed, {}, info.getID()});
+  } else if (!held_.empty()) {
+    held_.back().notes.push_back(placed);
+  }
+}
+
+// What stands behind the text.
+bool ClangErrors::is_about_asked(const clang::Diagnostic& info, Report::Kind kind,
+                                 StringRef message) {
+  const clang::SourceManager& sm = info.getSourceManager();
+  const auto [file, offset] = sm.getDecomposedLoc(sm.getFileLoc(info.getLocation()));
+  if (file != sm.getMainFileID() || offset <= text_.size()) return false;
+  if (kind != Report::Kind::error) return true;
+  after_error_ = false;  // its notes are about what the user did not write
+  if (!about_asked_.empty()) return true;
+  const bool ambiguous = info.getID() == clang::diag::err_auto_var_deduction_failure;
+  about_asked_ = ambiguous ? "it means several functions; give one overload a name of its own, "
+                             "or name one instantiation of a template, with a value for each "
+                             "parameter that has no default"
+                           : message.str();
+  return true;
+}
+
+void ClangErrors::say(Report::Kind kind, const clang::SourceManager& sm, const Message& message) {
+  const auto [file, offset] = sm.getDecomposedLoc(sm.getFileLoc(message.where));
+  if (file == sm.getMainFileID()) {
+    report_.say(kind, text_, offset, offset, message.text);
+    return;
+  }
+  const StringRef name = sm.getFilename(sm.getFileLoc(message.where));
+  report_.say_in(kind, known_name(name), sm.getBufferData(file), offset, message.text);
+}
+
+bool ClangErrors::in_text(const clang::SourceManager& sm, clang::SourceLocation where) const {
+  const auto [file, offset] = sm.getDecomposedLoc(sm.getFileLoc(where));
+  return file == sm.getMainFileID() && offset <= text_.size();
+}
+
+namespace {
+
+// What nvcc takes, and does what it says there. `code` starts where the error is.
+bool nvcc_takes(unsigned id, StringRef code) {
+  switch (id) {
+    // A % before a name in asm: nvcc reads it as %%. The operands are known all the same.
+    case clang::diag::err_asm_invalid_escape:
+    // An operand that asm does not have: nvcc refuses it where it is compiled, so it stands in a
+    // branch of a template that is not.
+    case clang::diag::err_asm_invalid_operand_number:
+    // A constructor of a __shared__ variable, which nvcc warns of and does not call.
+    case clang::diag::err_shared_var_init:
+    // A default argument that another declaration has too: nvcc takes the first.
+    case clang::diag::err_param_default_argument_template_redecl:
+      return true;
+    // alignas behind __shared__: the alignment of shared memory is no address in the output.
+    case clang::diag::err_attributes_not_allowed:
+    case clang::diag::err_attribute_not_type_attr:
+      return code.starts_with("alignas");
+    default:
+      return false;
+  }
+}
+
+}  // namespace
+
+// A header in quotes is the user's own, and may define anything. One in <> that is not there is not
+// included by generated code either.
+bool ClangErrors::matters_not(const clang::SourceManager& sm, const Held& held) {
+  if (held.id != clang::diag::err_pp_file_not_found) return true;
+  if (*sm.getCharacterData(held.error.where) != '<') return false;
+  Message message = held.error;
+  message.text += "; what needs it is not read";
+  say(Report::Kind::warning, sm, message);
+  return true;
+}
+
+void ClangErrors::settle(const clang::SourceManager& sm, const Reached* reached) {
+  std::stable_partition(held_.begin(), held_.end(),
+                        [&](const Held& held) { return in_text(sm, held.error.where); });
+  for (const Held& held : held_) {
+    const bool in_reach = !reached || reached->covers(held.error.where);
+    if (reached && (in_reach ? nvcc_takes(held.id, sm.getCharacterData(held.error.where))
+                             : matters_not(sm, held))) {
+      if (in_text(sm, held.error.where))
+        left_out_.push_back(sm.getFileOffset(sm.getFileLoc(held.error.where)));
+      continue;
+    }
+    say(Report::Kind::error, sm, held.error);
+    for (const Message& note : held.notes) {
+      if (sm.getFileID(sm.getFileLoc(note.where)) != sm.getMainFileID() || in_text(sm, note.where))
+        say(Report::Kind::note, sm, note);
+    }
+  }
+  held_.clear();
+}
+
+}  // namespace tilepost

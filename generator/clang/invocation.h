@@ -1,0 +1,28 @@
+// What Clang is told of a source, and the files that it finds.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "clang/Basic/Diagnostic.h"
+#include "clang/Frontend/CompilerInvocation.h"
+#include "generator/clang/reading.h"
+#include "llvm/ADT/StringRef.h"
+#include "llvm/Support/VirtualFileSystem.h"
+
+namespace tilepost {
+
+using Files = llvm::IntrusiveRefCntPtr<llvm::vfs::FileSystem>;
+
+// `source` under the name that Clang is given, and all that it may include.
+Files make_files(llvm::StringRef source, const Reading& reading);
+
+// Null if Clang cannot be told so; then it has said why.
+std::shared_ptr<clang::CompilerInvocation> make_invocation(
+    const Reading& reading, const Files& files,
+    const llvm::IntrusiveRefCntPtr<clang::DiagnosticsEngine>& diagnostics);
+
+// The file's name as the user knows it: without the folder that exists while the source is read.
+llvm::StringRef known_name(llvm::StringRef path);
+
+}  // namespace tilepost

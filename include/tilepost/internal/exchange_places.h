@@ -1,0 +1,169 @@
+// Where a part lies with the rank that gets it, where kernels exchange tiles, or rows of A
+// (TILEPOST_ACCESS_TILES), and what of it is whose. For the woven kernels of every target: `view`
+// is theirs (device/woven.cuh, host/woven.h).
+#ifndef TILEPOST_EXCHANGE_PLACES_H
+#define TILEPOST_EXCHANGE_PLACES_H
+
+#include <stdint.h>
+
+#include "tilepost/internal/exchange_shares.h"
+#include "tilepost/internal/exchange_words.h"
+#include "tilepost/internal/row_parts.h"
+#include "tilepost/mark.cuh"
+#include "tilepost/plan.h"
+
+namespace tilepost::woven {
+
+// Whether this run's tiles are exchanged, or its rows of A; a plan may have runs in sequence too.
+template <class View>
+TILEPOST_INLINE bool exchanges(const View& view) {
+  return View::kShots != 0 && view.exchange.ranks != 0;
+}
+template <class View>
+TILEPOST_INLINE bool gathers(const View& view) {
+  return View::kGathers && view.exchange.ranks != 0;
+}
+
+// ---- Who gets a row of the product
+
+template <class View>
+TILEPOST_INLINE ExchangeShares<View::kRanks, View::kScatters> shares_of(const View& view) {
+  return {view.exchange.rows, view.exchange.share_rows};
+}
+
+// The rows that this rank gets.
+template <class View>
+TILEPOST_INLINE ExchangeRange own_rows(const View& view) {
+  return shares_of(view).rows_of(view.exchange.rank);
+}
+
+// Whether this rank adds up a row of a part that it gets.
+template <class View>
+TILEPOST_INLINE bool adds_row(const View& view, int row, int box_rows) {
+  return View::kShots == TILEPOST_ONE_SHOT || row / box_rows % View::kRanks == view.exchange.rank;
+}
+
+// Where a row that this rank gets lies in out: sums, or what `source` has of it.
+template <class View>
+TILEPOST_INLINE long long row_of_out(const View& view, int row, int source) {
+  if constexpr (!View::kScatters) return row;
+  const ExchangeRange own = own_rows(view);
+  return row - own.first +
+         (View::kSums ? 0ll : source * static_cast<long long>(own.end - own.first));
+}
+
+// ---- Boxes in slots, with flags behind them
+
+// How many ranks get a box of `rows` rows from `first` on, all boxes of an output are as high; and
+// which one the place'th of them is.
+template <class View>
+TILEPOST_INLINE int ranks_of_box(const View& view, int first, int rows) {
+  if constexpr (View::kShots == TILEPOST_TWO_SHOT) return 1;
+  return shares_of(view).ranks_of({first, first + rows}).count;
+}
+template <class View>
+TILEPOST_INLINE int rank_of_box(const View& view, int first, int rows, int place) {
+  return View::kShots == TILEPOST_TWO_SHOT
+             ? first / rows % View::kRanks
+             : shares_of(view).ranks_of({first, first + rows}).at(place, view.exchange.rank);
+}
+
+// Where a row that `rank` gets lies in its slots; a box has `box_rows` rows.
+//
+// One shot, where a rank gets its share: its map ends with the share's last row, behind which TMA
+// writes nothing. It may not begin with the first one, for no coordinate of a store may be negative
+// (CUDA Guide, Asynchronous Data Copies using TMA, Negative indices and out of bounds). So there is
+// room for a box in front of it, where nobody reads what lies there.
+//
+// Two shots: the boxes of the output, counted down its rows, take turns among the ranks, and lie
+// one behind the other in their slots.
+template <class View>
+TILEPOST_INLINE int slot_row(const View& view, int row, int rank, int box_rows) {
+  if constexpr (View::kShots == TILEPOST_TWO_SHOT)
+    return row / box_rows / View::kRanks * box_rows + row % box_rows;
+  return View::kScatters ? row - shares_of(view).rows_of(rank).first + box_rows : row;
+}
+
+// Where a rank gets its share (kScatters) few of its CTAs have parts of that. So all that have a
+// part in a column of tiles take as many of its rows that are this rank's, whoever has them: these
+// the CTA that has part `number` of the `per_tile` of the tile at row `tile_m`. There may be none.
+// The parts that a row is in: exchange_part.
+template <class View>
+TILEPOST_INLINE ExchangeRange slice_rows(const View& view, int tile_m, int number, int per_tile) {
+  const int slices = (view.exchange.rows + View::kTileM - 1) / View::kTileM * per_tile;
+  const int slice = tile_m / View::kTileM * per_tile + number;
+  return exchange_slice(own_rows(view), slice, slices);
+}
+
+// Of a column of tiles: the positions of its tiles, view.tiles_n apart; and the number, among all
+// parts, of one that is counted down the column.
+template <class View>
+TILEPOST_INLINE const int32_t* positions_of_column(const View& view, int column) {
+  return view.positions + column / View::kTileN;
+}
+template <class View>
+TILEPOST_INLINE int part_in_column(const View& view, const int32_t* positions, int part,
+                                   int per_tile) {
+  const int position = positions[part / per_tile * view.tiles_n];
+  return position * per_tile + part % per_tile;
+}
+
+// ---- Lines
+
+constexpr int kLineBytes = 16;
+
+// A line's slot: of what `source` has of a part, on rank `where`; `line` of those that it gets.
+TILEPOST_INLINE char* line_at(const tilepost_exchange_t& exchange, int where, int source,
+                              uint32_t run, int part, int line) {
+  const int64_t slot = (run & 1) * exchange.ranks + source;
+  return exchange.memory[where] + exchange.slots + slot * exchange.slot_bytes +
+         (static_cast<int64_t>(part) * exchange.lines + line) * kLineBytes;
+}
+
+// The number of the line that is made new for `source` in the run, as a flag is (flag_to_renew).
+TILEPOST_INLINE uint32_t* line_to_renew(const tilepost_exchange_t& exchange, uint32_t run,
+                                        int source) {
+  const auto lines = static_cast<uint32_t>(exchange.slot_bytes / kLineBytes);
+  const int64_t slot = ((run + 1) & 1) * exchange.ranks + source;
+  char* const line = exchange.memory[exchange.rank] + exchange.slots + slot * exchange.slot_bytes +
+                     static_cast<int64_t>((run >> 1) % lines) * kLineBytes;
+  return reinterpret_cast<uint32_t*>(line) + 3;
+}
+
+// Which lines of a part of these rows a rank gets, which lie one behind the other in its slots.
+template <class View>
+TILEPOST_INLINE ExchangeRange lines_for(const View& view, const ExchangeRange& rows, int rank) {
+  const ExchangeRange own = shares_of(view).rows_of(rank).within(rows);
+  if (own.count() == 0) return {0, 0};
+  return exchange_lines({own.first - rows.first, own.end - rows.first}, View::kTileN);
+}
+
+// The ranks that get any of a line's elements.
+template <class View>
+TILEPOST_INLINE ExchangeRanks ranks_of_line(const View& view, const ExchangeRange& rows, int line) {
+  const ExchangeRange some = rows_of_line(line, View::kTileN);
+  return shares_of(view).ranks_of(
+      ExchangeRange{rows.first + some.first, rows.first + some.end}.within(rows));
+}
+
+// ---- Rows of A
+
+// How the rows of the run are cut.
+template <class View>
+TILEPOST_INLINE RowParts row_parts(const View& view, const tilepost_shape_t& shape) {
+  return {View::kRanks, shape.m, view.exchange.row_units, view.exchange.part_units};
+}
+
+// Where the rows of all ranks arrive on rank `where`, in the run.
+TILEPOST_INLINE char* rows_on(const tilepost_exchange_t& exchange, int where, uint32_t run) {
+  return exchange.memory[where] + exchange.slots + (run & 1) * exchange.slot_bytes;
+}
+
+// All rows of a group's tiles but the first's are read where they arrive.
+TILEPOST_INLINE bool is_own(const Tile& tile) {
+  return tile.group == 0 && !tile.is_padding();
+}
+
+}  // namespace tilepost::woven
+
+#endif  // TILEPOST_EXCHANGE_PLACES_H
