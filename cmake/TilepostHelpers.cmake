@@ -108,11 +108,11 @@ endfunction()
 # Adds the rule of one spec. Sets <prefix>_SOURCE, _HEADER, _PLAN, _ARCHS, _DIR and _PLAN_VARIABLE
 # in the caller's scope.
 function(_tilepost_add_rule call prefix)
-  set(one SPEC NAME OUTPUT_DIR PLAN_JSON KERNEL_TARGET)
+  set(one SPEC NAME OUTPUT_DIR PLAN_JSON KERNEL_TARGET MACHINE)
   set(several ARCHS DEFINES DEPENDS)
   cmake_parse_arguments(arg "WERROR" "${one}" "${several}" ${ARGN})
   _tilepost_refuse_unknown("${call}" KNOWN ${one} ${several} WERROR WORDS ${arg_UNPARSED_ARGUMENTS}
-    VALUES ${arg_SPEC} ${arg_NAME} ${arg_OUTPUT_DIR} ${arg_KERNEL_TARGET} ${arg_ARCHS} ${arg_DEFINES} ${arg_DEPENDS}
+    VALUES ${arg_SPEC} ${arg_NAME} ${arg_OUTPUT_DIR} ${arg_KERNEL_TARGET} ${arg_MACHINE} ${arg_ARCHS} ${arg_DEFINES} ${arg_DEPENDS}
     EMPTY ${arg_KEYWORDS_MISSING_VALUES})
   if(NOT arg_SPEC)
     _tilepost_fail("${call}" "SPEC <file.yaml> is missing")
@@ -153,6 +153,14 @@ function(_tilepost_add_rule call prefix)
   set_property(GLOBAL PROPERTY "tilepost_call_for_${name}" "${call} in '${CMAKE_CURRENT_SOURCE_DIR}'")
   if(arg_WERROR)
     list(APPEND flags --werror)
+  endif()
+  # A file of this folder, or else a name that the tool knows, or will refuse. The depfile has the file.
+  if(arg_MACHINE)
+    get_filename_component(machine "${arg_MACHINE}" ABSOLUTE)
+    if(NOT EXISTS "${machine}")
+      set(machine "${arg_MACHINE}")
+    endif()
+    list(APPEND flags --machine "${machine}")
   endif()
   if(arg_ARCHS)
     _tilepost_spell_archs("${call}" archs ${arg_ARCHS})
@@ -220,7 +228,7 @@ endfunction()
 
 # tilepost_generate(<out-var> SPEC <file.yaml> [NAME <identifier>] [ARCHS <arch>…]
 #                   [DEFINES <path>=<value>…] [OUTPUT_DIR <dir>] [DEPENDS <file|target>…]
-#                   [KERNEL_TARGET <target>] [PLAN_JSON <out-var>] [WERROR])
+#                   [KERNEL_TARGET <target>] [MACHINE <name|file>] [PLAN_JSON <out-var>] [WERROR])
 # Sets <out-var> to the generated source and header, for a target of the caller's own.
 function(tilepost_generate out)
   _tilepost_add_rule("tilepost_generate(${out})" rule ${ARGN})

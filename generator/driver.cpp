@@ -7,9 +7,10 @@
 namespace tilepost {
 namespace {
 
-// The spec, the user's kernel with its headers.
+// The spec, the machine's profile, the user's kernel with its headers.
 std::vector<std::string> files_read(const Input& input, const std::vector<Plan>& plans) {
   std::vector<std::string> sources = {input.path};
+  if (!input.machine->file.empty()) sources.push_back(input.machine->file);
   if (const auto& own = plans.front().source.own)
     for (const OneFile::File& file : own->source.files) sources.push_back(file.name);
   return sources;
@@ -22,7 +23,7 @@ std::vector<Plan> plan_input(const Input& input, Diagnostics& diagnostics) {
   if (!spec) return {};
   std::shared_ptr<const OwnKernel> own;
   if (spec->kernel && !(own = examine_kernel(*spec, input.path, diagnostics))) return {};
-  return make_plans(*spec, h200_nvlink_profile(), diagnostics, std::move(own));
+  return make_plans(*spec, input.machine->profile, diagnostics, std::move(own));
 }
 
 Generated generate_from(const Input& input, Diagnostics& diagnostics) {

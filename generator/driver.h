@@ -2,21 +2,30 @@
 // error.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "generator/diagnostics.h"
 #include "generator/emit/emit.h"
+#include "generator/plan/machine/profile.h"
 #include "generator/plan/plan.h"
 #include "generator/yaml/read_spec.h"
 
 namespace tilepost {
 
+// The machine that plans are made for, and the file that it was read from.
+struct Machine {
+  MachineProfile profile = known_machines().front().profile;
+  std::string file;  // "" for one that tilepost knows
+};
+
 struct Input {
   std::string path;  // as given; what messages call the spec
   std::string text;
   std::vector<Override> overrides;
+  std::shared_ptr<const Machine> machine = std::make_shared<const Machine>();
 };
 
 // Reads and plans.

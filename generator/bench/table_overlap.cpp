@@ -5,8 +5,7 @@
 #include <optional>
 
 #include "generator/bench/report.h"
-#include "generator/plan/cost/profile.h"
-#include "generator/plan/kernels/kernels.h"
+#include "generator/plan/kernels/operands.h"
 #include "generator/plan/report/describe.h"
 
 namespace tilepost {
@@ -53,7 +52,7 @@ std::optional<double> links_us(const Plan& plan) {
                                                 : plan.map.n * bytes_of(plan.output);
   const double times = plan.pattern == TILEPOST_GEMM_ALL_REDUCE ? 2 : 1;
   return times * static_cast<double>(plan.map.m) * row * (plan.ranks - 1) / plan.ranks /
-         h200_nvlink_profile().link_bytes_per_us;
+         plan.link_bytes_per_us;
 }
 
 // The limit, GEMM or links, over our time.

@@ -13,6 +13,8 @@
 #include "generator/plan/make_plan.h"
 #include "generator/verify/verify.h"
 #include "generator/whole_files.h"
+#include "generator/yaml/read_machine.h"
+#include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/Process.h"
 #include "tilepost/version.h"
@@ -194,11 +196,42 @@ int run_as_json(const Options& options) {
 
 }  // namespace
 
+std::shared_ptr<const Machine> read_machine_of(const Options& options, Diagnostics& diagnostics) {
+  const std::string& asked = options.machine;
+  Machine machine;
+  if (asked.empty()) return std::make_shared<const Machine>(std::move(machine));
+  std::vector<std::string_view> names;
+  for (const KnownMachine& known : known_machines()) {
+    names.push_back(known.key);
+    if (asked == known.key) {
+      machine.profile = known.profile;
+      return std::make_shared<const Machine>(std::move(machine));
+    }
+  }
+  // A name has neither a dot nor a slash, so what has none and is no file was meant to be one.
+  if (asked.find_first_of("./") == std::string::npos && !llvm::sys::fs::exists(asked)) {
+    diagnostics.error(fmt::format(
+        "no machine is called '{}'{}; 'tilepost list machines' has the names, and a file "
+        "may be given too",
+        asked, did_you_mean(asked, names)));
+    return nullptr;
+  }
+  const std::optional<std::string> text = read_text(asked, diagnostics);
+  if (!text) return nullptr;
+  std::optional<MachineProfile> profile = read_machine_text(asked, *text, diagnostics);
+  if (!profile) return nullptr;
+  machine.profile = std::move(*profile);
+  machine.file = asked;
+  return std::make_shared<const Machine>(std::move(machine));
+}
+
 std::vector<Input> read_inputs(const Options& options, Diagnostics& diagnostics) {
   std::vector<Input> inputs;
+  const std::shared_ptr<const Machine> machine = read_machine_of(options, diagnostics);
+  if (machine == nullptr) return {};
   for (const std::string& path : options.specs)
     if (std::optional<std::string> text = read_text(path, diagnostics))
-      inputs.push_back({path, std::move(*text), options.overrides});
+      inputs.push_back({path, std::move(*text), options.overrides, machine});
   return diagnostics.ok() ? inputs : std::vector<Input>{};
 }
 

@@ -32,6 +32,9 @@ int bench_command(const Options& options, Diagnostics& diagnostics);
 // What more than one verb reads from the command line: the specs (empty with the reason reported if
 // one cannot be read) and the sweeps.
 std::vector<Input> read_inputs(const Options& options, Diagnostics& diagnostics);
+// The machine of --machine, a name or a file; the usual one without it. Null with the reason
+// reported if there is none.
+std::shared_ptr<const Machine> read_machine_of(const Options& options, Diagnostics& diagnostics);
 std::vector<Sweep> read_sweeps(const Options& options);
 
 // `tilepost list`: patterns, archs, kernels, transports, flags, variants, or all but the last.

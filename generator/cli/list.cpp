@@ -5,9 +5,12 @@
 #include "generator/cli/list_variants.h"
 #include "generator/diagnostics.h"
 #include "generator/plan/arch.h"
-#include "generator/plan/cost/profile.h"
 #include "generator/plan/kernels/kernels.h"
-#include "generator/plan/kernels/small_kernel.h"
+#include "generator/plan/kernels/sm80/sm80.h"
+#include "generator/plan/kernels/sm90/sm90.h"
+#include "generator/plan/kernels/sm90_small/sm90_small.h"
+#include "generator/plan/machine/profile.h"
+#include "generator/plan/machine/text.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/raw_ostream.h"
@@ -25,7 +28,7 @@ struct Item {
 };
 using Items = std::vector<Item>;
 
-Items list_patterns() {
+Items list_patterns(const MachineProfile&) {
   Items items;
   for (const PatternRow& row : kPatterns)
     items.push_back({fmt::format("{:<21}{}", row.name, row.gives),
@@ -33,7 +36,7 @@ Items list_patterns() {
   return items;
 }
 
-Items list_archs() {
+Items list_archs(const MachineProfile&) {
   Items items;
   for (const Arch arch : {Arch::sm_80, Arch::sm_86, Arch::sm_89, Arch::sm_90a}) {
     const ArchInfo& info = arch_info(arch);
@@ -49,33 +52,50 @@ Items list_archs() {
   return items;
 }
 
+Items list_machines(const MachineProfile&) {
+  Items items;
+  for (const KnownMachine& known : known_machines())
+    items.push_back({fmt::format("{:<8}{}", known.key, known.profile.name),
+                     Object{{"name", known.key},
+                            {"machine", known.profile.name},
+                            {"arch", name_of(known.profile.arch)}}});
+  return items;
+}
+
+// The text of a machine's profile, to be edited and given to --machine.
+Items list_machine(const MachineProfile& machine) {
+  std::string text = write_machine(machine);
+  text.pop_back();  // the last line's end
+  return {{text, Object{{"name", machine.name}, {"text", text}}}};
+}
+
 // Configurations that differ only in what a line does not say stand there once.
 void add_configs(Items& items, const char* arch, const std::vector<KernelConfig>& configs,
                  tilepost_dtype_t element = TILEPOST_BF16) {
   const bool e4m3 = element == TILEPOST_E4M3;
   for (const KernelConfig& config : configs) {
     const int depth = tile_k(config, element);
-    Item item{
-        fmt::format("{:<16}{:<12}tile {}x{}x{}, {} stages, {} threads, {} bytes", config.kernel,
-                    fmt::format("{}{}", arch, e4m3 ? " e4m3" : ""), config.tile_m, config.tile_n,
-                    depth, config.stages, threads(config), shared_bytes(config)),
-        Object{{"name", config.kernel},
-               {"arch", arch},
-               {"e4m3_only", e4m3},
-               {"tile", llvm::json::Array{config.tile_m, config.tile_n, depth}},
-               {"stages", config.stages},
-               {"threads", threads(config)},
-               {"shared_bytes", shared_bytes(config)}}};
+    Item item{fmt::format("{:<16}{:<12}tile {}x{}x{}, {} stages, {} threads, {} bytes",
+                          config.family->name(), fmt::format("{}{}", arch, e4m3 ? " e4m3" : ""),
+                          config.tile_m, config.tile_n, depth, config.stages, threads(config),
+                          shared_bytes(config)),
+              Object{{"name", config.family->name()},
+                     {"arch", arch},
+                     {"e4m3_only", e4m3},
+                     {"tile", llvm::json::Array{config.tile_m, config.tile_n, depth}},
+                     {"stages", config.stages},
+                     {"threads", threads(config)},
+                     {"shared_bytes", shared_bytes(config)}}};
     const auto same = [&](const Item& other) { return other.text == item.text; };
     if (llvm::none_of(items, same)) items.push_back(std::move(item));
   }
 }
 
-Items list_kernels() {
+Items list_kernels(const MachineProfile& machine) {
   Items items;
   add_configs(items, "sm_90a", sm90_configs());
   for (const int64_t m : {16, 128, 256})
-    add_configs(items, "sm_90a", small_configs(m, h200_nvlink_profile().in_flight_bytes));
+    add_configs(items, "sm_90a", small_configs(m, machine.gemm.in_flight_bytes));
   for (const Arch arch : {Arch::sm_80, Arch::sm_86, Arch::sm_89})
     add_configs(items, name_of(arch), sm80_configs(arch));
   for (const tilepost_accumulate_t accumulate : {TILEPOST_FAST, TILEPOST_PRECISE})
@@ -90,7 +110,7 @@ Items list_kernels() {
   return items;
 }
 
-Items list_transports() {
+Items list_transports(const MachineProfile&) {
   constexpr std::pair<const char*, const char*> kTransports[] = {
       {"nccl", "a stock NCCL collective per group; in process on the host target"},
       {"nccl_symmetric", "the same out of symmetric windows, with fewer SMs"},
@@ -105,7 +125,7 @@ Items list_transports() {
   return items;
 }
 
-Items list_flags() {
+Items list_flags(const MachineProfile&) {
   Items items;
   for (const FlagInfo& flag : all_flags())
     items.push_back({fmt::format("{:<10}{:<14}{}", flag.verb, flag.flag, flag.help),
@@ -114,10 +134,10 @@ Items list_flags() {
 }
 
 // Template, digits of the architecture, tunables.
-Items list_all_variants() {
+Items list_all_variants(const MachineProfile& machine) {
   std::string text;
   llvm::raw_string_ostream out(text);
-  list_variants(out);
+  list_variants(out, machine);
   Items items;
   llvm::SmallVector<llvm::StringRef> lines;
   llvm::StringRef(text).split(lines, '\n', -1, /*KeepEmpty=*/false);
@@ -136,13 +156,14 @@ Items list_all_variants() {
 
 struct Section {
   llvm::StringRef name;
-  Items (*items)();
+  Items (*items)(const MachineProfile& machine);
 };
-// What a list of everything leaves out: it is for programs.
-constexpr llvm::StringLiteral kVariants = "variants";
-const Section kSections[] = {{"patterns", list_patterns}, {"archs", list_archs},
-                             {"kernels", list_kernels},   {"transports", list_transports},
-                             {"flags", list_flags},       {kVariants, list_all_variants}};
+// What a list of everything leaves out: it is for programs, and for those who edit it.
+constexpr llvm::StringLiteral kVariants = "variants", kMachine = "machine";
+const Section kSections[] = {{"patterns", list_patterns},     {"archs", list_archs},
+                             {"machines", list_machines},     {"kernels", list_kernels},
+                             {"transports", list_transports}, {"flags", list_flags},
+                             {kVariants, list_all_variants},  {kMachine, list_machine}};
 
 llvm::json::Array objects_of(Items items) {
   llvm::json::Array objects;
@@ -162,9 +183,12 @@ int list_command(const Options& options, Diagnostics& diagnostics, JsonDocument*
     diagnostics.error(fmt::format("nothing to list called '{}'{}", what, meant));
     return kExitUsage;
   }
+  const std::shared_ptr<const Machine> machine = read_machine_of(options, diagnostics);
+  if (machine == nullptr) return kExitRejected;
   for (const Section& section : kSections) {
-    if (what.empty() ? section.name == kVariants : what != section.name) continue;
-    Items items = section.items();
+    const bool left_out = section.name == kVariants || section.name == kMachine;
+    if (what.empty() ? left_out : what != section.name) continue;
+    Items items = section.items(machine->profile);
     if (document != nullptr) {
       document->set(section.name.str(), objects_of(std::move(items)));
       continue;

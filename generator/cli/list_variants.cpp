@@ -1,11 +1,19 @@
 #include "generator/cli/list_variants.h"
 
-#include "generator/plan/cost/profile.h"
+#include "generator/plan/kernels/kernels.h"
 #include "generator/plan/kernels/operands.h"
-#include "generator/plan/kernels/small_kernel.h"
+#include "generator/plan/kernels/sm80/sm80.h"
+#include "generator/plan/kernels/sm90/sm90.h"
+#include "generator/plan/kernels/sm90_small/sm90_small.h"
 
 namespace tilepost {
 namespace {
+
+// Where the lines go, and the machine that they are for.
+struct List {
+  llvm::raw_ostream& out;
+  const MachineProfile& machine;
+};
 
 llvm::StringRef digits(Arch arch) {
   return llvm::StringRef(name_of(arch)).drop_front(sizeof("sm_") - 1);
@@ -16,14 +24,15 @@ bool takes_epilogue(const KernelConfig& config, Plan plan, int cluster) {
   return cluster < 4 && can_sum(config, plan);
 }
 
-void print(llvm::raw_ostream& out, const KernelConfig& config, const Plan& plan, int cluster) {
+void print(const List& list, const KernelConfig& config, const Plan& plan, int cluster) {
   KernelRequest request = request_for(plan);
   request.cluster = cluster;
-  request.tasks = config.helped;
-  request.band = band_of(config, cluster, plan.map.m, h200_nvlink_profile().band_rows);
+  request.tasks = is_for_tasks(config);
+  request.band = band_of(config, cluster, plan.map.m, list.machine.gemm.band_rows);
   KernelPlan kernel = make_kernel(config, request);
   if (takes_epilogue(config, plan, cluster)) kernel.source.tunables["EPILOGUE"] = "*";
   if (!stores_to_peers(config)) kernel.source.tunables.erase("ADD");  // to what other ranks have
+  llvm::raw_ostream& out = list.out;
   out << kernel.source.file << " " << digits(plan.arch);
   for (const auto& [name, value] : kernel.source.tunables) out << " " << name << "=" << value;
   out << "\n";
@@ -39,85 +48,86 @@ Plan problem(Arch arch, tilepost_dtype_t input) {
   return plan;
 }
 
-void list_sm90(llvm::raw_ostream& out, const Plan& plan, bool first_only) {
+void list_sm90(const List& list, const Plan& plan, bool first_only) {
   for (const KernelConfig& config : sm90_configs()) {
     if (!can_sum(config, plan) || !can_load(config, plan)) continue;
     for (const int cluster : {1, 2, 4})
-      if (fits_cluster(config, cluster) && (cluster < 4 || !config.helped))
-        print(out, config, plan, cluster);
+      if (fits_cluster(config, cluster) && (cluster < 4 || !is_for_tasks(config)))
+        print(list, config, plan, cluster);
     if (first_only) return;
   }
 }
 
-void list_sm80(llvm::raw_ostream& out, const std::vector<KernelConfig>& configs, const Plan& plan,
+void list_sm80(const List& list, const std::vector<KernelConfig>& configs, const Plan& plan,
                bool first_only) {
   for (const KernelConfig& config : configs) {
-    print(out, config, plan, 1);
+    print(list, config, plan, 1);
     if (first_only) return;
   }
 }
 
 // Rows that are stored one by one. That tiles wait for their input is a matter of the view, which
 // un-woven kernels do not have.
-void list_routed(llvm::raw_ostream& out, Plan plan, bool first_only) {
+void list_routed(const List& list, Plan plan, bool first_only) {
   plan.routing = TILEPOST_ROUTING_ROWS;
   for (const KernelConfig& config : sm90_configs()) {
     if (!can_sum(config, plan) || !can_load(config, plan) || !can_route(config, plan)) continue;
-    print(out, config, plan, 2);
+    print(list, config, plan, 2);
     if (first_only) return;
   }
 }
 
 // Of every height all rows; `first_only`: of some, one of each height of tiles.
-void list_small(llvm::raw_ostream& out, Plan plan, bool first_only) {
+void list_small(const List& list, Plan plan, bool first_only) {
   for (const int64_t m :
        {8, 16, 32, 48, 64, 80, 96, 112, 128, 144, 160, 176, 192, 208, 224, 240, 256}) {
     if (first_only && m != 16 && m != 128 && m != 256) continue;
     plan.map.m = m;
     int last = 0;
-    for (const KernelConfig& config : small_configs(m, h200_nvlink_profile().in_flight_bytes)) {
+    for (const KernelConfig& config : small_configs(m, list.machine.gemm.in_flight_bytes)) {
       if (!can_sum(config, plan) || (first_only && config.tile_m == last)) continue;
-      print(out, config, plan, 1);
+      print(list, config, plan, 1);
       last = config.tile_m;
     }
   }
 }
 
 // The types of one size give the same code but for a conversion: f16 is tried out on one row.
-void list_16_bit(llvm::raw_ostream& out, Arch arch) {
+void list_16_bit(const List& list, Arch arch) {
   for (const tilepost_dtype_t element : {TILEPOST_BF16, TILEPOST_F16})
     for (const tilepost_operands_t operands : {TILEPOST_TN, TILEPOST_NN}) {
       Plan plan = problem(arch, element);
       plan.operands = operands;
       const bool first_only = element == TILEPOST_F16;
       if (arch == Arch::sm_90a) {
-        list_sm90(out, plan, first_only);
-        list_routed(out, plan, first_only || operands == TILEPOST_NN);
-        list_small(out, plan, first_only || operands == TILEPOST_NN);
+        list_sm90(list, plan, first_only);
+        list_routed(list, plan, first_only || operands == TILEPOST_NN);
+        list_small(list, plan, first_only || operands == TILEPOST_NN);
       }
-      list_sm80(out, sm80_configs(arch), plan, first_only);
+      list_sm80(list, sm80_configs(arch), plan, first_only);
     }
 }
 
-void list_e4m3(llvm::raw_ostream& out, Arch arch) {
+void list_e4m3(const List& list, Arch arch) {
   for (const tilepost_accumulate_t accumulate : {TILEPOST_PRECISE, TILEPOST_FAST}) {
     Plan plan = problem(arch, TILEPOST_E4M3);
     plan.accumulate = accumulate;
     if (arch == Arch::sm_90a) {
-      list_sm90(out, plan, false);
-      list_routed(out, plan, true);
-      list_small(out, plan, true);
+      list_sm90(list, plan, false);
+      list_routed(list, plan, true);
+      list_small(list, plan, true);
     }
-    list_sm80(out, sm80_e4m3_configs(arch, accumulate), plan, false);
+    list_sm80(list, sm80_e4m3_configs(arch, accumulate), plan, false);
   }
 }
 
 }  // namespace
 
-void list_variants(llvm::raw_ostream& out) {
+void list_variants(llvm::raw_ostream& out, const MachineProfile& machine) {
+  const List list = {out, machine};
   for (const Arch arch : {Arch::sm_80, Arch::sm_86, Arch::sm_89, Arch::sm_90a}) {
-    list_16_bit(out, arch);
-    list_e4m3(out, arch);
+    list_16_bit(list, arch);
+    list_e4m3(list, arch);
   }
 }
 

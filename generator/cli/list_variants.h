@@ -1,7 +1,8 @@
-// `tilepost list variants`: every specialisation of the GPU kernels the planner may choose, for
-// tests that compile them all.
+// `tilepost list variants`: every specialisation of the GPU kernels that the planner may choose
+// for a machine, for tests that compile them all.
 #pragma once
 
+#include "generator/plan/machine/profile.h"
 #include "llvm/Support/raw_ostream.h"
 
 namespace tilepost {
@@ -10,6 +11,6 @@ namespace tilepost {
 //   gemm_sm80.cu 86 BAND=16 CTAS_PER_SM=1 ELEMENT=tilepost::DType::bf16 …
 // the template, the digits of the architecture, the tunables; EPILOGUE=* where the planner may ask
 // for any. Vectors are those of operands that ask for nothing.
-void list_variants(llvm::raw_ostream& out);
+void list_variants(llvm::raw_ostream& out, const MachineProfile& machine);
 
 }  // namespace tilepost

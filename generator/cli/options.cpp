@@ -39,6 +39,11 @@ cl::opt<std::string> name("name", cl::value_desc("identifier"),
                           cl::desc("Override name: symbol prefix and file name"),
                           cl::sub(generate_verb), cl::sub(check_verb), cl::sub(explain_verb),
                           cl::sub(weave_verb), cl::sub(verify_verb), cl::sub(bench_verb));
+cl::opt<std::string> machine("machine", cl::value_desc("name|file"),
+                             cl::desc("Machine to plan for: see 'tilepost list machines'"),
+                             cl::sub(generate_verb), cl::sub(check_verb), cl::sub(explain_verb),
+                             cl::sub(weave_verb), cl::sub(verify_verb), cl::sub(bench_verb),
+                             cl::sub(list_verb));
 cl::opt<bool> werror("werror", cl::desc("Treat warnings as errors"), cl::sub(generate_verb),
                      cl::sub(check_verb), cl::sub(explain_verb), cl::sub(weave_verb),
                      cl::sub(verify_verb), cl::sub(bench_verb));
@@ -106,9 +111,9 @@ cl::opt<bool> json_document("json", cl::desc("Print one JSON document, messages 
 cl::opt<std::string> torch("torch", cl::value_desc("python"),
                            cl::desc("Also measure PyTorch's fused operations, in this Python"),
                            cl::sub(bench_verb));
-cl::opt<std::string> list_what(cl::Positional,
-                               cl::desc("[patterns|archs|kernels|transports|flags|variants]"),
-                               cl::sub(list_verb));
+cl::opt<std::string> list_what(
+    cl::Positional, cl::desc("[patterns|archs|machines|kernels|transports|flags|variants|machine]"),
+    cl::sub(list_verb));
 
 struct VerbInfo {
   cl::SubCommand* command;
@@ -165,6 +170,7 @@ bool collect(Options& options) {
     if (!parse_shape(text, options.shapes.emplace_back()))
       return usage_error(
           fmt::format("--shape takes MxNxK, three positive numbers, got '{}'", text));
+  options.machine = machine;
   options.werror = werror;
   options.json_document = json_document;
   options.rounds = rounds;
@@ -198,6 +204,8 @@ bool check(const Options& options) {
                         (options.verb == Verb::generate && options.bundle.empty());
   if (one_spec && options.specs.size() > 1)
     return usage_error(fmt::format("one spec at a time, got {}", options.specs.size()));
+  if (machine.getNumOccurrences() > 0 && options.machine.empty())
+    return usage_error("--machine needs the name of a machine or a file");
   if (options.target != "auto" && options.target != "cuda" && options.target != "host")
     return usage_error(fmt::format("--target is auto, cuda or host, got '{}'", options.target));
   if (bundle.getNumOccurrences() > 0 && options.bundle.empty())

@@ -16,6 +16,7 @@ struct Options {
   Verb verb = Verb::check;
   std::vector<std::string> specs;   // files; "-" is standard input
   std::vector<Override> overrides;  // -D, then --arch and --name
+  std::string machine;              // --machine; empty: the usual one
   bool werror = false;              // --werror: warnings are errors
   bool json_document = false;       // check, explain, verify, list --json
   std::string output_dir = ".";     // generate -o
@@ -23,7 +24,7 @@ struct Options {
   std::string depfile;              // generate and weave --depfile
   std::string output_file;          // weave -o; empty: standard output
   bool dry_run = false;             // generate --dry-run
-  std::string list_what;            // list: patterns, archs, kernels, transports, flags; empty: all
+  std::string list_what;            // list: patterns, archs, machines, …; empty: all
   std::string target = "auto";      // verify --target
   std::vector<Override> sweeps;     // verify and bench --sweep; value is "v1,v2,…"
   uint64_t seed = 1;                // verify and bench --seed

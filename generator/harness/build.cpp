@@ -31,7 +31,8 @@ std::vector<std::string> sources_under(const std::vector<std::string>& folders) 
 }
 
 std::vector<std::string> runtime_folders(bool cuda) {
-  return {"runtime/core", "runtime/map", "runtime/schedule", cuda ? "runtime/cuda" : "runtime/host"};
+  return {"runtime/core", "runtime/map", "runtime/schedule",
+          cuda ? "runtime/cuda" : "runtime/host"};
 }
 
 std::vector<std::string> runtime_sources(bool cuda) {

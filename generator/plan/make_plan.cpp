@@ -10,6 +10,7 @@
 #include "generator/plan/choose/ranges.h"
 #include "generator/plan/choose/warnings.h"
 #include "generator/plan/cost/predict.h"
+#include "generator/plan/kernels/host/host.h"
 #include "generator/plan/kernels/operands.h"
 #include "generator/plan/report/describe.h"
 #include "generator/silent_diagnostics.h"
@@ -64,7 +65,7 @@ bool choose_layout(Draft& draft) {
 
 bool choose_wait(Draft& draft) {
   draft.plan.wait = draft.spec.schedule.wait.value.value_or(TILEPOST_WAIT_POLL);
-  draft.plan.wait_us = draft.profile.wait_of(draft.plan.wait);
+  draft.plan.wait_us = draft.profile.collectives.wait_of(draft.plan.wait);
   return true;
 }
 
@@ -101,6 +102,7 @@ struct Problem {
 Draft begin_draft(const Problem& problem, Arch arch, Diagnostics& diagnostics) {
   Draft draft{problem.spec, problem.profile, diagnostics, {}, {}, problem.own};
   draft.plan.profile = problem.profile.name;
+  draft.plan.link_bytes_per_us = problem.profile.peers.link_bytes_per_us;
   draft.plan.arch = arch;
   return draft;
 }

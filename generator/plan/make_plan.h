@@ -7,7 +7,7 @@
 
 #include "generator/diagnostics.h"
 #include "generator/plan/choose/plan_of_run.h"
-#include "generator/plan/cost/profile.h"
+#include "generator/plan/machine/profile.h"
 #include "generator/plan/plan.h"
 #include "generator/plan/report/explain.h"
 #include "generator/plan/verify/verify_plan.h"

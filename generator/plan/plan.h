@@ -21,6 +21,7 @@ struct KernelSource {
   int stages = 0;                               // pipeline depth
   int split_k = 1;                              // CTAs that share the products of a tile
   int across = 1;                               // CTAs that have its columns side by side
+  bool exchanges_tiles = false;                 // whether it can, with kernels of other ranks
   std::shared_ptr<const OwnKernel> own;         // the user's, in place of a template
 
   // CTAs of a launched cluster that compute a tile together.
@@ -70,6 +71,7 @@ struct Plan : tilepost_plan_t {
   std::vector<int> group_waves;  // as asked or chosen, sums to waves
   Prediction prediction;
   std::string profile;               // the machine predicted for
+  double link_bytes_per_us = 0;      // that a rank sends to others there at most
   std::vector<std::string> reasons;  // why the planner chose what it chose, one line each
 
   // Whether other plans serve some of the operation's runs.

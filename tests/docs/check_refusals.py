@@ -16,8 +16,9 @@ import sys
 PAGE = "docs/refusals.md"
 ROOMS = ["generator/infer", "generator/own", *(f"generator/weave/{room}" for room in ("marked", "pieces", "unmarked"))]
 FILES = [  # of rooms whose other files are for bundled kernels, or for how all is read
-    "marks/calls.cpp", "marks/hand_down.cpp", "marks/thread_view.cpp", "marks/wrap_kernel.cpp", "parse/instantiate.cpp",
-    "parse/limits.cpp", "pieces/check_kept.cpp", "pieces/pieces.cpp"]
+    "marks/calls.cpp", "marks/hand_down.cpp", "marks/thread_view.cpp", "marks/wrap_kernel.cpp", "pieces/check_kept.cpp",
+    "pieces/pieces.cpp"]
+FRONT = ["generator/clang/instantiate.cpp", "generator/clang/limits.cpp"]
 CALLS = r"(?<![\w:])(?:\w+(?:\.|->))*(?:complain|fail|error|error_at|refuse|require)\("
 SHORT = 14  # characters of a part that may stand anywhere
 
@@ -30,6 +31,8 @@ def sources(root):
         yield from sorted((root / room).rglob("*.cpp"))
     for name in FILES:
         yield root / "generator/weave" / name
+    for name in FRONT:
+        yield root / name
 
 
 def strings_at(text, begin):

@@ -7,7 +7,7 @@
 #include <limits>
 
 #include "generator/plan/cost/predict.h"
-#include "generator/plan/kernels/small_kernel.h"
+#include "generator/plan/kernels/operands.h"
 #include "runtime/map/cut_points.h"
 
 namespace tilepost {
@@ -56,7 +56,7 @@ std::vector<CommChoice> fitting(std::vector<CommChoice> choices, int sms) {
 // lanes take none.
 std::vector<CommChoice> choices_with(const Draft& draft, const Transport& transport, int ctas) {
   if (transport.shares_memory()) return {{ctas, 2}, {ctas, 1}, {ctas, 3}};
-  if (ctas < 2 * draft.profile.least_lane_ctas) return {{ctas, 1}};
+  if (ctas < 2 * draft.profile.collectives.least_lane_ctas) return {{ctas, 1}};
   return {{ctas, 1}, {ctas, 2}};
 }
 
@@ -106,37 +106,25 @@ int64_t bytes_sent(const Plan& plan) {
 GemmModel model_gemm(const Draft& draft, const KernelChoice& kernel, bool fused = false) {
   KernelRequest request = kernel.request;
   if (fused) request.sources = draft.plan.ranks - 1;
-  return model_gemm(draft.profile, draft.plan, kernel.config, request);
+  return kernel.config.family->model(draft.profile, draft.plan, kernel.config, request);
 }
 
-// How much longer tasks and stores, or rows of A that arrive, make a kernel of these tiles take
-// than others of gemm_sm90.
+// How much longer the kernel's tiles take than others, next to what goes on beside them.
 double tiles_beside_transfers(const Draft& draft, const Candidate& candidate) {
   const KernelChoice& kernel = *candidate.kernel;
-  const int ctas = kernel.request.cluster * kernel.config.across;
-  const bool alone = is_sm90(kernel.config) && ctas == 1;
-  if (row_of(draft.plan).moves_input())
-    return alone && candidate.overlaps() ? draft.profile.copies.alone : 1;
-  if (candidate.fused) {
-    const FusedProfile& fused = draft.profile.fused;
-    if (kernel.config.stages >= 4) return 1;
-    return row_of(draft.plan).product_spreads() ? fused.short_beside_pushes : fused.short_of_stages;
-  }
-  if (candidate.task_parts == 0) return 1;
-  const TaskProfile& tasks = draft.profile.tasks;
-  double factor = alone ? tasks.alone : 1;
-  if (kernel.config.stages < 4) factor *= tasks.short_of_stages;
-  if (kernel.config.swapped) factor *= tasks.swapped;
-  if (ctas == 4) factor *= tasks.clusters_of_4;
-  return factor;
+  const auto slower = [&](Beside what) {
+    return kernel.config.family->slower_beside(draft.profile, kernel.config, kernel.request, what);
+  };
+  if (row_of(draft.plan).moves_input()) return candidate.overlaps() ? slower(Beside::rows_of_a) : 1;
+  if (candidate.fused)
+    return slower(row_of(draft.plan).product_spreads() ? Beside::pushed_sums : Beside::fused_sums);
+  return candidate.task_parts > 0 ? slower(Beside::helper_tasks) : 1;
 }
 
-// Of gemm_sm90_small with more rows than its tiles are for, where it exchanges none.
-double tall_factor(const Draft& draft, const Candidate& candidate) {
-  const int64_t m = draft.plan.map.m;
-  const bool tall = m > kMostShortRows && m <= kMostSmallRows;
-  const bool exchanges = candidate.shots != TILEPOST_SHOTS_NONE;
-  return is_small(candidate.kernel->config) && tall && !exchanges ? draft.profile.tall_small : 1;
+// The same where kernels exchange no tiles, for a number of rows that the model does not know.
+double alone_factor(const Draft& draft, const Candidate& candidate) {
+  if (candidate.shots != TILEPOST_SHOTS_NONE) return 1;
+  return candidate.kernel->config.family->slower_alone(draft.profile, draft.plan.map.m);
 }
 
 TransferModel model_transfers(const Draft& draft, const Candidate& candidate) {
@@ -144,14 +132,14 @@ TransferModel model_transfers(const Draft& draft, const Candidate& candidate) {
   const GemmModel gemm = model_gemm(draft, *candidate.kernel, candidate.fused);
   const int at_once = candidate.problem.at_once;
   const double tile_bytes = 1.0 * bytes_of(draft.plan.output) * config.tile_m * config.tile_n;
-  const double tall = tall_factor(draft, candidate);
-  const double wave = gemm.wave_on(at_once, tall * tiles_beside_transfers(draft, candidate));
+  const double alone = alone_factor(draft, candidate);
+  const double wave = gemm.wave_on(at_once, alone * tiles_beside_transfers(draft, candidate));
   return candidate.transport->model(
       {.plan = draft.plan,
        .profile = draft.profile,
        .comm = {candidate.comm_ctas, candidate.comm_lanes},
        .wave = wave,
-       .wave_beside = gemm.wave_on(at_once, tall * draft.profile.beside_collective),
+       .wave_beside = gemm.wave_on(at_once, alone * draft.profile.gemm.beside_collective),
        .computed = static_cast<double>(candidate.waves) * wave,
        .wave_bytes = at_once * config.split_k * tile_bytes,
        .tile_kib = tile_bytes / config.across / 1024,
@@ -176,7 +164,7 @@ void model_sequence(const Draft& draft, const Candidate& sequence, tilepost_mode
   model.start = nine_digits(gemm.start);
   model.read_b = nine_digits(gemm.read_b);
   model.read_row = nine_digits(gemm.read_row);
-  const double relief = gemm.clock_gain > 0 ? profile.relief * sent / (sent + computed) : 0;
+  const double relief = gemm.clock_gain > 0 ? profile.gemm.relief * sent / (sent + computed) : 0;
   model.sequence_wave = nine_digits(std::max(hot * (1 - relief), gemm.wave * gemm.least_factor));
   model.sequence_latency = nine_digits(transfer.group.latency);
   model.sequence_per_byte = nine_digits(transfer.group.per_byte);
@@ -190,7 +178,7 @@ bool has_moving_tasks(const Draft& draft, const Candidate& candidate) {
 
 // tilepost_model_t::slack of an overlapped candidate.
 double slack_of(const Draft& draft, const Candidate& candidate) {
-  const SlackProfile& slack = draft.profile.slack;
+  const SlackProfile& slack = draft.profile.accuracy.slack;
   const tilepost_map_t& map = candidate.problem.map;
   const bool hurried = candidate.task_parts > 0 || row_of(draft.plan).product_spreads();
   if (map.division == TILEPOST_DIVISION_ARRIVALS && hurried) return slack.rows;
@@ -203,8 +191,8 @@ double slack_of(const Draft& draft, const Candidate& candidate) {
 // tilepost_model_t::margin of an overlapped candidate.
 double margin_of(const Draft& draft, const Candidate& candidate) {
   const MachineProfile& profile = draft.profile;
-  if (!has_moving_tasks(draft, candidate)) return profile.margin;
-  return 1 - (1 - profile.margin) * (1 + profile.doubt);
+  if (!has_moving_tasks(draft, candidate)) return profile.accuracy.margin;
+  return 1 - (1 - profile.accuracy.margin) * (1 + profile.accuracy.doubt);
 }
 
 void model_overlap(const Draft& draft, const Candidate& candidate, tilepost_model_t& model) {
@@ -319,7 +307,7 @@ bool take_groups(const std::vector<int>& asked, Candidate& candidate) {
 
 // Whether the rows are more than the kernel is for, but where it exchanges tiles.
 bool only_exchanges(const Draft& draft, const KernelChoice& kernel) {
-  return is_small(kernel.config) && draft.plan.map.m > kMostSmallRows;
+  return draft.plan.map.m > kernel.config.family->most_rows();
 }
 
 // Which of the draft's kernels may overlap with a transport, if it serves them. Where A arrives by
@@ -331,10 +319,10 @@ std::function<bool(const KernelChoice&)> filter_of(const Draft& draft, const Tra
     return task_parts(draft, kernel, transport) > 0;
   };
   const auto helped = [=](const KernelChoice& kernel) {
-    return kernel.config.helped && has_tasks(kernel);
+    return is_for_tasks(kernel.config) && has_tasks(kernel);
   };
   const auto timed = [&](const KernelChoice& kernel) {
-    return draft.profile.times_of(kernel.config.row).beside;
+    return draft.profile.gemm.times_of(kernel.config.row).beside;
   };
   const bool exchanges = transport.access() == TILEPOST_ACCESS_TILES;
   const bool waits = division_of(draft.plan, transport.row.value) == TILEPOST_DIVISION_ARRIVALS;
@@ -346,7 +334,7 @@ std::function<bool(const KernelChoice&)> filter_of(const Draft& draft, const Tra
   return [=](const KernelChoice& kernel) {
     // Timed ones that leave a helper warp room are there twice.
     const bool twin = helps && timed(kernel) && has_tasks(kernel);
-    return kernel.config.helped ? helped(kernel) : !twin;
+    return is_for_tasks(kernel.config) ? helped(kernel) : !twin;
   };
 }
 
@@ -359,8 +347,7 @@ std::vector<const KernelChoice*> kernels_with(const Draft& draft, const Transpor
   std::vector<const KernelChoice*> kernels;
   for (const KernelChoice& kernel : draft.kernels) {
     if (!may(kernel) || (!exchanges && only_exchanges(draft, kernel))) continue;
-    // It asks whether A has come where it exchanges rows alone.
-    if (waits && !exchanges && is_small(kernel.config)) continue;
+    if (waits && !exchanges && !kernel.config.family->waits_for_rows()) continue;
     const int parts = task_parts(draft, kernel, transport);
     if (transport.serves(draft.plan, draft.kernels, kernel.config, parts))
       kernels.push_back(&kernel);
@@ -371,7 +358,7 @@ std::vector<const KernelChoice*> kernels_with(const Draft& draft, const Transpor
 // Those whose kernels add up in their epilogue, on as many ranks as that was measured on.
 std::vector<Candidate> with_fused_sums(const Draft& draft, const Transport& transport) {
   std::vector<Candidate> candidates;
-  if (draft.plan.ranks > draft.profile.fused.most_ranks) return candidates;
+  if (draft.plan.ranks > draft.profile.peers.fused.most_ranks) return candidates;
   for (const KernelChoice& kernel : draft.kernels) {
     if (!fuses(draft, kernel, transport)) continue;
     std::optional<Candidate> candidate = begin(draft, kernel, transport, {0, 1}, true);
@@ -413,7 +400,7 @@ void merge_groups(Candidate& candidate) {
 double doubt_of(const Draft& draft, const Candidate& candidate) {
   const bool left = candidate.overlaps() && candidate.shots == TILEPOST_SHOTS_NONE &&
                     !row_of(draft.plan).moves_input() && !has_moving_tasks(draft, candidate);
-  return left ? draft.profile.doubt : 0;
+  return left ? draft.profile.accuracy.doubt : 0;
 }
 
 double merged_end(const Candidate& candidate) {
@@ -428,7 +415,7 @@ std::vector<Candidate> in_sequence(const Draft& draft) {
       draft.kernels, [&](const KernelChoice& kernel) { return only_exchanges(draft, kernel); });
   std::vector<Candidate> candidates;
   for (const KernelChoice& kernel : draft.kernels) {
-    if ((others && only_exchanges(draft, kernel)) || kernel.config.helped) continue;
+    if ((others && only_exchanges(draft, kernel)) || is_for_tasks(kernel.config)) continue;
     std::optional<Candidate> candidate = begin_sequence(draft, kernel);
     if (!candidate) continue;
     GroupProblem& problem = candidate->problem;
@@ -458,8 +445,8 @@ const Candidate* best(std::span<const Candidate> candidates, const MachineProfil
   };
   const Candidate* chosen = nullptr;
   for (const Candidate& candidate : candidates)
-    if (candidate.end <= least * (1 + profile.noise) &&
-        (!chosen || computed(candidate) < computed(*chosen) * (1 - profile.hidden)))
+    if (candidate.end <= least * (1 + profile.accuracy.noise) &&
+        (!chosen || computed(candidate) < computed(*chosen) * (1 - profile.accuracy.hidden)))
       chosen = &candidate;
   return chosen;
 }

@@ -148,7 +148,8 @@ void take(Draft& draft, const Candidate& chosen) {
   request.added = request_for(plan).added;
   plan.set_kernel(make_kernel(config, request));
   const MachineProfile& profile = draft.profile;
-  plan.pace = pace_of(config, plan, plan.fused_sum != 0 ? profile.fused.paced : profile.paced);
+  plan.pace =
+      pace_of(config, plan, plan.fused_sum != 0 ? profile.peers.fused.paced : profile.gemm.paced);
   plan.model = chosen.problem.model;
   plan.comm_ctas = chosen.comm_ctas;
   plan.comm_lanes = chosen.comm_lanes;

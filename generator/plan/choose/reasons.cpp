@@ -6,7 +6,7 @@
 
 #include "generator/plan/choose/candidates.h"
 #include "generator/plan/cost/predict.h"
-#include "generator/plan/kernels/small_kernel.h"
+#include "generator/plan/kernels/kernels.h"
 
 namespace tilepost {
 namespace {
@@ -19,7 +19,7 @@ std::string tile_of(const KernelChoice& kernel) {
                                            : fmt::format(", K over {0} CTAs", split_k);
   return fmt::format("{0}x{1}{2}, cluster {3}, {4} stages{5}", kernel.config.tile_m,
                      kernel.config.tile_n,
-                     is_small(kernel.config) || kernel.config.swapped ? " swapped" : "",
+                     kernel.config.family->is_swapped(kernel.config) ? " swapped" : "",
                      kernel.request.cluster, kernel.config.stages, split);
 }
 
@@ -130,7 +130,7 @@ void explain_transport(Draft& draft, const std::vector<Candidate>& overlap,
     draft.because(
         fmt::format("what is left to collectives and copies counts {0:.0f}% more: on "
                     "shapes that nothing was fitted to it ends later than predicted",
-                    draft.profile.doubt * 100));
+                    draft.profile.accuracy.doubt * 100));
   if (const std::string needs = chosen.transport->row.needs; !needs.empty())
     draft.because(name + " " + needs);
 }
@@ -145,10 +145,11 @@ void explain_overlap(Draft& draft, const std::vector<Candidate>& all, const Cand
     draft.because(shots);
   const bool waits = !row_of(draft.plan).moves_input();
   if (waits && !chosen.transport->shares_memory() && draft.spec.schedule.wait.value == std::nullopt)
-    draft.because(fmt::format(
-        "wait poll: a collective starts {0:.1f} us after its group is done, "
-        "{1:.0f} us with wait stream",
-        draft.profile.wait_of(TILEPOST_WAIT_POLL), draft.profile.wait_of(TILEPOST_WAIT_STREAM)));
+    draft.because(
+        fmt::format("wait poll: a collective starts {0:.1f} us after its group is done, "
+                    "{1:.0f} us with wait stream",
+                    draft.profile.collectives.wait_of(TILEPOST_WAIT_POLL),
+                    draft.profile.collectives.wait_of(TILEPOST_WAIT_STREAM)));
   if (!comm_open || chosen.comm_ctas == 0) return;
   draft.because("comm_sms " + budget_of(chosen) + " (" + budgets(candidates, chosen) + ")");
 }

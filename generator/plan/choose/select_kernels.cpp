@@ -10,8 +10,9 @@
 #include <utility>
 
 #include "generator/plan/choose/draft.h"
+#include "generator/plan/kernels/host/host.h"
 #include "generator/plan/kernels/operands.h"
-#include "generator/plan/kernels/small_kernel.h"
+#include "generator/plan/kernels/sm90_small/sm90_small.h"
 #include "generator/plan/transports/transports.h"
 #include "runtime/map/cut_points.h"
 
@@ -59,19 +60,12 @@ std::string list_tiles(const std::vector<KernelConfig>& configs,
   return lead + fmt::format("{}", fmt::join(names, ", "));
 }
 
-// Host: any tile; 64x64 by default, no larger than the output needs in powers of two, nor lower
-// than a unit of what kernels exchange.
+// The host target takes any tile.
 KernelConfig host_tile(const Draft& draft) {
   const auto& tile = draft.spec.schedule.tile;
   if (tile) return host_config(static_cast<int>(tile->value[0]), static_cast<int>(tile->value[1]));
-  const auto clip = [](int64_t extent, int least) {
-    int size = least;
-    while (size < extent && size < 64) size *= 2;
-    return size;
-  };
-  const bool exchanges = draft.spec.transport.value == TILEPOST_TRANSPORT_PEER_TILES;
-  return host_config(clip(draft.plan.map.m, exchanges ? kExchangeUnit : 1),
-                     clip(draft.plan.map.n, 1));
+  return default_host_config(draft.plan,
+                             draft.spec.transport.value == TILEPOST_TRANSPORT_PEER_TILES);
 }
 
 // Whether the tile asked for, of which there is any on the host, goes with the transport.
@@ -219,21 +213,6 @@ bool fits_table(Draft& draft) {
   return true;
 }
 
-// The rows of the catalogue for the architecture, and why not gemm_sm90's on sm_90a.
-std::vector<KernelConfig> catalogue(Draft& draft, const std::string& why_not_tma) {
-  const Arch arch = draft.plan.arch;
-  if (arch == Arch::host) return {host_tile(draft)};
-  if (arch == Arch::sm_90a && why_not_tma.empty()) {
-    std::vector<KernelConfig> configs =
-        small_configs(draft.plan.map.m, draft.profile.in_flight_bytes);
-    configs.insert(configs.end(), sm90_configs().begin(), sm90_configs().end());
-    return configs;
-  }
-  const Plan& plan = draft.plan;
-  return plan.input == TILEPOST_E4M3 ? sm80_e4m3_configs(arch, plan.accumulate)
-                                     : sm80_configs(arch);
-}
-
 // Only rows of gemm_sm90_small are left, and a cluster was asked for.
 bool no_cluster(Draft& draft) {
   const auto& cluster = *draft.spec.schedule.cluster;
@@ -261,15 +240,23 @@ bool may_exchange(const Draft& draft) {
       [](const Transport* transport) { return transport->access() == TILEPOST_ACCESS_TILES; });
 }
 
-// The rows of the catalogue that can serve the draft at all.
-std::vector<KernelConfig> usable(Draft& draft, const std::string& why_not_tma) {
+// Whether the kernel is offered for so few or many rows. With more, kernels only exchange tiles.
+bool has_few_enough_rows(const KernelConfig& config, int64_t m, bool exchange) {
+  return m <= config.family->most_rows() || (exchange && exchanges_tiles(config));
+}
+
+// The configurations that can serve the draft at all.
+std::vector<KernelConfig> usable(Draft& draft) {
   const Plan& plan = draft.plan;
-  const bool small = plan.map.m <= kMostSmallRows || may_exchange(draft);
+  const bool exchange = may_exchange(draft);
   const std::optional<tilepost_transport_t> wish = draft.spec.transport.value;
-  std::vector<KernelConfig> configs = catalogue(draft, why_not_tma);
+  std::vector<KernelConfig> configs = plan.arch == Arch::host
+                                          ? std::vector<KernelConfig>{host_tile(draft)}
+                                          : offered_configs(plan, draft.profile);
   std::erase_if(configs, [&](const KernelConfig& config) {
-    return (is_small(config) && !small) || !can_sum(config, plan) || !can_load(config, plan) ||
-           !can_route(config, plan) || (config.helped && !row_of(plan).communicates()) ||
+    return !has_few_enough_rows(config, plan.map.m, exchange) || !can_sum(config, plan) ||
+           !can_load(config, plan) || !can_route(config, plan) ||
+           (is_for_tasks(config) && !row_of(plan).communicates()) ||
            (wish && !transport_of(*wish).stores(config));
   });
   return configs;
@@ -297,9 +284,9 @@ bool select_kernels(Draft& draft) {
     return false;
   }
   const bool host = plan.arch == Arch::host;
-  const std::string not_tma = plan.arch == Arch::sm_90a ? why_not_tma(plan) : "";
+  const std::string not_tma = why_not_preferred(plan);
   const bool tma = plan.arch == Arch::sm_90a && not_tma.empty();
-  std::vector<KernelConfig> configs = usable(draft, not_tma);
+  std::vector<KernelConfig> configs = usable(draft);
   std::vector<int> cluster_choices;
   // All of them report before any of them stops the planning.
   const bool cluster_ok = clusters(draft, tma, not_tma, cluster_choices);
@@ -315,7 +302,7 @@ bool select_kernels(Draft& draft) {
     for (const int cluster : cluster_choices) {
       if (!fits_cluster(config, cluster)) continue;
       request.cluster = cluster;
-      request.band = band_of(config, cluster, plan.map.m, draft.profile.band_rows);
+      request.band = band_of(config, cluster, plan.map.m, draft.profile.gemm.band_rows);
       draft.kernels.push_back({config, request});
     }
   }

@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include "generator/plan/choose/draft.h"
+#include "generator/plan/kernels/kernels.h"
 #include "generator/plan/kernels/operands.h"
+#include "generator/plan/kernels/own/own.h"
 #include "generator/plan/transports/transports.h"
 #include "tilepost/dtype.h"
 #include "tilepost/internal/whole_numbers.h"
@@ -80,7 +82,7 @@ bool select_own(Draft& draft) {
   KernelRequest request = request_for(draft.plan);
   const KernelConfig config = own_config(draft.own);
   request.cluster = static_cast<int>(own.spec.cluster.value);
-  request.band = band_of(config, request.cluster, draft.plan.map.m, draft.profile.band_rows);
+  request.band = band_of(config, request.cluster, draft.plan.map.m, draft.profile.gemm.band_rows);
   draft.kernels.push_back({config, request});
   return true;
 }

@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "generator/plan/kernels/kernels.h"
 #include "generator/plan/kernels/operands.h"
 #include "generator/plan/transports/transports.h"
 #include "generator/spec/rules.h"
@@ -41,7 +42,7 @@ std::optional<Padded> pad(const Draft& draft) {
 
 // Why rows that are not aligned make the kernel slow.
 std::string why_slow(const Plan& plan) {
-  const std::string not_tma = plan.arch == Arch::sm_90a ? why_not_tma(plan) : "";
+  const std::string not_tma = why_not_preferred(plan);
   if (!not_tma.empty()) return fmt::format("{}; {} takes its place", not_tma, plan.kernel.name);
   return fmt::format(
       "{} moves fewer than 16 bytes at a time, for rows of operands or output are not aligned to "
@@ -58,7 +59,7 @@ void warn_of_slow_kernel(const Draft& draft,
   if (!padded) return;
   const double now = plan.prediction.total, then = predicted_us(padded->spec);
   if (then > 0 && now < kSlow * then) return;
-  const bool replaced = plan.arch == Arch::sm_90a && !why_not_tma(plan).empty();
+  const bool replaced = !why_not_preferred(plan).empty();
   if (then == 0 && !replaced) return;
   draft.diagnostics.warning(
       padded->where,
@@ -81,11 +82,11 @@ void warn_of_profile(const Draft& draft) {
                     name_of(plan.arch),
                     communicates ? ", its collectives are taken to be as on " + profile.name : "",
                     kAdvice));
-  if (communicates && plan.ranks > profile.collective_ranks)
+  if (communicates && plan.ranks > profile.collectives.most_ranks)
     draft.diagnostics.warning(
         draft.spec.ranks.where,
         fmt::format("{} ranks are planned with times that were measured on up to {}, on {}; {}",
-                    plan.ranks, profile.collective_ranks, profile.name, kAdvice));
+                    plan.ranks, profile.collectives.most_ranks, profile.name, kAdvice));
 }
 
 // ---- Fields without effect

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "generator/plan/kernels/operands.h"
 #include "runtime/map/cut_points.h"
 #include "runtime/schedule/launches.h"
 
@@ -86,7 +87,7 @@ Prediction predict_arrivals(const Plan& plan) {
 }  // namespace
 
 double copy_us(const MachineProfile& profile, double bytes) {
-  return 2 * bytes / profile.copy_bytes_per_us;
+  return 2 * bytes / profile.chip.copy_bytes_per_us;
 }
 
 int64_t unit_bytes(const Plan& plan, tilepost_division_t division) {

@@ -7,34 +7,12 @@
 #include <cstdint>
 #include <string>
 
-#include "generator/plan/cost/profile.h"
-#include "generator/plan/kernels/kernels.h"
+#include "generator/plan/kernels/gemm_model.h"
+#include "generator/plan/machine/profile.h"
 #include "generator/plan/plan.h"
 #include "runtime/schedule/groups.h"
 
 namespace tilepost {
-
-// The GEMM as the model sees it: every CTA computes one tile in every wave.
-struct GemmModel {
-  double start = 0;  // before the first wave
-  double wave = 0;   // one wave on a grid of `reference_ctas`
-  double reference_ctas = 1;
-  double least_factor = 0;          // of wave: no clock is higher
-  double clock_gain = 0;            // a grid of x reference_ctas clocks x^-clock_gain as fast
-  double read_b = 0, read_row = 0;  // tilepost_model_t
-
-  // One wave on a grid that computes `at_once` positions, next to what makes it take `beside` times
-  // as long.
-  double wave_on(int at_once, double beside = 1) const;
-};
-
-// CTAs of one for each SM that are resident at once: clusters larger than a pair of SMs do not fit
-// everywhere.
-int resident_sms(const MachineProfile& profile, const Plan& plan, int cluster);
-
-// The plan's product by one kernel, nothing beside it.
-GemmModel model_gemm(const MachineProfile& profile, const Plan& plan, const KernelConfig& config,
-                     const KernelRequest& request);
 
 // A copy of `bytes` bytes by a kernel on all SMs.
 double copy_us(const MachineProfile& profile, double bytes);

@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
-#include "generator/plan/kernels/small_kernel.h"
 #include "runtime/map/tile_map.h"
+#include "tilepost/dtype.h"
 
 namespace tilepost {
 namespace {
@@ -27,9 +27,8 @@ int64_t aligned(int64_t elements, tilepost_dtype_t type) {
   return (elements + along - 1) / along * along;
 }
 
-int sums_held(const KernelConfig& config, const Plan& plan) {
-  const bool precise = plan.input == TILEPOST_E4M3 && plan.accumulate == TILEPOST_PRECISE;
-  return sums_of_thread(config) * (precise ? 2 : 1);
+int bytes_of(tilepost_dtype_t type) {
+  return static_cast<int>(element_bytes(type));
 }
 
 std::string why_not_input(const Plan& plan) {
@@ -57,32 +56,6 @@ std::string why_not_tma(const Plan& plan) {
     return fmt::format("gemm_sm90 needs N a multiple of {0} in the panel layout, not {1}", along_n,
                        plan.map.n);
   return "";
-}
-
-// Precise sums of e4m3 are kept twice: the tensor cores' own, and those in fp32 that they are added
-// to.
-bool can_sum(const KernelConfig& config, const Plan& plan) {
-  if (plan.epilogue != 0 && !config.epilogue) return false;
-  const bool precise = plan.input == TILEPOST_E4M3 && plan.accumulate == TILEPOST_PRECISE;
-  if (is_small(config)) return holds_sums(config, precise, plan.epilogue);
-  if (!is_sm90(config)) return true;                   // has rows for it
-  const int most = config.consumers == 3 ? 104 : 192;  // gemm_sm90.cu asserts it
-  return sums_held(config, plan) <= (plan.epilogue == 0 ? most : std::min(most, kMostBesideMore));
-}
-
-bool can_route(const KernelConfig& config, const Plan& plan) {
-  if (!scatters_rows(plan)) return true;
-  if (is_small(config) || config.pingpong || config.across > 1) return false;
-  constexpr int kWhole = 64;  // columns of a panel: where there are fewer, the warp lacks registers
-  return !is_sm90(config) ||
-         (!config.swapped && config.consumers == 2 && config.panel_n == kWhole &&
-          sums_held(config, plan) <= kMostBesideMore);
-}
-
-bool can_load(const KernelConfig& config, const Plan& plan) {
-  constexpr int kSlab = 64;
-  return !is_sm90(config) || plan.operands != TILEPOST_NN ||
-         (columns_of_cta(config) % kSlab == 0 && !fills_registers(config));
 }
 
 KernelRequest request_for(const Plan& plan) {

@@ -6,6 +6,7 @@
 #include "generator/plan/arch.h"
 #include "generator/plan/choose/plan_of_run.h"
 #include "generator/plan/cost/predict.h"
+#include "generator/plan/kernels/operands.h"
 #include "generator/plan/report/describe.h"
 #include "generator/plan/report/explain.h"
 #include "generator/plan/report/lines.h"

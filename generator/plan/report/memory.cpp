@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <string_view>
 
-#include "generator/plan/kernels/kernels.h"
+#include "generator/plan/kernels/operands.h"
 #include "runtime/map/slots.h"
 #include "runtime/schedule/run_map.h"
 #include "tilepost/internal/exchange_words.h"

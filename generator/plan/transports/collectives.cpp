@@ -12,9 +12,9 @@ CollectiveModel model_one(const MachineProfile& profile, const CollectiveProfile
                           const Plan& plan, CommChoice comm, double slower) {
   // CTAs bound what a rank sends per second, and so does its link.
   const auto sent = [&](double world) { return collective.sent * (world - 1) / world; };
-  const double busy = comm.lanes > 1 ? comm.ctas * profile.lane_share : comm.ctas;
-  const double by_ctas =
-      interpolate(collective.us_per_mib, busy) * sent(plan.ranks) / sent(profile.collective_ranks);
+  const double busy = comm.lanes > 1 ? comm.ctas * profile.collectives.lane_share : comm.ctas;
+  const double by_ctas = interpolate(collective.us_per_mib, busy) * sent(plan.ranks) /
+                         sent(profile.collectives.most_ranks);
   const double by_wire = interpolate(collective.wire_us_per_mib, plan.ranks) * sent(plan.ranks);
   return {interpolate(collective.latency_us, plan.ranks),
           std::max(by_ctas, by_wire) / kMib * slower, 0};
@@ -28,10 +28,11 @@ bool sends_nothing(const Plan& plan) {
 
 CollectiveModel model_alone(const MachineProfile& profile, const Plan& plan) {
   if (sends_nothing(plan)) return {};
-  CollectiveModel model = model_one(profile, profile.sequence.at(whole_collective(row_of(plan))),
-                                    plan, {profile.default_ctas, 1}, 1.0);
+  CollectiveModel model =
+      model_one(profile, profile.collectives.sequence.at(whole_collective(row_of(plan))), plan,
+                {profile.collectives.default_ctas, 1}, 1.0);
   if (row_of(plan).moves_input()) {
-    model.latency += profile.step_us;  // the start of the copy of the own rows
+    model.latency += profile.collectives.step_us;  // the start of the copy of the own rows
     model.per_byte += copy_us(profile, 1) / plan.ranks;
   }
   return model;
@@ -46,15 +47,16 @@ TransferModel model_collectives(const TransferProblem& problem,
   model.wave = problem.wave_beside;
   if (sends_nothing(plan)) return model;
   const CollectiveProfile& collective = profiles.at(group_collective(row_of(plan)));
-  const double slower = comm.lanes > 1 ? interpolate(profile.lane_beside_gemm,
+  const double slower = comm.lanes > 1 ? interpolate(profile.collectives.lane_beside_gemm,
                                                      static_cast<double>(comm.ctas) / comm.lanes)
                                        : interpolate(collective.beside_gemm, comm.ctas);
   model.group = model_one(profile, collective, plan, comm, slower);
   // Every collective starts with a wait. Chunks of A wait for nobody, and the arrival of each is
   // posted.
   const bool chunks = row_of(plan).moves_input();
-  model.group.latency += chunks ? profile.step_us : profile.wait_of(plan.wait);
-  if (chunks) model.group.tail += profile.issue_us;
+  model.group.latency +=
+      chunks ? profile.collectives.step_us : profile.collectives.wait_of(plan.wait);
+  if (chunks) model.group.tail += profile.collectives.issue_us;
   if (comm.lanes == 1) return model;
   const double shown = model.group.latency * collective.lane_latency / comm.lanes;
   model.group.tail += model.group.latency - shown;

@@ -1,6 +1,6 @@
 // transport: copy_engine. Copy engines read the other ranks' memory, but rows of A, which they copy
 // there.
-#include "generator/plan/cost/profile.h"
+#include "generator/plan/machine/profile.h"
 #include "generator/plan/transports/models.h"
 #include "generator/plan/transports/objects.h"
 
@@ -36,7 +36,8 @@ class CopyEngine final : public Transport {
   bool reads_own(const KernelConfig& config, const Plan& plan, int task_parts) const override {
     if (!row_of(plan).moves_input()) return false;
     const bool waits = plan.arch != Arch::host && plan.neighbours == 0;
-    return task_parts > 0 || (waits && is_sm90(config) && !row_of(plan).input_is_routed());
+    return task_parts > 0 ||
+           (waits && config.family->loads_from_two_places() && !row_of(plan).input_is_routed());
   }
   TransferModel model(const TransferProblem& problem) const override {
     return row_of(problem.plan).moves_input() ? model_pushes(problem) : model_pulls(problem);
@@ -57,31 +58,33 @@ class CopyEngine final : public Transport {
 // With tasks it begins before it.
 TransferModel CopyEngine::model_pushes(const TransferProblem& problem) {
   const MachineProfile& profile = problem.profile;
-  const CopyProfile& copies = profile.copies;
+  const CopyProfile& copies = profile.peers.copies;
   const double beside = computed_beside(problem, copies.slow_us_per_mib) / problem.computed;
   TransferModel model;
   model.wave = problem.wave * beside;
   model.group = {copies.push_us, interpolate(copies.rows_us_per_mib, problem.plan.ranks) / kMib,
-                 copies.landed_us + profile.issue_us};
+                 copies.landed_us + profile.collectives.issue_us};
   const bool begins_beside = problem.reads_own && problem.task_parts == 0;
-  if (begins_beside) model.group.tail += profile.meet_us;
-  if (!begins_beside) model.announce = profile.meet_us + (problem.reads_own ? 0 : profile.step_us);
+  if (begins_beside) model.group.tail += profile.peers.meet_us;
+  if (!begins_beside)
+    model.announce = profile.peers.meet_us + (problem.reads_own ? 0 : profile.collectives.step_us);
   return model;
 }
 
 TransferModel CopyEngine::model_pulls(const TransferProblem& problem) {
   const MachineProfile& profile = problem.profile;
-  const CopyProfile& copies = profile.copies;
+  const CopyProfile& copies = profile.peers.copies;
   const bool twice = row_of(problem.plan).product_spreads();
   TransferModel model;
   model.wave = problem.wave * copies.beside_copies;
-  model.group.latency = copies.latency_us * (twice ? 2 : 1) + profile.wait_of(problem.plan.wait) -
-                        profile.wait_of(TILEPOST_WAIT_POLL);
+  model.group.latency = copies.latency_us * (twice ? 2 : 1) +
+                        profile.collectives.wait_of(problem.plan.wait) -
+                        profile.collectives.wait_of(TILEPOST_WAIT_POLL);
   const double own_rows = 2.0 / problem.plan.ranks;  // read and written
   model.group.per_byte =
       with_sums(problem, own_rows, copy_per_byte(problem) * (twice ? copies.both_ways : 1));
   hide_latency(problem, model.group);
-  model.group.tail += profile.meet_us;
+  model.group.tail += profile.peers.meet_us;
   return model;
 }
 

@@ -16,10 +16,10 @@ class Nccl final : public Transport {
 
   bool may_try(const Spec&, const Plan&, const MachineProfile&) const override { return true; }
   std::vector<CommChoice> choices(const Plan&, const MachineProfile& profile, int) const override {
-    return profile.choices;
+    return profile.collectives.choices;
   }
   TransferModel model(const TransferProblem& problem) const override {
-    return model_collectives(problem, problem.profile.groups);
+    return model_collectives(problem, problem.profile.collectives.groups);
   }
 };
 

@@ -18,10 +18,10 @@ class NcclSymmetric final : public Transport {
 
   void check(const Spec& spec, Diagnostics& diagnostics) const override;
   std::vector<CommChoice> choices(const Plan&, const MachineProfile& profile, int) const override {
-    return profile.symmetric_choices;
+    return profile.collectives.symmetric_choices;
   }
   TransferModel model(const TransferProblem& problem) const override {
-    return model_collectives(problem, problem.profile.symmetric);
+    return model_collectives(problem, problem.profile.collectives.symmetric);
   }
 };
 

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "generator/plan/kernels/operands.h"
+#include "generator/plan/kernels/sm90/sm90.h"
 #include "generator/plan/transports/models.h"
 #include "generator/plan/transports/objects.h"
 #include "generator/spec/text.h"
@@ -205,7 +207,7 @@ bool Peer::keep_kernels(const Spec& spec, const Plan& plan, std::vector<KernelCh
 // ---- What it takes
 
 double wave_beside_pushes(const TransferProblem& problem) {
-  return problem.wave * computed_beside(problem, problem.profile.tasks.pushed_us_per_mib) /
+  return problem.wave * computed_beside(problem, problem.profile.peers.tasks.pushed_us_per_mib) /
          problem.computed;
 }
 
@@ -213,9 +215,10 @@ TransferModel Peer::model_pushed_rows(const TransferProblem& problem) {
   const MachineProfile& profile = problem.profile;
   TransferModel model;
   model.wave = wave_beside_pushes(problem);
-  model.group = {profile.stores.latency_us + profile.tasks.latency_us + profile.tasks.rows_us,
-                 per_byte(problem, profile.tasks.rows_us_per_mib), 0};
-  model.announce = profile.meet_us;
+  model.group = {profile.peers.stores.latency_us + profile.peers.tasks.latency_us +
+                     profile.peers.tasks.rows_us,
+                 per_byte(problem, profile.peers.tasks.rows_us_per_mib), 0};
+  model.announce = profile.peers.meet_us;
   return model;
 }
 
@@ -232,12 +235,13 @@ double spread_per_byte(const TransferProblem& problem, double computed, double s
 // multiplied wait for. They read what they add up, and what has landed.
 CollectiveModel model_pushed_sums(const TransferProblem& problem) {
   const MachineProfile& profile = problem.profile;
-  const double moved = (1 + sent_part(problem.plan.ranks)) / profile.tasks.bytes_per_us;
+  const double moved = (1 + sent_part(problem.plan.ranks)) / profile.peers.tasks.bytes_per_us;
   const double both =
-      per_byte(problem, interpolate(profile.stores.both_us_per_mib, problem.tile_kib));
+      per_byte(problem, interpolate(profile.peers.stores.both_us_per_mib, problem.tile_kib));
   const double pushed = spread_per_byte(
-      problem, computed_beside(problem, profile.tasks.pushed_us_per_mib), both, both);
-  return {profile.tasks.sums_us, std::max(moved, pushed), 2 * profile.stores.latency_us};
+      problem, computed_beside(problem, profile.peers.tasks.pushed_us_per_mib), both, both);
+  return {profile.peers.tasks.sums_us, std::max(moved, pushed),
+          2 * profile.peers.stores.latency_us};
 }
 
 // What follows the stores of a group, which belong to the GEMM's waves.
@@ -246,12 +250,13 @@ CollectiveModel model_after_stores(const TransferProblem& problem, double stored
   const bool tasks = problem.task_parts > 0;
   if (tasks && twice) return model_pushed_sums(problem);
   CollectiveModel group;
-  group.latency = profile.stores.latency_us;
+  group.latency = profile.peers.stores.latency_us;
   if (tasks) {
-    group.latency += profile.tasks.latency_us;
-    group.per_byte = 1 / profile.tasks.bytes_per_us;
+    group.latency += profile.peers.tasks.latency_us;
+    group.per_byte = 1 / profile.peers.tasks.bytes_per_us;
   } else {
-    group.latency += profile.wait_of(TILEPOST_WAIT_POLL) + (twice ? profile.copies.latency_us : 0);
+    group.latency += profile.collectives.wait_of(TILEPOST_WAIT_POLL) +
+                     (twice ? profile.peers.copies.latency_us : 0);
     const double copied =
         twice ? spread_per_byte(problem, problem.computed, copy_per_byte(problem), stored) : 0;
     group.per_byte = with_sums(problem, 2, copied);  // all that landed is read and written
@@ -263,23 +268,24 @@ CollectiveModel model_after_stores(const TransferProblem& problem, double stored
 // A wave beside the stores of the one before, and whatever tasks do with those.
 double wave_with_stores(const TransferProblem& problem, bool twice) {
   const MachineProfile& profile = problem.profile;
-  if (problem.task_parts == 0) return problem.wave * profile.stores.beside_stores;
-  return twice ? wave_beside_pushes(problem) : problem.wave * profile.tasks.beside_tasks;
+  if (problem.task_parts == 0) return problem.wave * profile.peers.stores.beside_stores;
+  return twice ? wave_beside_pushes(problem) : problem.wave * profile.peers.tasks.beside_tasks;
 }
 
 TransferModel Peer::model_stores(const TransferProblem& problem) {
   const MachineProfile& profile = problem.profile;
   const bool twice = row_of(problem.plan).product_spreads();
-  const double stored = per_byte(problem, profile.stores.us_per_mib);
+  const double stored = per_byte(problem, profile.peers.stores.us_per_mib);
   const double wave_stores = problem.wave_bytes * stored;
   TransferModel model;
   model.wave = std::max(wave_with_stores(problem, twice), wave_stores);
   model.group = model_after_stores(problem, stored, twice);
-  model.group.tail += profile.stores.drain * wave_stores;
-  model.group.tail +=
-      meets_inside(problem.plan, problem.task_parts) ? profile.inside_us : profile.meet_us;
+  model.group.tail += profile.peers.stores.drain * wave_stores;
+  model.group.tail += meets_inside(problem.plan, problem.task_parts) ? profile.peers.inside_us
+                                                                     : profile.peers.meet_us;
   if (problem.task_parts > 0)
-    model.most_bytes = twice ? profile.tasks.most_bytes_of_sums : profile.tasks.most_bytes;
+    model.most_bytes =
+        twice ? profile.peers.tasks.most_bytes_of_sums : profile.peers.tasks.most_bytes;
   return model;
 }
 
@@ -287,16 +293,16 @@ TransferModel Peer::model_stores(const TransferProblem& problem) {
 // about as long as products both show, as in a norm. Sums that all ranks get take the links once
 // more. Behind the last wave come its sources and its stores.
 TransferModel Peer::model_fused(const TransferProblem& problem) {
-  const FusedProfile& fused = problem.profile.fused;
+  const FusedProfile& fused = problem.profile.peers.fused;
   const int times = row_of(problem.plan).product_spreads() ? 2 : 1;
   const double stored =
-      times * problem.wave_bytes * per_byte(problem, problem.profile.stores.us_per_mib);
+      times * problem.wave_bytes * per_byte(problem, problem.profile.peers.stores.us_per_mib);
   const auto power = [&](double us) { return std::pow(us, fused.sharpness); };
   TransferModel model;
   model.wave =
       std::pow(power(problem.wave * fused.beside_sums) + power(stored), 1 / fused.sharpness);
   model.group.latency = fused.latency_us;
-  model.group.tail = problem.profile.inside_us;
+  model.group.tail = problem.profile.peers.inside_us;
   return model;
 }
 

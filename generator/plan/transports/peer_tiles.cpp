@@ -6,7 +6,7 @@
 
 #include <algorithm>
 
-#include "generator/plan/kernels/small_kernel.h"
+#include "generator/plan/kernels/sm90_small/sm90_small.h"
 #include "generator/plan/transports/models.h"
 #include "generator/plan/transports/objects.h"
 #include "generator/spec/rules.h"
@@ -165,7 +165,7 @@ bool PeerTiles::may_try(const Spec& spec, const Plan& plan, const MachineProfile
   const ScheduleSpec& schedule = spec.schedule;
   return may_share(plan, profile) && plan.ranks <= TILEPOST_MOST_EXCHANGING &&
          may_exchange_tiles(row_of(plan), plan.routing) &&
-         plan.map.m <= most_timed_rows(profile.tiles, plan) && plan.neighbours == 0 &&
+         plan.map.m <= most_timed_rows(profile.peers.tiles, plan) && plan.neighbours == 0 &&
          !schedule.comm_sms && (!schedule.groups || schedule.groups->value.size() == 1) &&
          schedule.wait.value != TILEPOST_WAIT_STREAM;
 }
@@ -182,13 +182,13 @@ const ShotProfile& profile_of(const TileProfile& tiles, tilepost_shots_t shots) 
 double read_again(const TransferProblem& problem) {
   const Plan& plan = problem.plan;
   const double weights = static_cast<double>(plan.map.n * plan.k * element_bytes(plan.input));
-  const bool again = problem.tile_rows > 1 && weights > problem.profile.tiles.weights_in_l2;
-  return again ? weights / problem.profile.memory_bytes_per_us : 0;
+  const bool again = problem.tile_rows > 1 && weights > problem.profile.peers.tiles.weights_in_l2;
+  return again ? weights / problem.profile.chip.memory_bytes_per_us : 0;
 }
 
 // Rows of A: what a rank sends, which the tiles of its own rows do not wait for.
 TransferModel model_rows(const TransferProblem& problem) {
-  const TileProfile& tiles = problem.profile.tiles;
+  const TileProfile& tiles = problem.profile.peers.tiles;
   TransferModel model;
   model.wave = problem.wave * (1 + read_again(problem) / problem.computed);
   model.group.latency = tiles.rows_latency_us;
@@ -205,8 +205,8 @@ int shares_sent(const TransferProblem& problem) {
 
 TransferModel PeerTiles::model(const TransferProblem& problem) const {
   if (row_of(problem.plan).moves_input()) return model_rows(problem);
-  const ShotProfile& shot = profile_of(problem.profile.tiles, problem.shots);
-  const TileProfile& tiles = problem.profile.tiles;
+  const ShotProfile& shot = profile_of(problem.profile.peers.tiles, problem.shots);
+  const TileProfile& tiles = problem.profile.peers.tiles;
   const double times = shares_sent(problem);
   TransferModel model;
   model.wave = problem.wave * (problem.plan.map.m > tiles.usual_rows ? tiles.tall : 1);

@@ -28,7 +28,7 @@ struct Moving {
 };
 
 Moving moving(const TransferProblem& problem, double passed_on) {
-  const SumProfile& sums = problem.profile.sums;
+  const SumProfile& sums = problem.profile.peers.sums;
   const double all = moved_per_byte(problem.plan, passed_on) * problem.bytes;
   const double beside = (problem.comm.ctas + 1) * sums.sm_bytes_per_us;
   const double meanwhile = problem.computed - kFirstWaves * problem.wave;
@@ -79,8 +79,8 @@ void check_tma(const Spec& spec, Diagnostics& diagnostics) {
 
 std::vector<CommChoice> choices_for_sums(const Plan& plan, const MachineProfile& profile) {
   std::vector<CommChoice> choices;
-  for (const int ctas : row_of(plan).sums ? profile.sum_ctas : std::vector<int>{1})
-    for (const int lanes : profile.lanes) choices.push_back({ctas, lanes});
+  for (const int ctas : row_of(plan).sums ? profile.peers.sum_ctas : std::vector<int>{1})
+    for (const int lanes : profile.peers.lanes) choices.push_back({ctas, lanes});
   return choices;
 }
 
@@ -93,7 +93,8 @@ double per_byte(const TransferProblem& problem, double us_per_mib) {
 }
 
 double copy_per_byte(const TransferProblem& problem) {
-  return per_byte(problem, interpolate(problem.profile.copies.us_per_mib, problem.plan.ranks));
+  return per_byte(problem,
+                  interpolate(problem.profile.peers.copies.us_per_mib, problem.plan.ranks));
 }
 
 // Where every rank gets the sums, the copies of those that are left when the GEMM has ended come
@@ -102,14 +103,14 @@ double with_sums(const TransferProblem& problem, double passed_on, double transf
   const Moving moved = moving(problem, passed_on);
   if (row_of(problem.plan).product_spreads())
     return std::max(moved.per_byte + moved.left * copy_per_byte(problem), transfers);
-  const double shown = row_of(problem.plan).sums ? problem.profile.sums.unawaited : 1;
+  const double shown = row_of(problem.plan).sums ? problem.profile.peers.sums.unawaited : 1;
   return std::max(shown * moved.per_byte, transfers);
 }
 
 void hide_latency(const TransferProblem& problem, CollectiveModel& group) {
   const int lanes = problem.comm.lanes;
   if (lanes == 1) return;
-  const double shown = group.latency * problem.profile.copies.lane_latency / lanes;
+  const double shown = group.latency * problem.profile.peers.copies.lane_latency / lanes;
   group.tail += group.latency - shown;
   group.latency = shown;
 }

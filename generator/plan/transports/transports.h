@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "generator/diagnostics.h"
-#include "generator/plan/cost/profile.h"
 #include "generator/plan/kernels/kernels.h"
+#include "generator/plan/machine/profile.h"
 #include "generator/plan/plan.h"
 #include "generator/spec/spec.h"
 

@@ -39,10 +39,9 @@ Owned owned_by(const Plan& plan, int cta) {
 // Kernel and boxes: who stores parts has roles for it, and in whole boxes.
 void check_kernel(const Plan& plan, Findings& findings) {
   const int rows = box_rows(plan);
-  const bool host = std::string_view(plan.kernel.name) == "gemm_host";
-  const bool small = std::string_view(plan.kernel.name) == "gemm_sm90_small";
+  const bool host = plan.arch == Arch::host;
   if (plan.kernel.launch != (host ? TILEPOST_LAUNCH_HOST : TILEPOST_LAUNCH_TMA) ||
-      !(host || small) || plan.map.tile_m % kUnit != 0)
+      !plan.source.exchanges_tiles || plan.map.tile_m % kUnit != 0)
     findings.add(fmt::format("kernel {0} with tiles of {1} rows exchanges no tiles",
                              plan.kernel.name, plan.map.tile_m));
   if ((!host && tunable(plan, "HELPERS").empty()) || tunable(plan, "BOX_M") != std::to_string(rows))

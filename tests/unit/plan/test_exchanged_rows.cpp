@@ -3,7 +3,8 @@
 #include <functional>
 
 #include "generator/plan/choose/plan_of_run.h"
-#include "generator/plan/kernels/small_kernel.h"
+#include "generator/plan/kernels/kernels.h"
+#include "generator/plan/kernels/sm90_small/sm90_small.h"
 #include "generator/plan/report/memory.h"
 #include "tests/catch.h"
 #include "tests/unit/plan/only_plan.h"
@@ -19,7 +20,7 @@ Spec few_rows(int64_t m, std::optional<tilepost_transport_t> transport) {
 // A machine on which so many rows were timed.
 MachineProfile machine_for(int64_t rows) {
   MachineProfile profile = h200_nvlink_profile();
-  profile.tiles.most_gathered_rows = rows;
+  profile.peers.tiles.most_gathered_rows = rows;
   return profile;
 }
 
@@ -40,7 +41,7 @@ TEST_CASE("few rows of A are exchanged unasked where that was timed") {
     CHECK(chosen(m, 1024) == TILEPOST_TRANSPORT_PEER_TILES);
     CHECK(chosen(m, m - 1) != TILEPOST_TRANSPORT_PEER_TILES);
   }
-  REQUIRE(h200_nvlink_profile().tiles.most_gathered_rows <= kMostExchangedRows);
+  REQUIRE(h200_nvlink_profile().peers.tiles.most_gathered_rows <= kMostExchangedRows);
 }
 
 TEST_CASE("the kernel gathers rows of A, and is the whole run") {
@@ -138,7 +139,7 @@ TEST_CASE("gathering takes the longer the more rows there are, and the later the
     last = now;
   }
   MachineProfile slow = h200_nvlink_profile();
-  slow.tiles.rows_latency_us += 10;
+  slow.peers.tiles.rows_latency_us += 10;
   const Plan p = plan(few_rows(64, TILEPOST_TRANSPORT_PEER_TILES), slow).plans.front();
   CHECK(p.prediction.total - gathering(64).prediction.total == Approx(10));
 }
@@ -156,7 +157,7 @@ TEST_CASE("caught: a plan that exchanges rows of A and has what does not go with
       {"bands of rows", [](Plan& p) { p.map.division = TILEPOST_DIVISION_ROWS; }},
       {"no shares", [](Plan& p) { p.map.ranks = 1; }},
       {"shares in turns", [](Plan& p) { p.map.round_robin = 1; }},
-      {"a kernel without roles", [](Plan& p) { p.kernel.name = "gemm_sm90"; }},
+      {"a kernel without roles", [](Plan& p) { p.source.exchanges_tiles = false; }},
       {"no helper warps", [](Plan& p) { p.source.tunables.erase("HELPERS"); }},
       {"a single rank", [](Plan& p) { p.ranks = 1; }},
       {"rows that are no units", [](Plan& p) { p.k += 1; }},

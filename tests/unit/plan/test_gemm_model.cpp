@@ -1,7 +1,11 @@
 // What the model says of one kernel beside another: the planner's choice hangs on it.
 #include "generator/plan/cost/predict.h"
+#include "generator/plan/kernels/host/host.h"
+#include "generator/plan/kernels/kernels.h"
 #include "generator/plan/kernels/operands.h"
-#include "generator/plan/kernels/small_kernel.h"
+#include "generator/plan/kernels/sm80/sm80.h"
+#include "generator/plan/kernels/sm90/sm90.h"
+#include "generator/plan/kernels/sm90_small/sm90_small.h"
 #include "tests/catch.h"
 #include "tests/unit/plan/only_plan.h"
 
@@ -19,11 +23,12 @@ double wave_of(tilepost_operands_t operands, int64_t n, int64_t k) {
   const Plan p = only(spec);
   const KernelConfig* found = nullptr;
   for (const KernelConfig& config : sm90_configs())
-    if (config.tile_m == 128 && config.tile_n == 128 && !config.swapped && !config.pingpong)
+    if (config.tile_m == 128 && config.tile_n == 128 && !sm90_shape(config).swapped &&
+        !sm90_shape(config).pingpong)
       found = &config;
   KernelRequest request = request_for(p);
   request.cluster = 1;
-  return model_gemm(kProfile, p, *found, request).wave;
+  return found->family->model(kProfile, p, *found, request).wave;
 }
 
 TEST_CASE("operands off lines and off sectors of L2 take longer, each by the length of its rows") {

@@ -1,7 +1,11 @@
 // The catalogue: every row fits its architecture, sizes are what the kernels declare.
-#include "generator/plan/cost/profile.h"
+#include "generator/plan/kernels/host/host.h"
+#include "generator/plan/kernels/kernels.h"
 #include "generator/plan/kernels/operands.h"
-#include "generator/plan/kernels/small_kernel.h"
+#include "generator/plan/kernels/sm80/sm80.h"
+#include "generator/plan/kernels/sm90/sm90.h"
+#include "generator/plan/kernels/sm90_small/sm90_small.h"
+#include "generator/plan/machine/profile.h"
 #include "tests/catch.h"
 
 namespace tilepost {
@@ -10,8 +14,8 @@ namespace {
 const MachineProfile& kProfile = h200_nvlink_profile();
 
 void require_fits(const KernelConfig& config, const ArchInfo& arch) {
-  INFO(config.kernel << " " << config.tile_m << "x" << config.tile_n << " on "
-                     << name_of(arch.arch));
+  INFO(config.family->name() << " " << config.tile_m << "x" << config.tile_n << " on "
+                             << name_of(arch.arch));
   REQUIRE(shared_bytes(config) <= arch.shared_per_block);
   REQUIRE((shared_bytes(config) + arch.shared_reserved) * config.ctas_per_sm <= arch.shared_per_sm);
   REQUIRE(threads(config) * config.ctas_per_sm <= arch.threads_per_sm);
@@ -32,10 +36,11 @@ TEST_CASE(
     for (const KernelConfig& config : configs) {
       INFO(config.row);
       if (config.row == std::string("gemm_sm90")) continue;  // by Sm90Profile
-      REQUIRE(kProfile.kernels.count(config.row) == 1);
+      REQUIRE(kProfile.gemm.kernels.count(config.row) == 1);
       const KernelConfig* const same = rows.try_emplace(config.row, &config).first->second;
-      REQUIRE(std::tie(same->tile_m, same->tile_n, same->tile_k, same->panels, same->warp_n) ==
-              std::tie(config.tile_m, config.tile_n, config.tile_k, config.panels, config.warp_n));
+      REQUIRE(std::tie(same->tile_m, same->tile_n, same->tile_k) ==
+              std::tie(config.tile_m, config.tile_n, config.tile_k));
+      REQUIRE(same->family->threads(*same) == config.family->threads(config));
     }
   };
   check(sm90_configs());
@@ -44,13 +49,15 @@ TEST_CASE(
     for (const tilepost_accumulate_t accumulate : {TILEPOST_PRECISE, TILEPOST_FAST})
       check(sm80_e4m3_configs(arch, accumulate));
   }
-  REQUIRE(kProfile.kernels.count(small_configs(16, kProfile.in_flight_bytes)[0].row) == 1);
+  REQUIRE(kProfile.gemm.kernels.count(small_configs(16, kProfile.gemm.in_flight_bytes)[0].row) ==
+          1);
 }
 
 TEST_CASE("shared memory is what the kernels' layouts need") {
   for (const KernelConfig& config : sm90_configs())  // rows of 128 bytes
     REQUIRE(shared_bytes(config) == config.stages * (config.tile_m + columns_of_cta(config)) * 128 +
-                                        config.consumers * config.panels * config.panel_m * 128 +
+                                        sm90_shape(config).consumers * sm90_shape(config).panels *
+                                            sm90_shape(config).panel_m * 128 +
                                         1024);
   REQUIRE(shared_bytes(sm80_configs(Arch::sm_80)[0]) == 3 * 384 * 64 * 2);
   // The staged tile is larger than the pipeline here: 64 x 136 x 2 against 2 x 96 x 16 x 2.
@@ -76,13 +83,13 @@ TEST_CASE("tiles for helper warps leave their memory and are staged whole") {
   plan.arch = Arch::sm_90a;
   int helped = 0, shared = 0;
   for (const KernelConfig& config : sm90_configs()) {
-    if (!config.helped) continue;
+    if (!is_for_tasks(config)) continue;
     INFO(config.tile_m << "x" << config.tile_n);
     REQUIRE(has_helper_warp(config, plan));
     REQUIRE(stages_whole_tile(config));
     REQUIRE(stores_to_peers(config));
     REQUIRE(config.stages >= 3);
-    REQUIRE(config.panel_n == 64);
+    REQUIRE(sm90_shape(config).panel_n == 64);
     KernelRequest request;
     request.tasks = true;
     REQUIRE(make_kernel(config, request).kernel.shared_bytes <= 232448);
@@ -200,24 +207,26 @@ TEST_CASE("panels divide a tile of gemm_sm90 and none reaches into the next") {
   bool narrow = false, swapped = false;
   for (const KernelConfig& config : sm90_configs()) {
     INFO(config.row);
-    REQUIRE(config.tile_m % config.panel_m == 0);
+    REQUIRE(config.tile_m % sm90_shape(config).panel_m == 0);
     const int columns = columns_of_cta(config);
-    REQUIRE(columns % config.panel_n == 0);
-    REQUIRE(config.panel_n * 2 <= 128);     // the swizzle's span
-    REQUIRE(config.panel_n * 2 % 16 == 0);  // chunks that TMA moves
-    REQUIRE(config.panel_m % 8 == 0);       // the swizzle's period
-    REQUIRE((config.swapped ? config.panel_n : config.panel_m) == 64);
+    REQUIRE(columns % sm90_shape(config).panel_n == 0);
+    REQUIRE(sm90_shape(config).panel_n * 2 <= 128);     // the swizzle's span
+    REQUIRE(sm90_shape(config).panel_n * 2 % 16 == 0);  // chunks that TMA moves
+    REQUIRE(sm90_shape(config).panel_m % 8 == 0);       // the swizzle's period
+    REQUIRE((sm90_shape(config).swapped ? sm90_shape(config).panel_n
+                                        : sm90_shape(config).panel_m) == 64);
     // What is shared among consumers is divided into instructions of 64 rows.
-    const int sharers = config.pingpong ? 1 : config.consumers;
-    REQUIRE((config.swapped ? columns : config.tile_m) % (64 * sharers) == 0);
-    REQUIRE((config.swapped ? config.tile_m : columns) % 8 == 0);
+    const int sharers = sm90_shape(config).pingpong ? 1 : sm90_shape(config).consumers;
+    REQUIRE((sm90_shape(config).swapped ? columns : config.tile_m) % (64 * sharers) == 0);
+    REQUIRE((sm90_shape(config).swapped ? config.tile_m : columns) % 8 == 0);
     const KernelPlan plan = make_kernel(config, {});
-    REQUIRE(same(plan.kernel.box_c, {config.panel_n, config.panel_m, 128, 0}));
-    REQUIRE(plan.kernel.threads == 128 * (1 + config.consumers));
+    REQUIRE(
+        same(plan.kernel.box_c, {sm90_shape(config).panel_n, sm90_shape(config).panel_m, 128, 0}));
+    REQUIRE(plan.kernel.threads == 128 * (1 + sm90_shape(config).consumers));
     REQUIRE(signals_per_tile(config) == sharers * config.across);
-    REQUIRE(plan.source.tunables.at("SWAP") == (config.swapped ? "1" : "0"));
-    narrow |= config.panel_n < 64;
-    swapped |= config.swapped;
+    REQUIRE(plan.source.tunables.at("SWAP") == (sm90_shape(config).swapped ? "1" : "0"));
+    narrow |= sm90_shape(config).panel_n < 64;
+    swapped |= sm90_shape(config).swapped;
   }
   REQUIRE((narrow && swapped));
 }
@@ -235,9 +244,6 @@ TEST_CASE("a B of [k, n] goes into tiles of whole slabs") {
 }
 
 TEST_CASE("rows of gemm_sm90 alone may fill the registers, and store where others have no helper") {
-  for (const KernelConfig& config :
-       {host_config(64, 64), small_configs(16, 204800).front(), sm80_configs(Arch::sm_80).front()})
-    REQUIRE_FALSE(fills_registers(config));
   REQUIRE(stores_to_peers(host_config(64, 64)));
   REQUIRE_FALSE(stores_to_peers(sm80_configs(Arch::sm_80).front()));
   int full = 0;
@@ -254,7 +260,8 @@ TEST_CASE("routed rows are stored by gemm_sm90's cooperative rows and by gemm_sm
   REQUIRE(make_kernel(sm90_configs()[0], request_for(plan)).source.tunables.at("ROUTED") == "1");
   // 128 sums in each of 256 threads, half as many where e4m3 is summed precisely.
   const auto fits = [](const KernelConfig& config, int most) {
-    return !config.pingpong && !config.swapped && config.consumers == 2 && config.panel_n == 64 &&
+    return !sm90_shape(config).pingpong && !sm90_shape(config).swapped &&
+           sm90_shape(config).consumers == 2 && sm90_shape(config).panel_n == 64 &&
            config.across == 1 && config.tile_m * config.tile_n <= most;
   };
   for (const KernelConfig& config : sm90_configs())
@@ -263,30 +270,32 @@ TEST_CASE("routed rows are stored by gemm_sm90's cooperative rows and by gemm_sm
   precise.input = TILEPOST_E4M3;
   for (const KernelConfig& config : sm90_configs())
     REQUIRE(can_route(config, precise) == fits(config, 128 * 128));
-  for (const KernelConfig& config : small_configs(16, kProfile.in_flight_bytes))
+  for (const KernelConfig& config : small_configs(16, kProfile.gemm.in_flight_bytes))
     REQUIRE_FALSE(can_route(config, plan));
   for (const KernelConfig& config : sm80_configs(Arch::sm_80)) REQUIRE(can_route(config, plan));
   REQUIRE(can_route(host_config(64, 64), plan));
   plan.routing = TILEPOST_ROUTING_SPLITS;
   REQUIRE_FALSE(request_for(plan).routed);
-  for (const KernelConfig& config : small_configs(16, kProfile.in_flight_bytes))
+  for (const KernelConfig& config : small_configs(16, kProfile.gemm.in_flight_bytes))
     REQUIRE(can_route(config, plan));
 }
 
 TEST_CASE("consumers that take turns post a tile once") {
   KernelConfig config = sm90_configs()[0];
-  REQUIRE_FALSE(config.pingpong);
+  REQUIRE_FALSE(sm90_shape(config).pingpong);
   REQUIRE(signals_per_tile(config) == 2);
-  config.pingpong = true;
+  Sm90Shape turns = sm90_shape(config);
+  turns.pingpong = true;
+  config = with_shape(config, turns);
   REQUIRE(signals_per_tile(config) == 1);
   REQUIRE(make_kernel(config, {}).source.tunables.at("PINGPONG") == "1");
 }
 
 TEST_CASE("a band is a multiple of the cluster and no more than the output needs") {
-  REQUIRE(band_of(sm90_configs()[0], 2, 8192, kProfile.band_rows) == 16);
-  REQUIRE(band_of(sm90_configs()[2], 2, 8192, kProfile.band_rows) == 8);
-  REQUIRE(band_of(sm90_configs()[0], 4, 129, kProfile.band_rows) == 4);
-  REQUIRE(band_of(sm90_configs()[0], 1, 1, kProfile.band_rows) == 1);
+  REQUIRE(band_of(sm90_configs()[0], 2, 8192, kProfile.gemm.band_rows) == 16);
+  REQUIRE(band_of(sm90_configs()[2], 2, 8192, kProfile.gemm.band_rows) == 8);
+  REQUIRE(band_of(sm90_configs()[0], 4, 129, kProfile.gemm.band_rows) == 4);
+  REQUIRE(band_of(sm90_configs()[0], 1, 1, kProfile.gemm.band_rows) == 1);
 }
 
 }  // namespace

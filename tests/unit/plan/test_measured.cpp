@@ -187,23 +187,23 @@ TEST_CASE("what every pattern does has a measured time") {
   for (const PatternRow& row : tilepost::kPatterns) {
     if (!row.communicates()) continue;
     INFO(row.name);
-    CHECK(profile.sequence.contains(whole_collective(row)));
-    CHECK(profile.groups.contains(group_collective(row)));
-    CHECK(profile.symmetric.contains(group_collective(row)));
+    CHECK(profile.collectives.sequence.contains(whole_collective(row)));
+    CHECK(profile.collectives.groups.contains(group_collective(row)));
+    CHECK(profile.collectives.symmetric.contains(group_collective(row)));
   }
 }
 
 TEST_CASE("plans are for the machine that the planner is given") {
   MachineProfile other = h200_nvlink_profile();
   other.name = "links of half the width";
-  for (CollectiveProfiles* profiles : {&other.groups, &other.sequence})
+  for (CollectiveProfiles* profiles : {&other.collectives.groups, &other.collectives.sequence})
     for (auto& [pattern, collective] : *profiles) {
       for (ProfilePoint& point : collective.us_per_mib) point.y *= 2;
       for (ProfilePoint& point : collective.wire_us_per_mib) point.y *= 2;
     }
-  other.slack.lanes = other.slack.one_lane = 0.1;
-  other.margin = 0.05;
-  other.stream_wait_us = 12;
+  other.accuracy.slack.lanes = other.accuracy.slack.one_lane = 0.1;
+  other.accuracy.margin = 0.05;
+  other.collectives.stream_wait_us = 12;
   Spec spec = make_spec(8192, 8192, 2048);
   spec.gemm.any_m = true;
   spec.transport.value = TILEPOST_TRANSPORT_NCCL;

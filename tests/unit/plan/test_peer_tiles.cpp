@@ -3,7 +3,8 @@
 #include <functional>
 
 #include "generator/plan/choose/plan_of_run.h"
-#include "generator/plan/kernels/small_kernel.h"
+#include "generator/plan/kernels/kernels.h"
+#include "generator/plan/kernels/sm90_small/sm90_small.h"
 #include "generator/plan/report/memory.h"
 #include "tests/catch.h"
 #include "tests/unit/plan/only_plan.h"
@@ -21,7 +22,7 @@ Spec few_rows(int64_t m, std::optional<tilepost_transport_t> transport) {
 // A machine on which other numbers of shots take for ever.
 MachineProfile machine_for(tilepost_shots_t shots) {
   MachineProfile profile = h200_nvlink_profile();
-  TileProfile& tiles = profile.tiles;
+  TileProfile& tiles = profile.peers.tiles;
   if (shots != TILEPOST_ONE_SHOT) tiles.one_shot.us_per_mib = 1e9;
   if (shots != TILEPOST_ONE_SHOT_LINES) tiles.lines.us_per_mib = 1e9;
   if (shots != TILEPOST_TWO_SHOT) tiles.two_shots.us_per_mib = 1e9;
@@ -48,7 +49,7 @@ TEST_CASE("few rows of an AllReduce are exchanged unasked, in the shots that end
     REQUIRE(p.shots == shots);
     REQUIRE(p.prediction.total < p.prediction.sequence);
   }
-  const int64_t most = h200_nvlink_profile().tiles.most_rows;
+  const int64_t most = h200_nvlink_profile().peers.tiles.most_rows;
   REQUIRE(most <= kMostExchangedRows);
   REQUIRE(only(few_rows(most + 1, std::nullopt)).planned_transport !=
           TILEPOST_TRANSPORT_PEER_TILES);
@@ -285,7 +286,8 @@ TEST_CASE("what it takes grows with the rows, and with the latency of a shot") {
   }
   for (const tilepost_shots_t shots : kShots) {
     MachineProfile slow = machine_for(shots);
-    for (ShotProfile* shot : {&slow.tiles.lines, &slow.tiles.one_shot, &slow.tiles.two_shots})
+    for (ShotProfile* shot :
+         {&slow.peers.tiles.lines, &slow.peers.tiles.one_shot, &slow.peers.tiles.two_shots})
       shot->latency_us += 10;
     const Plan p = plan(few_rows(64, TILEPOST_TRANSPORT_PEER_TILES), slow).plans.front();
     CHECK(p.prediction.total - exchanging(64, shots).prediction.total == Approx(10));
@@ -326,7 +328,7 @@ TEST_CASE("the kernel normalises what it sums, and no consumer follows") {
 // What is planned for a machine on which norms of so many rows were timed.
 Plan where_timed(const Spec& spec, int64_t rows) {
   MachineProfile profile = h200_nvlink_profile();
-  profile.tiles.most_normalised_rows = rows;
+  profile.peers.tiles.most_normalised_rows = rows;
   const Planned planned = plan(spec, profile);
   INFO(planned.messages);
   REQUIRE(planned.plans.size() == 1);
@@ -340,7 +342,7 @@ TEST_CASE("rows are normalised by the kernel unasked where that was timed") {
     CHECK(where_timed(spec, 1024).planned_transport == TILEPOST_TRANSPORT_PEER_TILES);
     CHECK(where_timed(spec, m - 1).planned_transport != TILEPOST_TRANSPORT_PEER_TILES);
   }
-  REQUIRE(h200_nvlink_profile().tiles.most_normalised_rows <= kMostExchangedRows);
+  REQUIRE(h200_nvlink_profile().peers.tiles.most_normalised_rows <= kMostExchangedRows);
 }
 
 TEST_CASE("runs in sequence of such a plan have their norm behind them") {
@@ -375,7 +377,7 @@ TEST_CASE("caught: a plan that exchanges tiles and has what does not go with it"
       {"shares", [](Plan& p) { p.map.division = TILEPOST_DIVISION_SHARES; }},
       {"shares of the rows", [](Plan& p) { p.map.ranks = p.ranks; }},
       {"turns", [](Plan& p) { p.map.stagger = 8; }},
-      {"a kernel without roles", [](Plan& p) { p.kernel.name = "gemm_sm90"; }},
+      {"a kernel without roles", [](Plan& p) { p.source.exchanges_tiles = false; }},
       {"no helper warps", [](Plan& p) { p.source.tunables.erase("HELPERS"); }},
       {"boxes the kernel does not know", [](Plan& p) { p.kernel.box_c.rows *= 2; }},
       {"the kernel's boxes", [](Plan& p) { p.source.tunables["BOX_M"] = "7"; }},

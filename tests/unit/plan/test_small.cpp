@@ -1,14 +1,18 @@
 // gemm_sm90_small in the catalogue and in plans: what it is offered for, and how its CTAs share
 // tiles.
+#include "generator/plan/kernels/host/host.h"
+#include "generator/plan/kernels/kernels.h"
 #include "generator/plan/kernels/operands.h"
-#include "generator/plan/kernels/small_kernel.h"
+#include "generator/plan/kernels/sm80/sm80.h"
+#include "generator/plan/kernels/sm90/sm90.h"
+#include "generator/plan/kernels/sm90_small/sm90_small.h"
 #include "tests/catch.h"
 #include "tests/unit/plan/only_plan.h"
 
 namespace tilepost::test {
 namespace {
 
-const int64_t kInFlight = h200_nvlink_profile().in_flight_bytes;
+const int64_t kInFlight = h200_nvlink_profile().gemm.in_flight_bytes;
 
 Spec small_spec(int64_t m, int64_t n, int64_t k) {
   Spec spec = make_spec(m, n, k);
@@ -95,7 +99,7 @@ TEST_CASE("the tallest tiles have two helper warps, and none more sums than regi
 
 TEST_CASE("the power limit bounds tiles of more than 128 rows, others do not come to it") {
   MachineProfile unbounded = h200_nvlink_profile();
-  unbounded.kernels.at("gemm_sm90_small").most_ghz = 0;
+  unbounded.gemm.kernels.at("gemm_sm90_small").most_ghz = 0;
   const auto computed = [](int64_t tile_m, tilepost_dtype_t input, const MachineProfile& profile) {
     Spec spec = spec_of(TILEPOST_GEMM_ALL_REDUCE, TILEPOST_TRANSPORT_PEER_TILES, 1024, 7168);
     spec.gemm.a.value = spec.gemm.b.value = input;

@@ -2,6 +2,7 @@
 // what explain says of it. What it is predicted to take: test_transport_times.cpp.
 #include "generator/emit/plan_json.h"
 #include "generator/plan/choose/draft.h"
+#include "generator/plan/kernels/sm90/sm90.h"
 #include "generator/plan/report/memory.h"
 #include "generator/plan/transports/transports.h"
 #include "runtime/schedule/groups.h"
@@ -12,10 +13,8 @@ namespace tilepost::test {
 namespace {
 
 TEST_CASE("access, division and shares follow the transport") {
-  for (const tilepost_transport_t transport :
-       {TILEPOST_TRANSPORT_NCCL, TILEPOST_TRANSPORT_NCCL_SYMMETRIC, TILEPOST_TRANSPORT_COPY_ENGINE,
-        TILEPOST_TRANSPORT_PEER, TILEPOST_TRANSPORT_NONE})
-    for (const tilepost_pattern_t pattern : kPatterns)
+  for (const tilepost_transport_t transport : kOfManyRows)
+    for (const tilepost_pattern_t pattern : kCommunicating)
       for (const Arch arch : {Arch::sm_90a, Arch::host}) {
         INFO(name_of(transport) << " " << name_of(pattern) << " " << name_of(arch));
         if (transport == TILEPOST_TRANSPORT_NCCL_SYMMETRIC && row_of(pattern).input_is_routed())
@@ -50,7 +49,7 @@ TEST_CASE("access, division and shares follow the transport") {
 
 TEST_CASE("ragged shapes have verified plans on any number of ranks, and so have their runs") {
   for (const tilepost_transport_t transport : kSharing)
-    for (const tilepost_pattern_t pattern : kPatterns)
+    for (const tilepost_pattern_t pattern : kCommunicating)
       for (const int64_t m : {1, 129, 1000})
         for (const int64_t ranks : {1, 2, 3, 8}) {
           Spec spec = spec_of(pattern, transport, m, 264);
@@ -199,7 +198,7 @@ TEST_CASE("sums that are added have a kernel of their own and no run in sequence
 
 TEST_CASE("the SMs left free are few, and lanes take none of them") {
   for (const tilepost_transport_t transport : kSharing)
-    for (const tilepost_pattern_t pattern : kPatterns) {
+    for (const tilepost_pattern_t pattern : kCommunicating) {
       const Plan p = only(spec_of(pattern, transport));
       INFO(name_of(transport) << " " << name_of(pattern));
       const bool alone =
@@ -311,7 +310,7 @@ TEST_CASE("auto compares what the machine and the pattern allow") {
     return false;
   };
   const auto open = [](tilepost_pattern_t pattern) { return spec_of(pattern, std::nullopt); };
-  for (const tilepost_pattern_t pattern : kPatterns) {
+  for (const tilepost_pattern_t pattern : kCommunicating) {
     INFO(name_of(pattern));
     CHECK(compared(open(pattern), TILEPOST_TRANSPORT_NCCL));
     CHECK(compared(open(pattern), TILEPOST_TRANSPORT_COPY_ENGINE));
@@ -337,7 +336,7 @@ TEST_CASE("auto compares what the machine and the pattern allow") {
 }
 
 TEST_CASE("auto takes the transport that is predicted to end first, and says what it needs") {
-  for (const tilepost_pattern_t pattern : kPatterns) {
+  for (const tilepost_pattern_t pattern : kCommunicating) {
     const Plan p = only(spec_of(pattern, std::nullopt));
     INFO(name_of(pattern));
     REQUIRE(transport_of(p.planned_transport).shares_memory());

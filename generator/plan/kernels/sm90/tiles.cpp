@@ -2,9 +2,10 @@
 // that leave a helper warp room.
 #include <algorithm>
 #include <cstdint>
+#include <memory>
 #include <vector>
 
-#include "generator/plan/kernels/kernels.h"
+#include "generator/plan/kernels/sm90/sm90.h"
 
 namespace tilepost {
 namespace {
@@ -22,31 +23,38 @@ int panel_columns(int tile_n) {
   return columns;
 }
 
-KernelConfig sm90(const char* row, int tile_m, int tile_n, int stages, int panels) {
+// A configuration while it is put together.
+struct Tile {
   KernelConfig config{};
-  config.kernel = "gemm_sm90";
-  config.row = row;
-  config.tile_m = tile_m;
-  config.tile_n = tile_n;
-  config.tile_k = kTileK;
-  config.stages = stages;
-  config.panels = panels;
-  config.panel_m = kBlock;
-  config.panel_n = panel_columns(tile_n);
-  config.consumers = 2;
-  config.ctas_per_sm = 1;
-  return config;
+  Sm90Shape shape;
+
+  KernelConfig finished() const { return with_shape(config, shape); }
+};
+
+Tile sm90(const char* row, int tile_m, int tile_n, int stages, int panels) {
+  Tile tile;
+  tile.config.family = &sm90_family();
+  tile.config.row = row;
+  tile.config.tile_m = tile_m;
+  tile.config.tile_n = tile_n;
+  tile.config.tile_k = kTileK;
+  tile.config.stages = stages;
+  tile.config.ctas_per_sm = 1;
+  tile.shape.panels = panels;
+  tile.shape.panel_m = kBlock;
+  tile.shape.panel_n = panel_columns(tile_n);
+  return tile;
 }
 
-KernelConfig with_epilogue(KernelConfig config) {
-  config.epilogue = true;
-  return config;
+KernelConfig with_epilogue(Tile tile) {
+  tile.config.epilogue = true;
+  return tile.finished();
 }
 
 KernelConfig pingpong(int tile_m, int tile_n, int stages, int panels) {
-  KernelConfig config = sm90(kRow, tile_m, tile_n, stages, panels);
-  config.pingpong = true;
-  return config;
+  Tile tile = sm90(kRow, tile_m, tile_n, stages, panels);
+  tile.shape.pingpong = true;
+  return tile.finished();
 }
 
 // ---- Tiles that fill waves: what is not said of them follows
@@ -71,20 +79,20 @@ constexpr int kMostStages = 12;
 constexpr int kMostExtent = 104;  // rows of a panel, if swapped
 
 // Everything but stages and panels.
-KernelConfig shared_out(const WaveTile& tile) {
-  KernelConfig config = sm90(kRow, tile.tile_m, tile.columns * tile.across, 0, 0);
+Tile shared_out(const WaveTile& wave) {
+  Tile tile = sm90(kRow, wave.tile_m, wave.columns * wave.across, 0, 0);
   const auto is = [&](Sharing one, Sharing other) {
-    return tile.sharing == one || tile.sharing == other;
+    return wave.sharing == one || wave.sharing == other;
   };
-  config.consumers = is(Sharing::thirds, Sharing::thirds_swapped) ? 3 : 2;
-  config.pingpong = is(Sharing::turns, Sharing::turns_swapped);
-  config.swapped = is_swapped(tile.sharing);
-  config.across = tile.across;
+  tile.shape.consumers = is(Sharing::thirds, Sharing::thirds_swapped) ? 3 : 2;
+  tile.shape.pingpong = is(Sharing::turns, Sharing::turns_swapped);
+  tile.shape.swapped = is_swapped(wave.sharing);
+  tile.config.across = wave.across;
   // More sums than these leave no registers for what an epilogue reads.
   constexpr int kMostSums = 80;
-  config.epilogue =
-      config.consumers == 2 && !config.pingpong && sums_of_thread(config) <= kMostSums;
-  return config;
+  tile.config.epilogue = tile.shape.consumers == 2 && !tile.shape.pingpong &&
+                         sums_of_thread(tile.config, tile.shape) <= kMostSums;
+  return tile;
 }
 
 int64_t stage_bytes(const WaveTile& tile) {
@@ -92,49 +100,54 @@ int64_t stage_bytes(const WaveTile& tile) {
 }
 
 // Panels have so many rows (swapped) or columns: the most, up to `most`, that divide the tile's.
-void set_panel_extent(KernelConfig& config, int most) {
+void set_panel_extent(Tile& tile, int most) {
   constexpr int kChunk = 8;
-  const int along = config.swapped ? config.tile_m : columns_of_cta(config);
-  int extent = std::min(most, config.swapped ? kMostExtent : kBlock) / kChunk * kChunk;
+  Sm90Shape& shape = tile.shape;
+  const int along = shape.swapped ? tile.config.tile_m : columns_of_cta(tile.config);
+  int extent = std::min(most, shape.swapped ? kMostExtent : kBlock) / kChunk * kChunk;
   while (extent > 0 && along % extent != 0) extent -= kChunk;
-  config.panel_m = config.swapped ? extent : kBlock;
-  config.panel_n = config.swapped ? kBlock : extent;
+  shape.panel_m = shape.swapped ? extent : kBlock;
+  shape.panel_n = shape.swapped ? kBlock : extent;
 }
 
 // The largest panels of which `room` has one per consumer, and as many as it has; none if these
 // would be of fewer than `least` rows or columns: they are stored slowly.
-void set_panels(KernelConfig& config, int least, int64_t room) {
+void set_panels(Tile& tile, int least, int64_t room) {
   constexpr int kRowBytes = 128, kMostPanels = 2;
-  const int64_t rows = room / kRowBytes / config.consumers;  // of one consumer's panels
-  const int most = config.swapped ? static_cast<int>(rows) : rows < kBlock ? 0 : kBlock;
-  set_panel_extent(config, most);
-  const int extent = config.swapped ? config.panel_m : config.panel_n;
-  config.panels =
-      extent < least ? 0 : static_cast<int>(std::min<int64_t>(kMostPanels, rows / config.panel_m));
+  Sm90Shape& shape = tile.shape;
+  const int64_t rows = room / kRowBytes / shape.consumers;  // of one consumer's panels
+  const int most = shape.swapped ? static_cast<int>(rows) : rows < kBlock ? 0 : kBlock;
+  set_panel_extent(tile, most);
+  const int extent = shape.swapped ? shape.panel_m : shape.panel_n;
+  shape.panels =
+      extent < least ? 0 : static_cast<int>(std::min<int64_t>(kMostPanels, rows / shape.panel_m));
 }
 
 // As many stages as leave room for panels that are not too small to be stored fast.
-KernelConfig wave_tile(const WaveTile& tile) {
+KernelConfig wave_tile(const WaveTile& wave) {
   constexpr int kLeastRows = 40, kLeastColumns = 24;
-  KernelConfig config = shared_out(tile);
-  const int along = config.swapped ? tile.tile_m : tile.columns;
-  const int least = std::min(along, config.swapped ? kLeastRows : kLeastColumns);
-  for (config.stages = kMostStages; config.stages > 1; --config.stages) {
-    set_panels(config, least, kShared - config.stages * stage_bytes(tile));
-    if (config.panels > 0) break;
+  Tile tile = shared_out(wave);
+  const bool swapped = tile.shape.swapped;
+  const int least =
+      std::min(swapped ? wave.tile_m : wave.columns, swapped ? kLeastRows : kLeastColumns);
+  int& stages = tile.config.stages;
+  for (stages = kMostStages; stages > 1; --stages) {
+    set_panels(tile, least, kShared - stages * stage_bytes(wave));
+    if (tile.shape.panels > 0) break;
   }
-  return config;
+  return tile.finished();
 }
 
 // As many stages as a whole tile in panels and the helper warp's memory leave room for.
-KernelConfig helped_tile(const WaveTile& tile) {
-  KernelConfig config = shared_out(tile);
-  config.helped = true;
-  set_panel_extent(config, kMostExtent);
-  config.panels = panels_of_tile(config);
-  const int64_t room = kShared + kBarriers - kHelperBytes - shared_bytes(config);
-  config.stages = static_cast<int>(std::min<int64_t>(kMostStages, room / stage_bytes(tile)));
-  return config;
+KernelConfig tile_for_tasks(const WaveTile& wave) {
+  Tile tile = shared_out(wave);
+  tile.shape.for_tasks = true;
+  set_panel_extent(tile, kMostExtent);
+  tile.shape.panels = panels_of_tile(tile.config, tile.shape);
+  const int64_t room =
+      kShared + kBarriers - kHelperBytes - sm90_family().shared_bytes(tile.finished());
+  tile.config.stages = static_cast<int>(std::min<int64_t>(kMostStages, room / stage_bytes(wave)));
+  return tile.finished();
 }
 
 using enum Sharing;
@@ -193,7 +206,7 @@ const std::vector<WaveTiles>& wave_tiles() {
 // Chosen of 59 such tiles in the same way, with what TaskProfile says of them: 0.8 % of what all of
 // them would give. Panels have 64 columns: boxes of fewer reach other ranks slowly. Consumers that
 // take turns have too few stages each. The first three are there beside collectives, too.
-constexpr WaveTile kHelpedTiles[] = {
+constexpr WaveTile kTilesForTasks[] = {
     {halves, 128, 256, 1},         {halves, 128, 192, 1},         {halves, 128, 128, 1},
     {halves, 256, 128, 1},         {halves, 128, 192, 2},         {halves_swapped, 168, 128, 1},
     {halves_swapped, 144, 128, 1}, {halves_swapped, 192, 128, 2}, {halves_swapped, 176, 128, 2},
@@ -212,16 +225,16 @@ const std::vector<KernelConfig>& sm90_configs() {
     std::vector<KernelConfig> list = {
         with_epilogue(sm90("gemm_sm90/128x256/4", 128, 256, 3, 4)),
         pingpong(128, 192, 5, 1),
-        sm90(kRow, 256, 192, 3, 3),
+        sm90(kRow, 256, 192, 3, 3).finished(),
         pingpong(128, 128, 6, 2),
-        sm90("gemm_sm90/128x256/2", 128, 256, 4, 2),
-        sm90("gemm_sm90/256x128/2", 256, 128, 4, 2),
+        sm90("gemm_sm90/128x256/2", 128, 256, 4, 2).finished(),
+        sm90("gemm_sm90/256x128/2", 256, 128, 4, 2).finished(),
         with_epilogue(sm90("gemm_sm90/128x192/3", 128, 192, 4, 3)),
         with_epilogue(sm90("gemm_sm90/128x128/2", 128, 128, 5, 2)),
     };
     for (const WaveTiles& tiles : wave_tiles())
       for (const int extent : tiles.extents) list.push_back(wave_tile(tiles.tile(extent)));
-    for (const WaveTile& tile : kHelpedTiles) list.push_back(helped_tile(tile));
+    for (const WaveTile& tile : kTilesForTasks) list.push_back(tile_for_tasks(tile));
     for (const KernelConfig& config : fused_tiles()) list.push_back(config);
     return list;
   }();

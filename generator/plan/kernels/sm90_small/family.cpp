@@ -1,7 +1,8 @@
-#include "generator/plan/kernels/small_kernel.h"
-
 #include <algorithm>
-#include <string_view>
+
+#include "generator/plan/kernels/kernels.h"
+#include "generator/plan/kernels/operands.h"
+#include "generator/plan/kernels/sm90_small/sm90_small.h"
 
 namespace tilepost {
 namespace {
@@ -29,7 +30,7 @@ int sums(const KernelConfig& config) {
 // those that keep two sets of sums, need more than 128; where there are two, four helpers would
 // make fourteen warps.
 int helper_warps(const KernelConfig& config, const KernelRequest& request) {
-  const bool two_sums = request.element == TILEPOST_E4M3 && request.accumulate == TILEPOST_PRECISE;
+  const bool two_sums = sums_twice(request.element, request.accumulate);
   const int room = request.epilogue == 0 ? kSumsIn128 : kHalfOfSums;
   return (two_sums || sums(config) > room) && consumers(config) > 1 ? 2 : 4;
 }
@@ -55,7 +56,8 @@ int64_t stage_bytes(const KernelConfig& config) {
 KernelConfig small(int tile_m, int tile_n, int split_k, int64_t in_flight) {
   const int64_t bound = arch_info(Arch::sm_90a).shared_per_block - kBarrierBytes;
   KernelConfig config{};
-  config.kernel = config.row = "gemm_sm90_small";
+  config.family = &sm90_small_family();
+  config.row = "gemm_sm90_small";
   config.tile_m = tile_m;
   config.tile_n = tile_n;
   config.tile_k = tile_m <= 64 ? 2 * kTileK : kTileK;
@@ -94,10 +96,94 @@ int units_of_box(const KernelConfig& config, const KernelRequest& request) {
   return ends ? even_box(owned, kMostWithEnds) : owned;
 }
 
+class Sm90SmallFamily final : public KernelFamily {
+ public:
+  const char* name() const override { return "gemm_sm90_small"; }
+  tilepost_launch_t launch() const override { return TILEPOST_LAUNCH_TMA; }
+  std::string why_not(const Plan& plan) const override { return why_not_tma(plan); }
+  std::vector<KernelConfig> configs(const Plan& plan,
+                                    const MachineProfile& profile) const override {
+    return small_configs(plan.map.m, profile.gemm.in_flight_bytes);
+  }
+  int64_t most_rows() const override { return kMostSmallRows; }
+
+  // A loader's and a storer's warp beside the consumers.
+  int threads(const KernelConfig& config) const override {
+    return 32 * (4 * consumers(config) + 2);
+  }
+  int64_t shared_bytes(const KernelConfig& config) const override {
+    return config.stages * stage_bytes(config) + staging_bytes(config) + kBarrierBytes;
+  }
+  // Each CTA of a tile posts it.
+  int signals_per_tile(const KernelConfig& config) const override { return config.split_k; }
+
+  // CTAs of a cluster share tiles, not columns.
+  bool fits_cluster(const KernelConfig&, int tiles) const override { return tiles == 1; }
+
+  // Twice, if they are of e4m3 and precise, and beside what the epilogue takes.
+  bool holds_sums(const KernelConfig& config, const Plan& plan) const override {
+    const bool twice = sums_twice(plan.input, plan.accumulate);
+    return sums(config) <= kHalfOfSums || !(twice || (plan.epilogue & TILEPOST_GELU) != 0);
+  }
+  bool stores_rows(const KernelConfig&, const Plan&) const override { return false; }
+  bool exchanges_tiles(const KernelConfig&) const override { return true; }
+  // Its tiles ask whether A has come only where kernels exchange rows.
+  bool waits_for_rows() const override { return false; }
+  bool is_swapped(const KernelConfig&) const override { return true; }
+
+  GemmModel model(const MachineProfile& profile, const Plan& plan, const KernelConfig& config,
+                  const KernelRequest& request) const override {
+    const KernelTimes& times = profile.gemm.times_of(config.row);
+    StageModel stage;
+    stage.efficiency = times.efficiency;
+    stage.ghz = times.ghz;
+    stage.delivery = delivery_cycles(profile, plan, config, request);
+    TileModel tile;
+    tile.cycles = stages_of_tile(plan, config, request) *
+                      stage_cycles(profile, plan, config, request, stage) +
+                  times.epilogue_cycles;
+    tile.ghz = stage.ghz;
+    tile.start_us = profile.gemm.start_us;
+    return gemm_of_tiles(profile, plan, config, request, tile);
+  }
+  // With more rows than its tiles are for.
+  double slower_alone(const MachineProfile& profile, int64_t m) const override {
+    return m > kMostShortRows && m <= kMostSmallRows ? profile.gemm.tall_small : 1;
+  }
+
+  // Boxes are one row of K high in a stage, whatever its depth. Promotion in L2 costs 4% at 16
+  // tokens.
+  void complete(const KernelConfig& config, const KernelRequest& request,
+                KernelPlan& plan) const override {
+    constexpr int kSwizzle = 128, kPromote = 0;
+    const int row = kRowBytes / bytes_of(request.element);
+    const int box_m = box_rows(config, request);
+    plan.source.tunables["PRECISE"] = sums_twice(request.element, request.accumulate) ? "1" : "0";
+    plan.kernel.box_a = {row, config.tile_m, kSwizzle, kPromote};
+    plan.kernel.box_b = request.operands == TILEPOST_NN
+                            ? tilepost_box_t{kConsumerColumns, row, kSwizzle, kPromote}
+                            : tilepost_box_t{row, config.tile_n, kSwizzle, kPromote};
+    plan.kernel.box_c = {kConsumerColumns, box_m, kSwizzle, kPromote};
+    plan.kernel.cluster = plan.source.split_k = config.split_k;
+    plan.kernel.early = 1;
+    plan.source.tunables["STAGES"] = std::to_string(config.stages);
+    plan.source.tunables["SPLIT_K"] = std::to_string(config.split_k);
+    if (request.shots == TILEPOST_SHOTS_NONE) return;
+    const int helpers = helper_warps(config, request);
+    plan.kernel.threads += 32 * helpers;
+    plan.source.tunables["HELPERS"] = std::to_string(helpers);
+    plan.source.tunables["BOX_M"] = std::to_string(box_m);
+    // To store lines out of panels, or to know when the last one is there and rows may come.
+    const bool rows = request.normalises && request.shots == TILEPOST_ONE_SHOT;
+    if (rows || request.shots == TILEPOST_ONE_SHOT_LINES) plan.source.tunables["LENDS"] = "1";
+  }
+};
+
 }  // namespace
 
-bool is_small(const KernelConfig& config) {
-  return std::string_view(config.kernel) == "gemm_sm90_small";
+const KernelFamily& sm90_small_family() {
+  static const Sm90SmallFamily family;
+  return family;
 }
 
 // Tokens beyond the last are multiplied like the others, so a tile has as few as the instruction
@@ -124,46 +210,8 @@ std::vector<KernelConfig> small_configs(int64_t m, int64_t in_flight) {
   return configs;
 }
 
-bool holds_sums(const KernelConfig& config, bool precise, int epilogue) {
-  return sums(config) <= kHalfOfSums || !(precise || (epilogue & TILEPOST_GELU) != 0);
-}
-
 int box_rows(const KernelConfig& config, const KernelRequest& request) {
   return kUnit * units_of_box(config, request);
-}
-
-int64_t small_shared_bytes(const KernelConfig& config) {
-  return config.stages * stage_bytes(config) + staging_bytes(config) + kBarrierBytes;
-}
-
-// A loader's and a storer's warp beside the consumers.
-int small_threads(const KernelConfig& config) {
-  return 32 * (4 * consumers(config) + 2);
-}
-
-// Boxes are one row of K high in a stage, whatever its depth. Promotion in L2 costs 4% at 16
-// tokens.
-void complete_small(const KernelConfig& config, const KernelRequest& request, KernelPlan& plan) {
-  constexpr int kSwizzle = 128, kPromote = 0;
-  const int row = kRowBytes / bytes_of(request.element);
-  const int box_m = box_rows(config, request);
-  plan.kernel.box_a = {row, config.tile_m, kSwizzle, kPromote};
-  plan.kernel.box_b = request.operands == TILEPOST_NN
-                          ? tilepost_box_t{kConsumerColumns, row, kSwizzle, kPromote}
-                          : tilepost_box_t{row, config.tile_n, kSwizzle, kPromote};
-  plan.kernel.box_c = {kConsumerColumns, box_m, kSwizzle, kPromote};
-  plan.kernel.cluster = plan.source.split_k = config.split_k;
-  plan.kernel.early = 1;
-  plan.source.tunables["STAGES"] = std::to_string(config.stages);
-  plan.source.tunables["SPLIT_K"] = std::to_string(config.split_k);
-  if (request.shots == TILEPOST_SHOTS_NONE) return;
-  const int helpers = helper_warps(config, request);
-  plan.kernel.threads += 32 * helpers;
-  plan.source.tunables["HELPERS"] = std::to_string(helpers);
-  plan.source.tunables["BOX_M"] = std::to_string(box_m);
-  // To store lines out of panels, or to know when the last one is there and rows may come.
-  const bool rows = request.normalises && request.shots == TILEPOST_ONE_SHOT;
-  if (rows || request.shots == TILEPOST_ONE_SHOT_LINES) plan.source.tunables["LENDS"] = "1";
 }
 
 }  // namespace tilepost

@@ -1,0 +1,83 @@
+// A kernel as the planner weighs it: one configuration of a family, and what a plan asks of it.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "generator/plan/arch.h"
+#include "generator/plan/plan.h"
+
+namespace tilepost {
+
+class KernelFamily;
+
+// What a configuration has that only its own family knows (sm90/sm90.h, for example).
+struct FamilyShape {
+  virtual ~FamilyShape() = default;
+};
+
+// One configuration of a family.
+struct KernelConfig {
+  const KernelFamily* family;
+  const char* row;     // its name in a machine profile, which has times for it
+  int tile_m, tile_n;  // of the output; what one CTA has of it: columns_of_cta
+  int tile_k;          // of 16-bit elements; 8-bit ones are twice as many in as many bytes
+  int stages;          // of the pipeline
+  int ctas_per_sm;
+  int split_k = 1;        // CTAs of a cluster that share the products of a tile
+  int across = 1;         // CTAs of a cluster that have its columns side by side
+  bool epilogue = false;  // it has registers for what an epilogue reads
+  std::shared_ptr<const FamilyShape> shape = nullptr;
+};
+
+// CTAs of a cluster that compute a tile together.
+inline int ctas_of_tile(const KernelConfig& config) {
+  return config.split_k * config.across;
+}
+
+// Columns of a tile that one of them has.
+inline int columns_of_cta(const KernelConfig& config) {
+  return config.tile_n / config.across;
+}
+
+// What the chosen configuration is specialised to besides its row.
+struct KernelRequest {
+  tilepost_dtype_t element = TILEPOST_BF16;  // of A and B
+  tilepost_dtype_t output = TILEPOST_BF16;
+  tilepost_operands_t operands = TILEPOST_TN;
+  tilepost_accumulate_t accumulate = TILEPOST_PRECISE;
+  int epilogue = 0;     // a set of TILEPOST_SCALE …
+  int cluster = 1;      // tiles of a cluster, one below the other
+  int band = 1;         // tile rows that are swept together (band_of)
+  bool routed = false;  // every row goes to a place of its own (TILEPOST_ROUTING_ROWS)
+  bool added = false;   // tiles are added to what is where they go (TILEPOST_SUM_ADDED)
+  bool tasks = false;   // a helper warp has tasks (tilepost_tasks_t)
+  int sources = 0;     // parts that the epilogue of its own tiles adds (tilepost_plan_t::fused_sum)
+  bool meets = false;  // it is a whole run (tilepost_plan_t::meets)
+  // It exchanges tiles with kernels of so many ranks.
+  tilepost_shots_t shots = TILEPOST_SHOTS_NONE;
+  int ranks = 1;
+  // Each of these ranks gets a share of so many rows, 1 where runs differ in rows; 0: each gets all
+  // rows.
+  int64_t share_rows = 0;
+  bool normalises = false;  // and they normalise the rows of the sums (RunPath::normalises)
+  // Elements per access of kernels that address operands by pointers: as many as the starts of rows
+  // are aligned to.
+  int load_vector = 8;    // copies of A, and of B along K
+  int load_vector_b = 8;  // copies of B along N (TILEPOST_NN)
+  int store_vector = 8;   // stores of the output
+};
+
+// A kernel configuration that can serve the problem.
+struct KernelChoice {
+  KernelConfig config;
+  KernelRequest request;
+};
+
+// Whether the request's inputs are summed twice: tensor cores sum e4m3 in fewer bits than fp32, so
+// that precise kernels add their sums to others. Sums of 16-bit inputs are precise as they are.
+inline bool sums_twice(tilepost_dtype_t element, tilepost_accumulate_t accumulate) {
+  return element == TILEPOST_E4M3 && accumulate == TILEPOST_PRECISE;
+}
+
+}  // namespace tilepost

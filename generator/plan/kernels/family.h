@@ -1,0 +1,120 @@
+// What the planner asks of a family of kernels: the configurations of one template, or the kernel
+// of the user's own. A family is an object in a folder of its own here; whoever plans asks it what
+// it can do, and never which one it is.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "generator/plan/kernels/config.h"
+#include "generator/plan/kernels/gemm_model.h"
+#include "generator/plan/machine/profile.h"
+
+namespace tilepost {
+
+// What goes on beside a GEMM's tiles, and makes some of them take longer than others.
+enum class Beside {
+  rows_of_a,     // rows of A arrive
+  fused_sums,    // its epilogue adds up what other ranks stored; each rank gets its sums
+  pushed_sums,   // the same; all ranks get all sums
+  helper_tasks,  // its helper warps have tasks
+};
+
+class KernelFamily {
+ public:
+  virtual ~KernelFamily() = default;
+
+  // ---- What it is
+
+  // The template's function: "gemm_sm90". The name of an own kernel is its config's (make_kernel).
+  virtual const char* name() const = 0;
+  // The template's file: "gemm_sm90.cu".
+  virtual std::string file() const { return std::string(name()) + ".cu"; }
+  virtual tilepost_launch_t launch() const { return TILEPOST_LAUNCH_POINTERS; }
+
+  // ---- What it offers
+
+  // Why it cannot serve the plan with any configuration, "" if it may.
+  virtual std::string why_not(const Plan& /*plan*/) const { return ""; }
+  // Its configurations for the plan, in order of preference. Requires that why_not is "".
+  virtual std::vector<KernelConfig> configs(const Plan& plan,
+                                            const MachineProfile& profile) const = 0;
+  // The most rows of A for which it is offered where it exchanges no tiles.
+  virtual int64_t most_rows() const { return INT64_MAX; }
+
+  // ---- What a CTA needs
+
+  virtual int threads(const KernelConfig& config) const = 0;
+  // Dynamic shared memory, bytes.
+  virtual int64_t shared_bytes(const KernelConfig& config) const = 0;
+  // Elements of K per pipeline stage.
+  virtual int tile_k(const KernelConfig& config, tilepost_dtype_t element) const;
+  // How often a CTA raises the group's counter for one tile.
+  virtual int signals_per_tile(const KernelConfig& config) const { return config.across; }
+
+  // ---- What a configuration can do
+
+  // Whether so many tiles, one below the other, may be in one cluster.
+  virtual bool fits_cluster(const KernelConfig& config, int tiles) const;
+  // Whether its registers hold the sums of a tile of the plan's inputs, and what its epilogue
+  // reads.
+  virtual bool holds_sums(const KernelConfig& /*config*/, const Plan& /*plan*/) const {
+    return true;
+  }
+  // Whether it can load the plan's operands as they are laid out.
+  virtual bool can_load(const KernelConfig& /*config*/, const Plan& /*plan*/) const { return true; }
+  // Whether it can store each row of the output at a place of its own.
+  virtual bool stores_rows(const KernelConfig& /*config*/, const Plan& /*plan*/) const {
+    return true;
+  }
+  // Whether it stores whole boxes by tensor maps, one map for each rank that owns them.
+  virtual bool stores_to_peers(const KernelConfig& /*config*/) const { return false; }
+  // Whether it exchanges tiles with other ranks.
+  virtual bool exchanges_tiles(const KernelConfig& /*config*/) const { return false; }
+  // Whether a whole tile waits in shared memory while the next one is computed, so that all its
+  // stores may take as long as that.
+  virtual bool stages_whole_tile(const KernelConfig& /*config*/) const { return false; }
+  // Whether it can add what other ranks have computed of its tiles in its epilogue, and well.
+  virtual bool adds_sources(const KernelConfig& /*config*/, const Plan& /*plan*/) const {
+    return false;
+  }
+  // Whether it has a helper warp: registers and shared memory are left for that warp's tasks.
+  virtual bool has_helper_warp(const KernelConfig& /*config*/, const Plan& /*plan*/) const {
+    return false;
+  }
+  // Whether the configuration is there for plans whose helper warps have tasks, and for no others.
+  virtual bool is_for_tasks(const KernelConfig& /*config*/) const { return false; }
+  // Whether its tiles can wait for rows of A that streams bring during the kernel.
+  virtual bool waits_for_rows() const { return true; }
+  // Whether it can load rows of A out of two memories: own rows where the caller has them, others
+  // where they arrive.
+  virtual bool loads_from_two_places() const { return false; }
+  // Cycles over which it spreads the stores of a panel to other ranks (tilepost_view_t::pace), if
+  // they shall take the part `paced` of the next tile's main loop; 0 where it does not pace.
+  virtual int pace(const KernelConfig& /*config*/, const Plan& /*plan*/, double /*paced*/) const {
+    return 0;
+  }
+  // Whether rows of the matrix instruction are columns of B.
+  virtual bool is_swapped(const KernelConfig& /*config*/) const { return false; }
+
+  // ---- What time it takes
+
+  // The plan's product, nothing beside it.
+  virtual GemmModel model(const MachineProfile& profile, const Plan& plan,
+                          const KernelConfig& config, const KernelRequest& request) const = 0;
+  // How much longer its tiles take next to that, against other tiles.
+  virtual double slower_beside(const MachineProfile& /*profile*/, const KernelConfig& /*config*/,
+                               const KernelRequest& /*request*/, Beside /*what*/) const {
+    return 1;
+  }
+  // How much longer than modelled it takes with m rows of A where it exchanges no tiles.
+  virtual double slower_alone(const MachineProfile& /*profile*/, int64_t /*m*/) const { return 1; }
+
+  // ---- What it is specialised to
+
+  // Adds what only this family sets to a plan that has what all have (make_kernel).
+  virtual void complete(const KernelConfig& config, const KernelRequest& request,
+                        KernelPlan& plan) const = 0;
+};
+
+}  // namespace tilepost

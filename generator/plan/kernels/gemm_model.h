@@ -1,0 +1,67 @@
+// How long a GEMM takes, as families say it and schedules use it; microseconds throughout.
+#pragma once
+
+#include "generator/plan/kernels/config.h"
+#include "generator/plan/machine/profile.h"
+
+namespace tilepost {
+
+// The GEMM as the model sees it: every CTA computes one tile in every wave.
+struct GemmModel {
+  double start = 0;  // before the first wave
+  double wave = 0;   // one wave on a grid of `reference_ctas`
+  double reference_ctas = 1;
+  double least_factor = 0;          // of wave: no clock is higher
+  double clock_gain = 0;            // a grid of x reference_ctas clocks x^-clock_gain as fast
+  double read_b = 0, read_row = 0;  // tilepost_model_t
+
+  // One wave on a grid that computes `at_once` positions, next to what makes it take `beside` times
+  // as long.
+  double wave_on(int at_once, double beside = 1) const;
+};
+
+// CTAs of one for each SM that are resident at once: clusters larger than a pair of SMs do not fit
+// everywhere.
+int resident_sms(const MachineProfile& profile, const Plan& plan, int cluster);
+
+// ---- For families
+
+// What a tile of a kernel takes.
+struct TileModel {
+  double cycles = 0;
+  double ghz = 1;
+  double start_us = 0;  // of the whole kernel
+};
+
+// The kernel whose CTAs all compute such tiles, one after the other.
+GemmModel gemm_of_tiles(const MachineProfile& profile, const Plan& plan, const KernelConfig& config,
+                        const KernelRequest& request, const TileModel& tile);
+
+// What a stage of a tile costs at most: its products, what L2 delivers for it, or its products at
+// the power limit (KernelTimes::most_ghz); cycles.
+struct StageModel {
+  double efficiency = 1;  // of the tensor peak of an SM, inside the main loop
+  double ghz = 1;
+  double delivery = 0;  // cycles until L2 has delivered the operands; 0: not known
+  double more = 1;      // cycles of products, against what efficiency says
+};
+
+// Cycles that the tensor cores of an SM need for one stage of a tile.
+double multiply_cycles(const Plan& plan, const KernelConfig& config, const KernelRequest& request,
+                       double efficiency);
+
+// Cycles of a stage.
+double stage_cycles(const MachineProfile& profile, const Plan& plan, const KernelConfig& config,
+                    const KernelRequest& request, const StageModel& stage);
+
+// Stages of a CTA's part of a tile.
+double stages_of_tile(const Plan& plan, const KernelConfig& config, const KernelRequest& request);
+
+// What L2 delivers to an SM in one stage takes so many cycles. CTAs of a cluster share B, or A.
+double delivery_cycles(const MachineProfile& profile, const Plan& plan, const KernelConfig& config,
+                       const KernelRequest& request);
+
+// Whether the rows of the operands start on sectors, the 32 bytes that L2 delivers at least.
+bool starts_on_sectors(const Plan& plan, const KernelRequest& request);
+
+}  // namespace tilepost

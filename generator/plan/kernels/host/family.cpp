@@ -1,0 +1,68 @@
+#include "generator/plan/kernels/host/host.h"
+#include "generator/plan/kernels/sm90_small/sm90_small.h"
+
+namespace tilepost {
+namespace {
+
+class HostFamily final : public KernelFamily {
+ public:
+  const char* name() const override { return "gemm_host"; }
+  std::string file() const override { return "gemm_host.cpp"; }
+  tilepost_launch_t launch() const override { return TILEPOST_LAUNCH_HOST; }
+
+  std::vector<KernelConfig> configs(const Plan& plan, const MachineProfile&) const override {
+    return {default_host_config(plan, false)};
+  }
+
+  int threads(const KernelConfig&) const override { return 1; }
+  int64_t shared_bytes(const KernelConfig&) const override { return 0; }
+  int tile_k(const KernelConfig& config, tilepost_dtype_t) const override { return config.tile_k; }
+
+  bool stores_to_peers(const KernelConfig&) const override { return true; }
+  bool exchanges_tiles(const KernelConfig& config) const override {
+    return config.tile_m % kExchangeUnit == 0;
+  }
+
+  // Its speed is not modelled.
+  GemmModel model(const MachineProfile&, const Plan&, const KernelConfig&,
+                  const KernelRequest&) const override {
+    return {};
+  }
+
+  void complete(const KernelConfig& config, const KernelRequest& request,
+                KernelPlan& plan) const override {
+    if (request.shots == TILEPOST_SHOTS_NONE) return;
+    plan.kernel.box_c = {config.tile_n, box_rows(config, request), 0, 0};
+    plan.source.tunables["BOX_M"] = std::to_string(plan.kernel.box_c.rows);
+  }
+};
+
+}  // namespace
+
+const KernelFamily& host_family() {
+  static const HostFamily family;
+  return family;
+}
+
+KernelConfig host_config(int tile_m, int tile_n) {
+  KernelConfig config{};
+  config.family = &host_family();
+  config.row = "gemm_host";
+  config.tile_m = tile_m;
+  config.tile_n = tile_n;
+  config.tile_k = config.stages = config.ctas_per_sm = 1;
+  config.epilogue = true;
+  return config;
+}
+
+KernelConfig default_host_config(const Plan& plan, bool exchanges) {
+  const auto clip = [](int64_t extent, int least) {
+    constexpr int kMost = 64;
+    int size = least;
+    while (size < extent && size < kMost) size *= 2;
+    return size;
+  };
+  return host_config(clip(plan.map.m, exchanges ? kExchangeUnit : 1), clip(plan.map.n, 1));
+}
+
+}  // namespace tilepost

@@ -1,0 +1,17 @@
+// The host GEMM (templates/gemm_host.cpp): a thread computes a tile, of any size.
+#pragma once
+
+#include "generator/plan/kernels/family.h"
+
+namespace tilepost {
+
+const KernelFamily& host_family();
+
+// It with a tile of the caller's choice.
+KernelConfig host_config(int tile_m, int tile_n);
+
+// The tile that a plan has where the spec asks for none: 64x64, no larger than the output needs in
+// powers of two, nor lower than the unit of rows where kernels exchange tiles.
+KernelConfig default_host_config(const Plan& plan, bool exchanges);
+
+}  // namespace tilepost

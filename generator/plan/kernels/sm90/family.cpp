@@ -1,0 +1,231 @@
+#include <algorithm>
+
+#include "generator/plan/kernels/kernels.h"
+#include "generator/plan/kernels/operands.h"
+#include "generator/plan/kernels/sm90/sm90.h"
+
+namespace tilepost {
+namespace {
+
+constexpr int kRowBytes = 128;  // of an operand or a panel in shared memory: the swizzle's span
+constexpr int kBarrierBytes = 1024;
+
+// Sums that a thread may hold where it, or those that move data, need registers for an epilogue,
+// for routing rows or for the tasks of a helper warp as well.
+constexpr int kMostBesideMore = 128;
+
+// Sums of a tile in a thread. Precise sums of e4m3 are kept twice: the tensor cores' own, and those
+// in fp32 that they are added to.
+int sums_held(const KernelConfig& config, const Plan& plan) {
+  return sums_of_thread(config, sm90_shape(config)) *
+         (sums_twice(plan.input, plan.accumulate) ? 2 : 1);
+}
+
+class Sm90Family final : public KernelFamily {
+ public:
+  const char* name() const override { return "gemm_sm90"; }
+  tilepost_launch_t launch() const override { return TILEPOST_LAUNCH_TMA; }
+  std::string why_not(const Plan& plan) const override { return why_not_tma(plan); }
+  std::vector<KernelConfig> configs(const Plan&, const MachineProfile&) const override {
+    return sm90_configs();
+  }
+
+  int threads(const KernelConfig& config) const override {
+    return 128 * (1 + sm90_shape(config).consumers);  // and a warpgroup of movers
+  }
+
+  // 1024 bytes align the first stage to the swizzle's period and hold the barriers.
+  int64_t shared_bytes(const KernelConfig& config) const override {
+    const Sm90Shape& shape = sm90_shape(config);
+    const int64_t rows = config.tile_m + columns_of_cta(config);  // of K, in a stage
+    return int64_t{config.stages} * rows * config.tile_k * 2 +
+           int64_t{shape.consumers} * shape.panels * shape.panel_m * kRowBytes + kBarrierBytes;
+  }
+
+  // Each consumer has a thread that stores its part of the tile and posts it.
+  int signals_per_tile(const KernelConfig& config) const override {
+    return config.across * sharers_of(sm90_shape(config));
+  }
+
+  bool holds_sums(const KernelConfig& config, const Plan& plan) const override {
+    const int most = sm90_shape(config).consumers == 3 ? 104 : 192;  // gemm_sm90.cu asserts it
+    return sums_held(config, plan) <= (plan.epilogue == 0 ? most : std::min(most, kMostBesideMore));
+  }
+
+  // A B of [k, n] is loaded in slabs of 64 columns, whole ones.
+  bool can_load(const KernelConfig& config, const Plan& plan) const override {
+    constexpr int kSlab = 64;
+    return plan.operands != TILEPOST_NN ||
+           (columns_of_cta(config) % kSlab == 0 && !fills_registers(config));
+  }
+
+  // Each row is stored by the thread that has it.
+  bool stores_rows(const KernelConfig& config, const Plan& plan) const override {
+    constexpr int kWhole = 64;  // columns of a panel: with fewer, the warp lacks registers
+    const Sm90Shape& shape = sm90_shape(config);
+    return !shape.pingpong && config.across == 1 && !shape.swapped && shape.consumers == 2 &&
+           shape.panel_n == kWhole && sums_held(config, plan) <= kMostBesideMore;
+  }
+
+  bool stores_to_peers(const KernelConfig& config) const override {
+    return !fills_registers(config);
+  }
+
+  bool stages_whole_tile(const KernelConfig& config) const override {
+    const Sm90Shape& shape = sm90_shape(config);
+    return shape.panels >= panels_of_tile(config, shape);
+  }
+
+  // A warp is left to bring sources, panels are as they are added, and there are so many of them
+  // that sources and sums do not wait for each other's.
+  bool adds_sources(const KernelConfig& config, const Plan& plan) const override {
+    constexpr int kAtOnce = 16;  // columns of four words
+    constexpr int kLeast = 4;    // with two panels of four 8192x4096x1024 takes 158 us, not 151
+    const Sm90Shape& shape = sm90_shape(config);
+    const int needed = panels_of_tile(config, shape);
+    // Consumers that take turns have time to use each panel twice.
+    const int uses = shape.pingpong ? 2 : 1;
+    return shape.consumers == 2 && !shape.swapped && !shape.for_tasks &&
+           shape.panel_n % kAtOnce == 0 && uses * shape.panels >= needed &&
+           shape.panels >= std::min(kLeast, needed) && stores_to_peers(config) &&
+           bytes_of(plan.output) == 2;
+  }
+
+  // One more sum of a tile would leave the warps that move data too few registers. Three consumers
+  // take all of them to store.
+  bool has_helper_warp(const KernelConfig& config, const Plan& plan) const override {
+    return sm90_shape(config).consumers == 2 && sums_held(config, plan) <= kMostBesideMore &&
+           shared_bytes(config) + kHelperBytes <= arch_info(plan.arch).shared_per_block;
+  }
+
+  bool is_for_tasks(const KernelConfig& config) const override {
+    return sm90_shape(config).for_tasks;
+  }
+  bool loads_from_two_places() const override { return true; }
+  bool is_swapped(const KernelConfig& config) const override { return sm90_shape(config).swapped; }
+
+  int pace(const KernelConfig& config, const Plan& plan, double paced) const override {
+    const Sm90Shape& shape = sm90_shape(config);
+    const double per_cycle = arch_info(plan.arch).tensor_flops_per_clock / 2;  // products
+    const double products = static_cast<double>(config.tile_m) * columns_of_cta(config) * plan.k;
+    const double cycles = products * bytes_of(plan.input) / 2 / per_cycle;
+    // A consumer that takes turns has as long as two tiles take.
+    const int tiles = plan.fused_sum != 0 && shape.pingpong ? 2 : 1;
+    return static_cast<int>(paced * tiles * cycles / panels_of_tile(config, shape));
+  }
+
+  GemmModel model(const MachineProfile& profile, const Plan& plan, const KernelConfig& config,
+                  const KernelRequest& request) const override {
+    return model_sm90(profile, plan, config, request);
+  }
+
+  double slower_beside(const MachineProfile& profile, const KernelConfig& config,
+                       const KernelRequest& request, Beside what) const override {
+    const int ctas = request.cluster * config.across;
+    const bool few_stages = config.stages < 4;
+    switch (what) {
+      case Beside::rows_of_a:
+        return ctas == 1 ? profile.peers.copies.alone : 1;
+      case Beside::fused_sums:
+        return few_stages ? profile.peers.fused.few_stages : 1;
+      case Beside::pushed_sums:
+        return few_stages ? profile.peers.fused.few_stages_beside_pushes : 1;
+      case Beside::helper_tasks:
+        break;
+    }
+    double factor = ctas == 1 ? profile.peers.tasks.alone : 1;
+    if (few_stages) factor *= profile.peers.tasks.few_stages;
+    if (sm90_shape(config).swapped) factor *= profile.peers.tasks.swapped;
+    if (ctas == 4) factor *= profile.peers.tasks.clusters_of_4;
+    return factor;
+  }
+
+  void complete(const KernelConfig& config, const KernelRequest& request,
+                KernelPlan& plan) const override {
+    if (request.tasks) plan.kernel.helper_bytes = kHelperBytes;
+    plan.kernel.shared_bytes += plan.kernel.helper_bytes;
+    plan.kernel.cluster = request.cluster * config.across;
+    plan.source.across = config.across;
+    plan.kernel.early = request.meets ? 1 : 0;
+    add_tunables(config, request, plan);
+    set_boxes(config, request, plan);
+  }
+
+ private:
+  static void add_tunables(const KernelConfig& config, const KernelRequest& request,
+                           KernelPlan& plan) {
+    const Sm90Shape& shape = sm90_shape(config);
+    auto& tunables = plan.source.tunables;
+    tunables["STAGES"] = std::to_string(config.stages);
+    tunables["PANEL_M"] = std::to_string(shape.panel_m);
+    tunables["PANEL_N"] = std::to_string(shape.panel_n);
+    tunables["CONSUMERS"] = std::to_string(shape.consumers);
+    tunables["SWAP"] = shape.swapped ? "1" : "0";
+    tunables["PANELS"] = std::to_string(shape.panels);
+    tunables["CLUSTER"] = std::to_string(request.cluster);
+    tunables["PINGPONG"] = shape.pingpong ? "1" : "0";
+    if (config.across > 1) tunables["ACROSS"] = std::to_string(config.across);
+    tunables["ROUTED"] = request.routed ? "1" : "0";
+    tunables["PRECISE"] = sums_twice(request.element, request.accumulate) ? "1" : "0";
+    tunables["ADD"] = request.added ? "1" : "0";
+    tunables["HELPER"] = std::to_string(plan.kernel.helper_bytes);
+    if (request.sources > 0) tunables["SOURCES"] = std::to_string(request.sources);
+    if (request.meets) tunables["EARLY"] = "1";
+  }
+
+  // Boxes of operands are as wide as the swizzle's span. CTAs of a cluster load B in equal parts,
+  // or A, where they have columns of their own. Where B is [k, n] a part is some of the stage's
+  // rows, and the kernel asks for one box per 64 columns.
+  static void set_boxes(const KernelConfig& config, const KernelRequest& request,
+                        KernelPlan& plan) {
+    constexpr int kPromote = 0;
+    constexpr int kColumns = 64;  // of 16-bit elements
+    const Sm90Shape& shape = sm90_shape(config);
+    const int rows_b = columns_of_cta(config) / request.cluster;
+    plan.kernel.box_a = {plan.kernel.tile_k, config.tile_m / config.across, kRowBytes, kPromote};
+    plan.kernel.box_b =
+        request.operands == TILEPOST_NN
+            ? tilepost_box_t{kColumns, plan.kernel.tile_k / request.cluster, kRowBytes, kPromote}
+            : tilepost_box_t{plan.kernel.tile_k, rows_b, kRowBytes, kPromote};
+    plan.kernel.box_c = {shape.panel_n, shape.panel_m, kRowBytes, kPromote};
+  }
+};
+
+}  // namespace
+
+const KernelFamily& sm90_family() {
+  static const Sm90Family family;
+  return family;
+}
+
+const Sm90Shape& sm90_shape(const KernelConfig& config) {
+  return static_cast<const Sm90Shape&>(*config.shape);
+}
+
+KernelConfig with_shape(KernelConfig config, const Sm90Shape& shape) {
+  config.shape = std::make_shared<const Sm90Shape>(shape);
+  return config;
+}
+
+int sharers_of(const Sm90Shape& shape) {
+  return shape.pingpong ? 1 : shape.consumers;
+}
+
+int sums_of_thread(const KernelConfig& config, const Sm90Shape& shape) {
+  constexpr int kThreads = 128;  // of a consumer
+  return config.tile_m * columns_of_cta(config) / kThreads / sharers_of(shape);
+}
+
+int panels_of_tile(const KernelConfig& config, const Sm90Shape& shape) {
+  const int columns = columns_of_cta(config);
+  const int panels = config.tile_m / shape.panel_m * (columns / shape.panel_n);
+  return shape.pingpong ? panels : panels / shape.consumers;
+}
+
+bool fills_registers(const KernelConfig& config) {
+  constexpr int kAll = 192;
+  const Sm90Shape& shape = sm90_shape(config);
+  return !shape.swapped && config.across > 1 && sums_of_thread(config, shape) >= kAll;
+}
+
+}  // namespace tilepost

@@ -1,0 +1,32 @@
+// The few-row Hopper GEMM (templates/gemm_sm90_small.cu): it swaps the operands so that few rows of
+// A cost what reading B costs, and lets several CTAs share the products of one tile. Its kernels
+// can exchange tiles with those of other ranks.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "generator/plan/kernels/family.h"
+
+namespace tilepost {
+
+// The most rows of A it is offered for: with more, gemm_sm90 is bound by the tensor cores.
+inline constexpr int64_t kMostSmallRows = 256;
+// Up to here a tile has all of them.
+inline constexpr int64_t kMostShortRows = 128;
+// The same as kMostSmallRows where kernels exchange tiles.
+inline constexpr int64_t kMostExchangedRows = 2048;
+
+// Rows of a tile that a CTA has at least where kernels exchange tiles.
+inline constexpr int kExchangeUnit = 8;
+
+const KernelFamily& sm90_small_family();
+
+// Its configurations for A of m rows in order of preference; none above kMostExchangedRows. As many
+// stages as keep `in_flight` bytes of operands on their way.
+std::vector<KernelConfig> small_configs(int64_t m, int64_t in_flight);
+
+// Rows of a box of C, where kernels exchange tiles.
+int box_rows(const KernelConfig& config, const KernelRequest& request);
+
+}  // namespace tilepost

@@ -1,0 +1,85 @@
+// What a machine profile knows of GEMMs.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "generator/plan/machine/points.h"
+
+namespace tilepost {
+
+// A row of the catalogue of kernels, by KernelConfig::row.
+struct KernelTimes {
+  double efficiency = 0.8;        // of the tensor peak inside the main loop
+  double epilogue_cycles = 2000;  // per tile, not hidden behind the next tile's main loop
+  double ghz = 0;       // the clock it leaves `clock_sms` SMs; gemm_sm80: 0, the architecture's
+  bool beside = false;  // was timed beside collectives: the planner may overlap it unasked
+  // Products at the tensor peak go as if at no higher clock, whatever the efficiency and the clock
+  // are: the power limit leaves no more. 0: `ghz` is that already.
+  double most_ghz = 0;
+};
+
+// gemm_sm90 by one formula, for rows of the catalogue that have no times of their own, and for all
+// where nothing communicates. A stage of a tile costs a CTA cycles for its products, until L2 has
+// delivered its share of the operands, and until shared memory is filled, also with what mates of
+// its cluster ask for; where some of these are alike, it costs more than the largest. Waves and
+// what they read and write of memory are added in the same way. tests/gpu/rows/rows.py fits all but
+// the limits, ghz, fill_beside and short_us.
+struct Sm90Profile {
+  double efficiency;          // of the tensor peak, of products alone
+  double most_efficiency;     // of the same, of a whole tile: the power limit leaves no more
+  double l2_bytes_per_clock;  // that L2 delivers to an SM
+  // Cycles of that, against 1, where rows of K start on sectors but not on lines of L2, and where
+  // they do not start on sectors.
+  double off_lines, off_sectors;
+  // Cycles in which 128 bytes come into shared memory, against CTAs of a cluster.
+  std::vector<ProfilePoint> fill_cycles;
+  double fill_beside;       // the same of all where products move
+  double sharpness;         // the three's exponent: the more, the closer to the largest
+  double epilogue_cycles;   // for 1000 elements of a tile that consumers share
+  double turn_cycles;       // the same where they take turns
+  double ghz;               // clock on `clock_sms` SMs
+  double no_cluster;        // clock without a cluster, against any
+  double start_us;          // launch, pipeline fill and drain
+  double clusters_us;       // more with clusters
+  double short_us;          // more with few rows: gemm_sm90_small starts before others have ended
+  double end_us;            // for 1000 elements that a consumer stores behind its last products
+  double reads, writes;     // of memory's time for operands and output, against alone
+  double memory_sharpness;  // the exponent of that and the waves
+};
+
+// The time of GEMMs by all families of kernels.
+struct GemmProfile {
+  std::map<std::string, KernelTimes> kernels;  // by KernelConfig::row
+  Sm90Profile sm90;
+  double sustained;  // clock in long runs, against cool bursts
+  double mma_sync;   // rate of mma.sync against wgmma, of the tensor peak
+  // gemm_sm90's clock in clusters of one and of four, against clusters of two: they read L2 more or
+  // less often.
+  double clusters_of_1, clusters_of_4;
+  double e4m3;        // clock with 8-bit inputs, against 16-bit inputs
+  double precise;     // cycles of the main loop of precise e4m3, against sums in the tensor cores
+  double unaligned;   // cycles in which L2 delivers rows that do not start on sectors, against 1
+  double few_stages;  // cycles with three stages where rows are unaligned, against four
+  std::vector<ProfilePoint> load_vector;  // rate against elements per asynchronous copy
+  double start_us;                        // launch, pipeline fill and drain
+  // CTAs that share the products of a tile meet and add up: of a tile, and of each KiB that a CTA
+  // sends.
+  double split_us, split_us_per_kib;
+  int64_t in_flight_bytes;  // of operands on their way to an SM, as many as memory's latency takes
+  int64_t band_rows;        // output rows that are swept together: a wave's operands stay in L2
+  // gemm_sm90_small with more than 128 rows where it exchanges no tiles, against its model, which
+  // is of kernels that exchange some.
+  double tall_small;
+  double paced;              // part of a tile's main loop over which its stores to peers are spread
+  double beside_collective;  // GEMM time next to a collective on other SMs, against alone
+  double relief;  // part of the GEMM time in a run in sequence that a collective spares, times the
+                  // part of the run that communicates
+
+  // What is known of a row of the catalogue, or a guess.
+  const KernelTimes& times_of(const std::string& row) const;
+};
+
+}  // namespace tilepost

@@ -1,0 +1,112 @@
+// What a machine profile knows of ranks that touch each other's memory.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "generator/plan/machine/points.h"
+
+namespace tilepost {
+
+// tilepost_transport_t copy_engine: every rank copies what it needs out of all other ranks' memory
+// at once, but rows of A, which it copies there, for one rank after the other.
+struct CopyProfile {
+  std::vector<ProfilePoint> us_per_mib;  // per MiB that a rank sends, against ranks
+  double latency_us;                     // of a group: the ranks tell each other, the copies start
+  double beside_copies;                  // GEMM time next to them, against alone
+  double lane_latency;                   // CollectiveProfile::lane_latency
+  double both_ways;                      // AllReduce: parts and sums, of the time of either
+  // AllGather, whose rows are pushed beside the GEMM: per MiB that a rank sends, against ranks; and
+  // by how much the GEMM then takes longer.
+  std::vector<ProfilePoint> rows_us_per_mib, slow_us_per_mib;
+  double alone;      // AllGather: GEMM time of tiles whose CTAs share nothing, against others
+  double push_us;    // of a chunk
+  double landed_us;  // until they know that it is there
+};
+
+// tilepost_transport_t peer: the kernel stores into other ranks' memory.
+struct StoreProfile {
+  double us_per_mib;  // per MiB that a rank stores elsewhere, whichever of its warps do
+  // Where sums share the links with tiles that are not all there yet, against KiB of a CTA's tile:
+  // small ones come more evenly.
+  std::vector<ProfilePoint> both_us_per_mib;
+  double latency_us;     // until the owner sees what was stored last
+  double beside_stores;  // GEMM time with stores that it does not wait for
+  double drain;  // of the stores of a wave, what is left to do when the last one is computed: the
+                 // own rows come last
+};
+
+// What an exchange of tiles adds to the GEMM, in one way of doing it (tilepost_shots_t).
+struct ShotProfile {
+  double latency_us;  // until all ranks have seen what was stored last
+  double us_per_mib;  // per MiB that a rank sends, all of it: what is stored slows down the GEMM
+  double wave_us_per_mib;  // per MiB that it sends of one wave: the last one's come behind the GEMM
+};
+
+// tilepost_transport_t peer_tiles: kernels of few rows exchange tiles.
+struct TileProfile {
+  ShotProfile lines, one_shot, two_shots;
+  int64_t most_rows;   // that were timed: the planner exchanges no more unasked
+  int64_t usual_rows;  // up to here products take what the GEMM's model says, with more
+  double tall;         // so many times that
+  // AllGather: until all ranks have seen what was stored last, and per MiB that a rank stores
+  // elsewhere.
+  double rows_latency_us, rows_us_per_mib;
+  double weights_in_l2;          // bytes of them that stay there while other tiles are computed
+  int64_t most_gathered_rows;    // as most_rows
+  int64_t most_normalised_rows;  // as most_rows, where the kernel normalises them
+};
+
+// Adding up parts, or copying them: bytes read and written.
+struct SumProfile {
+  double sm_bytes_per_us;      // on one SM that the GEMM leaves free
+  double memory_bytes_per_us;  // on all SMs, when the GEMM has ended
+  double unawaited;            // of the time of sums, where no rank waits for another's
+};
+
+// Sums in the epilogue of the owner's tiles (tilepost_plan_t::fused_sum).
+struct FusedProfile {
+  double beside_sums;  // GEMM time with sums in its epilogue, and stores that links take at leisure
+  double sharpness;    // exponent of the norm in which products and stores share a wave
+  double latency_us;   // of the last tiles: their flags, their sources, their stores
+  int most_ranks;      // on which they were measured: faster than tasks wherever both were
+  double paced;        // as GemmProfile::paced, of the time until a consumer's next tile
+  // GEMM time of tiles of less than four stages against others, where each rank gets its sums, and
+  // where all ranks get all.
+  double few_stages, few_stages_beside_pushes;
+};
+
+// Sums as tasks of the GEMM's helper warps.
+struct TaskProfile {
+  double bytes_per_us;  // read, by all of them
+  double latency_us;    // of a group
+  double sums_us;       // AllReduce: of a group, in which the links have no sums to carry
+  double rows_us;       // AllGather: of a chunk, more than that: the ranks have to have begun
+  double beside_tasks;  // GEMM time with them and with its stores, against alone
+  // The same of tiles of less than four stages, of those that arise transposed, and of clusters of
+  // four CTAs, which wait for one another, against other tiles.
+  double few_stages, swapped, clusters_of_4;
+  double alone;            // of tiles whose CTAs share nothing
+  double rows_us_per_mib;  // AllGather: per MiB of rows that a rank stores elsewhere
+  std::vector<ProfilePoint> pushed_us_per_mib;  // of GEMM time, for every MiB that a rank pushes
+  // Bytes of a group whose parts are added up or moved, at most, where it has more than one cut
+  // point; and of one whose sums are pushed on.
+  int64_t most_bytes, most_bytes_of_sums;
+};
+
+// All of them, and what goes on around them.
+struct PeersProfile {
+  std::vector<int> sum_ctas;  // to try where sums have SMs of their own, besides 1
+  std::vector<int> lanes;     // to try: they take no CTAs
+  double meet_us;    // of a run: all ranks say that they have ended the last one and begun this one
+  double inside_us;  // the same where its GEMM does that
+  double link_bytes_per_us;  // to other ranks at most, whatever moves them
+  CopyProfile copies;
+  StoreProfile stores;
+  TileProfile tiles;
+  SumProfile sums;
+  FusedProfile fused;
+  TaskProfile tasks;
+};
+
+}  // namespace tilepost

@@ -1,0 +1,78 @@
+// The machine the planner predicts for: every number that was measured, in one value that planning
+// is handed. No other file of planner or runtime has one; what a run needs of them when it says its
+// m travels in tilepost_model_t.
+//
+// fields.h names every field with its unit, bounds and meaning; a profile is read from YAML and
+// written to it by that table. docs/internals/machine.md tells how the numbers came about.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "generator/plan/arch.h"
+#include "generator/plan/machine/collectives.h"
+#include "generator/plan/machine/gemm.h"
+#include "generator/plan/machine/peers.h"
+#include "generator/plan/machine/points.h"
+
+namespace tilepost {
+
+// The GPU as all kernels find it.
+struct ChipProfile {
+  // A tensor-bound kernel runs at the power limit. On x times clock_sms SMs its clock is
+  // x^-clock_gain times that of its row in the catalogue.
+  double clock_sms, clock_gain;
+  double max_ghz;
+  double l2_bytes_per_clock;               // that L2 delivers to an SM when all ask
+  double memory_bytes_per_us;              // that memory delivers
+  double copy_bytes_per_us;                // that a copy kernel on all SMs reads and writes
+  std::vector<ProfilePoint> resident_sms;  // against CTAs per cluster, for more than a pair of SMs
+};
+
+// How much later fewer groups may end than the best, a part of the whole: about the error of the
+// model, and what it does not see.
+struct SlackProfile {
+  double one_lane, lanes;  // collectives
+  double turns;            // shares take turns, and what follows a group shares the free SMs
+  double turns_hurried;    // shares take turns, sums travel early or helper warps do the tasks
+  double turns_pushed;     // shares take turns, and helper warps push the sums
+  double rows;             // chunks of A, pushed, which helper warps serve
+};
+
+// What the model is known to get wrong, and how far it is trusted.
+struct AccuracyProfile {
+  SlackProfile slack;
+  double noise;  // differences below this part are none
+  // Of two that end alike by the model, because links hide how long their GEMMs take, the one whose
+  // GEMM is shorter by more than this part is taken: it is not hidden all the time.
+  double hidden;
+  double margin;  // the part by which overlap has to win: what it loses is certain
+  // Products: the part by which collectives and copies beside a GEMM, and runs in sequence, end
+  // later than predicted on shapes that nothing was fitted to. What helper warps move does not: it
+  // is preferred to those by this.
+  double doubt;
+};
+
+struct MachineProfile {
+  std::string name;  // "4 x H200, NVLink"
+  Arch arch;         // others have their GEMM scaled from the tensor peak, and collectives as here
+  ChipProfile chip;
+  GemmProfile gemm;
+  CollectivesProfile collectives;
+  PeersProfile peers;
+  AccuracyProfile accuracy;
+};
+
+// A machine that tilepost knows without being told.
+struct KnownMachine {
+  const char* key;  // "h200"
+  const MachineProfile& profile;
+};
+
+// All of them; the first is what plans are made for unless another is named.
+const std::vector<KnownMachine>& known_machines();
+
+// Four H200 (132 SMs, NV18), CUDA 13.0, NCCL 2.28, bf16 (machines/h200.cpp).
+const MachineProfile& h200_nvlink_profile();
+
+}  // namespace tilepost
