@@ -7,7 +7,7 @@
 namespace tilepost {
 namespace {
 
-// The spec, the user's kernel with its headers.
+// The files that were read: the spec, and the user's kernel with its headers.
 std::vector<std::string> files_read(const Input& input, const std::vector<Plan>& plans) {
   std::vector<std::string> sources = {input.path};
   if (const auto& own = plans.front().source.own)

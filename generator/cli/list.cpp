@@ -18,7 +18,7 @@ namespace {
 
 using llvm::json::Object;
 
-// An item: a line of text, and the same for programs.
+// An item of a list: a line of text, and the same as a JSON object for programs.
 struct Item {
   std::string text;
   Object object;
@@ -49,7 +49,7 @@ Items list_archs() {
   return items;
 }
 
-// Configurations that differ only in what a line does not say stand there once.
+// Adds one line for each configuration. Configurations whose lines are equal share one.
 void add_configs(Items& items, const char* arch, const std::vector<KernelConfig>& configs,
                  tilepost_dtype_t element = TILEPOST_BF16) {
   const bool e4m3 = element == TILEPOST_E4M3;
@@ -113,7 +113,7 @@ Items list_flags() {
   return items;
 }
 
-// Template, digits of the architecture, tunables.
+// Every variant with its template, the digits of its architecture and its tunables.
 Items list_all_variants() {
   std::string text;
   llvm::raw_string_ostream out(text);
@@ -138,7 +138,7 @@ struct Section {
   llvm::StringRef name;
   Items (*items)();
 };
-// What a list of everything leaves out: it is for programs.
+// The section that a list of everything leaves out, because it is for programs.
 constexpr llvm::StringLiteral kVariants = "variants";
 const Section kSections[] = {{"patterns", list_patterns}, {"archs", list_archs},
                              {"kernels", list_kernels},   {"transports", list_transports},

@@ -23,13 +23,13 @@ void print(llvm::raw_ostream& out, const KernelConfig& config, const Plan& plan,
   request.band = band_of(config, cluster, plan.map.m, h200_nvlink_profile().band_rows);
   KernelPlan kernel = make_kernel(config, request);
   if (takes_epilogue(config, plan, cluster)) kernel.source.tunables["EPILOGUE"] = "*";
-  if (!stores_to_peers(config)) kernel.source.tunables.erase("ADD");  // to what other ranks have
+  if (!stores_to_peers(config)) kernel.source.tunables.erase("ADD");  // adds to other ranks' sums
   out << kernel.source.file << " " << digits(plan.arch);
   for (const auto& [name, value] : kernel.source.tunables) out << " " << name << "=" << value;
   out << "\n";
 }
 
-// A large problem that every vector divides.
+// A large problem whose sizes are multiples of every vector width.
 Plan problem(Arch arch, tilepost_dtype_t input) {
   Plan plan;
   plan.arch = arch;
@@ -57,8 +57,8 @@ void list_sm80(llvm::raw_ostream& out, const std::vector<KernelConfig>& configs,
   }
 }
 
-// Rows that are stored one by one. That tiles wait for their input is a matter of the view, which
-// un-woven kernels do not have.
+// Lists variants that store rows one by one. Waiting for the input makes no variants: only the view
+// asks for it, and un-woven kernels have no view.
 void list_routed(llvm::raw_ostream& out, Plan plan, bool first_only) {
   plan.routing = TILEPOST_ROUTING_ROWS;
   for (const KernelConfig& config : sm90_configs()) {
@@ -68,7 +68,8 @@ void list_routed(llvm::raw_ostream& out, Plan plan, bool first_only) {
   }
 }
 
-// Of every height all rows; `first_only`: of some, one of each height of tiles.
+// Lists kernels for few rows: all configurations for each m. `first_only`: one for each tile
+// height, and for some m only.
 void list_small(llvm::raw_ostream& out, Plan plan, bool first_only) {
   for (const int64_t m :
        {8, 16, 32, 48, 64, 80, 96, 112, 128, 144, 160, 176, 192, 208, 224, 240, 256}) {
@@ -83,7 +84,8 @@ void list_small(llvm::raw_ostream& out, Plan plan, bool first_only) {
   }
 }
 
-// The types of one size give the same code but for a conversion: f16 is tried out on one row.
+// bf16 and f16 give the same code except for a conversion, so only the first configuration is
+// listed for f16.
 void list_16_bit(llvm::raw_ostream& out, Arch arch) {
   for (const tilepost_dtype_t element : {TILEPOST_BF16, TILEPOST_F16})
     for (const tilepost_operands_t operands : {TILEPOST_TN, TILEPOST_NN}) {
