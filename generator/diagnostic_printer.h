@@ -34,15 +34,15 @@ class SourceTexts {
 class DiagnosticPrinter : public Diagnostics {
  public:
   explicit DiagnosticPrinter(llvm::raw_ostream& stream, bool color = false);
-  ~DiagnosticPrinter() override;  // prints how many errors and warnings were not shown
+  ~DiagnosticPrinter() override;  // prints how many errors and warnings it did not show
 
   std::string_view add_source(std::string_view name, std::string_view text) override {
     return sources_.add(name, text);
   }
 
  private:
-  // An unknown place, or one in no known text, prints without source line: "tilepost: error: …".
-  // A warning that stands there already, of another value of a sweep say, is not said again.
+  // An unknown place, or one in no known text, prints without source line: "tilepost: error: …". A
+  // warning that was already printed, for another value of a sweep for example, is not repeated.
   void show(Severity severity, Place where, std::string_view message) override;
   bool is_hidden(Severity severity, const std::string& text);
   void print(Severity severity, const std::string& place, const std::string& message);
@@ -51,7 +51,7 @@ class DiagnosticPrinter : public Diagnostics {
   llvm::raw_ostream& stream_;
   bool color_;
   SourceTexts sources_;
-  std::set<std::string> warnings_;  // that were reported
+  std::set<std::string> warnings_;  // those that were printed
   bool hidden_ = false;             // the last error or warning
 };
 

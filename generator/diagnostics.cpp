@@ -9,7 +9,7 @@ namespace {
 
 using std::string_view;
 
-// Letters to add, drop or replace to make one of the other.
+// How many letters must be added, dropped or replaced to turn one text into the other.
 size_t edit_distance(string_view from, string_view to) {
   std::vector<size_t> row(to.size() + 1);  // distances of a prefix of `from` to all those of `to`
   std::iota(row.begin(), row.end(), size_t{0});
@@ -55,7 +55,8 @@ std::string did_you_mean(string_view word, const std::vector<string_view>& choic
   for (const string_view choice : choices) {
     const std::string other = lower_case(choice);
     const size_t distance = edit_distance(lower, other);
-    // Of two equally near, the one that only goes on: sm_90 is sm_90a rather than sm_80.
+    // Among equally near choices one that begins with the word wins: sm_90 suggests sm_90a rather
+    // than sm_80.
     const bool completes =
         distance == best && other.starts_with(lower) && !nearest_lower.starts_with(lower);
     if (distance < best || (completes && distance <= limit)) {

@@ -1,9 +1,9 @@
-// What a phase finds wrong with its input. Planner and rules report here and know no more than
-// this; how a message reaches the user is the implementation's: diagnostic_printer.h in the
+// Where a phase reports what is wrong with its input. The planner and the rules know this interface
+// only. An implementation decides how a message reaches the user: diagnostic_printer.h in the
 // generator.
 //
-// A phase reports all it finds and the driver stops after the phase; nothing is written before
-// every phase has passed.
+// A phase reports every error it finds, and the driver stops after a phase with errors. No file is
+// written before every phase has passed.
 #pragma once
 
 #include <string>
@@ -12,8 +12,8 @@
 
 namespace tilepost {
 
-// A stretch of a text that was made known to a Diagnostics. Whoever read the text made it;
-// everybody else hands it on. Unknown where a value was not given but taken by default.
+// A stretch of a text that was made known to a Diagnostics. The code that reads a text makes its
+// places; all other code passes them on. The place of a value is unknown if the value is a default.
 struct Place {
   const char* begin = nullptr;
   const char* end = nullptr;
@@ -27,7 +27,7 @@ inline Place place_of(std::string_view text) {
 
 class Diagnostics {
  public:
-  // Nobody reads more errors than this, or more warnings: further ones are counted and not shown.
+  // Nobody reads more errors than this, or more warnings. Further ones are counted and not shown.
   static constexpr int kMaxErrors = 20;
 
   Diagnostics() = default;
@@ -35,19 +35,20 @@ class Diagnostics {
   Diagnostics(const Diagnostics&) = delete;
   Diagnostics& operator=(const Diagnostics&) = delete;
 
-  // Makes a text known under a name. The returned view is of the copy that places must point into;
-  // it lives as long as this object.
+  // Makes a text known under a name. Returns a view of the copy that places must point into; the
+  // copy lives as long as this object.
   virtual std::string_view add_source(std::string_view name, std::string_view text) = 0;
 
   // Messages start in lower case, have no full stop, quote the user's words in '…', and state the
-  // value and the bound. At an unknown place they stand without a line of the source.
+  // value and the bound. A message at an unknown place is shown without a source line.
   void error(Place where, std::string_view message);
   void error(std::string_view message) { error(Place{}, message); }
-  // What is possible, but hardly what was meant: slow, guessed, or without effect.
+  // Reports input that is possible but probably not what the user meant: it is slow, guessed, or
+  // has no effect.
   void warning(Place where, std::string_view message);
   void note(Place where, std::string_view message) { show(Severity::note, where, message); }
 
-  // From here on warnings are errors, which end with "[--werror]".
+  // After this call warnings are errors, and their messages end with "[--werror]".
   void refuse_warnings() { refuses_warnings_ = true; }
 
   int errors() const { return errors_; }
@@ -70,7 +71,7 @@ std::string lower_case(std::string_view text);
 // ", did you mean 'x'?" for the choice nearest to `word`, or "" if none is near.
 std::string did_you_mean(std::string_view word, const std::vector<std::string_view>& choices);
 
-// The same for any other list of texts.
+// did_you_mean() for any other list of texts.
 template <class Texts>
 std::string did_you_mean(std::string_view word, const Texts& choices) {
   return did_you_mean(word, std::vector<std::string_view>(choices.begin(), choices.end()));

@@ -7,7 +7,7 @@
 namespace tilepost {
 namespace {
 
-// The spec, the machine's profile, the user's kernel with its headers.
+// The files that were read: the spec, and the user's kernel with its headers.
 std::vector<std::string> files_read(const Input& input, const std::vector<Plan>& plans) {
   std::vector<std::string> sources = {input.path};
   if (!input.machine->file.empty()) sources.push_back(input.machine->file);

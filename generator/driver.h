@@ -28,21 +28,21 @@ struct Input {
   std::shared_ptr<const Machine> machine = std::make_shared<const Machine>();
 };
 
-// Reads and plans.
+// Reads the spec and plans it.
 std::vector<Plan> plan_input(const Input& input, Diagnostics& diagnostics);
 
-// The whole pipeline. Its files are empty if there was an error.
+// The result of the whole pipeline. `files` is empty if there was an error.
 struct Generated {
   std::vector<OutputFile> files;
-  std::vector<std::string> sources;  // what was read: the spec, the user's kernel
+  std::vector<std::string> sources;  // the files that were read: the spec, the user's kernel
 };
 Generated generate_from(const Input& input, Diagnostics& diagnostics);
 
-// The files of it.
+// The files of generate_from() alone.
 std::vector<OutputFile> generate(const Input& input, Diagnostics& diagnostics);
 
-// The woven kernels alone, as one text, which is empty if there was an error. Fills in what was
-// read.
+// The woven kernels alone, as one text, which is empty if there was an error. Fills in `sources`
+// with the files that were read.
 std::string weave_input(const Input& input, std::vector<std::string>& sources,
                         Diagnostics& diagnostics);
 

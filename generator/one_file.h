@@ -1,5 +1,5 @@
-// A source with the headers of its author in place: what is generated of it is one file, and weaves
-// code of headers as it does that of the source.
+// A source whose author's headers were put in the place of their inclusions. Code generated from
+// the source is therefore one file, and code of headers is woven like code of the source.
 #pragma once
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 
 namespace tilepost {
 
-// How macros begin that stand in for `#pragma once`.
+// The prefix of the macros that stand in for `#pragma once`.
 inline constexpr char kHeaderGuard[] = "TILEPOST_HEADER_";
 
 struct OneFile {
@@ -18,12 +18,12 @@ struct OneFile {
     std::string name;  // as messages call it
     std::string text;
   };
-  // What of `text` comes from one file, in one piece: from `begin` to the next part's.
+  // A stretch of `text` that comes from one file. It ends where the next part begins.
   struct Part {
     size_t begin;
-    size_t file;          // of `files`
-    size_t from;          // where in it
-    bool written = true;  // false: all of it stands for what is there
+    size_t file;          // index into `files`
+    size_t from;          // offset in that file
+    bool written = true;  // false: every character of the part has the origin `from`
   };
   struct Origin {
     size_t file, offset;
@@ -34,7 +34,7 @@ struct OneFile {
   std::vector<Part> parts;
 
   OneFile() = default;
-  // A source that has no such headers.
+  // A source without such headers.
   OneFile(std::string_view name, std::string_view source)
       : text(source), files{{std::string(name), text}}, parts{{0, 0, 0}} {}
 

@@ -40,9 +40,9 @@ struct Range {
   char32_t first, last;
 };
 
-// Control characters, line and paragraph separators, and what shows nothing or changes the order of
-// what is shown (Unicode 15: general categories Cc, Zl, Zp and Cf, less the marks that letters
-// take).
+// Control characters, line and paragraph separators, and characters that are invisible or change
+// the order of others (Unicode 15: general categories Cc, Zl, Zp and Cf, less the marks that
+// letters take).
 constexpr Range kNotPlain[] = {
     {0x00, 0x1f},     {0x7f, 0x9f},       {0xad, 0xad},       {0x61c, 0x61c},    {0x180e, 0x180e},
     {0x200b, 0x200f}, {0x2028, 0x202e},   {0x2060, 0x206f},   {0xfeff, 0xfeff},  {0xfff9, 0xfffb},

@@ -1,5 +1,5 @@
-// The files the generator carries: templates, public headers, runtime sources, the verify harness,
-// what bundles have besides.
+// The files that the generator carries: templates, public headers, runtime sources, the verify
+// harness and the other files of bundles.
 #pragma once
 
 #include <optional>
@@ -17,7 +17,7 @@ struct Resource {
 // All resources, sorted by path.
 llvm::ArrayRef<Resource> resources();
 
-// The text of one, or nothing.
+// The text of the resource at this path, or nothing.
 std::optional<llvm::StringRef> find_resource(llvm::StringRef path);
 
 }  // namespace tilepost

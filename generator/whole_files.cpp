@@ -15,10 +15,11 @@ namespace fs = llvm::sys::fs;
 
 namespace {
 
-constexpr size_t kDigits = 6;  // hex digits, at random
-constexpr int kTries = 100;    // another process may have the same name
+constexpr size_t kDigits = 6;  // random hex digits
+constexpr int kTries = 100;    // another process may have taken the same name
 
-// Not fs::createUniqueFile, which replaces every % of the path, also those of a folder's name.
+// fs::createUniqueFile does not serve here: it replaces every % of the path, also in a folder's
+// name.
 std::error_code make_file(const std::string& final, unsigned permissions, std::string& path,
                           int& descriptor) {
   std::error_code error;

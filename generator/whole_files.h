@@ -15,21 +15,23 @@ std::string joined(llvm::StringRef folder, llvm::StringRef file);
 // What a file holds; nothing if it cannot be read.
 std::optional<std::string> text_of_file(const std::string& path);
 
-// The name of a file that is yet to be renamed to `final`, beside it: "<final>.123abc.tmp".
+// Whether `name` is a temporary name of a file that will be renamed to `final`:
+// "<final>.123abc.tmp".
 bool is_temporary_of(llvm::StringRef name, llvm::StringRef final);
 constexpr const char* kTemporarySuffix = ".tmp";
 
-// A file that is written under a temporary name beside its place, so that nobody ever sees half of
-// it there.
+// A file that is written under a temporary name beside its place, so that its place never holds
+// half of it.
 struct TemporaryFile {
   std::string path, final;
 
-  // To its place; removed if that fails.
+  // Moves the file to its place, or removes it if that fails.
   std::error_code rename() const;
   void remove() const;
 };
 
-// `permissions` of llvm::sys::fs::perms, less the umask. Nothing is left of it after an error.
+// Writes `text` to a new temporary file, which it describes in `file`. The umask is taken off
+// `permissions` (llvm::sys::fs::perms). After an error no file is left.
 std::error_code write_temporary(const std::string& final, llvm::StringRef text,
                                 unsigned permissions, TemporaryFile& file);
 

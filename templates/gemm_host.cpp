@@ -1,10 +1,10 @@
 // The host target's kernel: C[m, n] = A[m, k] * B, fp32 accumulation, B [n, k] or, if NN, [k, n].
 //
-// It shows the whole road where there is no GPU, so it is written to be obviously right: every
+// It is for checking results where there is no GPU, so it is written to be obviously right: every
 // element is summed in fp32 with k in order, goes through the epilogue and is rounded once. Each
 // worker computes the positions worker, worker + workers, … of the schedule. Operands are widened
-// to fp32 one panel of kTileK columns at a time, B transposed, so that the innermost loop runs
-// along n without a stride.
+// to fp32 one panel of kTileK elements of K at a time, with n as B's innermost index, so that the
+// innermost loop runs along n without a stride.
 #include <tilepost/host/box.h>
 #include <tilepost/host/epilogue.h>
 #include <tilepost/numeric.h>
@@ -35,7 +35,7 @@ inline int smaller(int x, int y) {
   return x < y ? x : y;
 }
 
-// Widens rows x depth elements of A from `source` on.
+// Widens `rows` x `depth` elements of A, from `source` on.
 inline void load_a(Workspace& work, const Element* source, int ld, int rows, int depth) {
   for (int row = 0; row < rows; ++row)
     for (int k = 0; k < depth; ++k)
@@ -50,7 +50,7 @@ inline const Element& element_b(const Element* b, int ld, int k, int n) {
     return b[static_cast<long long>(n) * ld + k];
 }
 
-// Widens depth x cols elements of B from (first_k, first_n) on; columns beyond `cols` become zero.
+// Widens `depth` x `cols` elements of B from (first_k, first_n) on. Columns beyond `cols` become 0.
 inline void load_b(Workspace& work, const Element* b, int ld, int first_k, int first_n, int cols,
                    int depth) {
   for (int col = 0; col < kTileN; ++col)
@@ -59,8 +59,8 @@ inline void load_b(Workspace& work, const Element* b, int ld, int first_k, int f
           col < cols ? tilepost::to_float(element_b(b, ld, first_k + k, first_n + col)) : 0.0f;
 }
 
-// sum += a * b over one panel. Two products of k at a time would change the order of additions, so
-// the loop over k stays as it is and the loop over columns is the one to vectorise.
+// sum += a * b over one panel. To add products of several k at a time would change the order of
+// additions, so the loop over columns is the one to vectorise.
 inline void multiply_panel(Workspace& work, int rows, int depth) {
   for (int row = 0; row < rows; ++row)
     for (int k = 0; k < depth; ++k) {
@@ -96,7 +96,8 @@ inline void store_tile(const Workspace& work, Output* c, const tilepost::TileGri
     }
 }
 
-// The same where other ranks may get the tile's rows, in boxes: with each that gets any of them.
+// Rounds and stores the sums of one tile where other ranks may get its rows. Every box goes to each
+// rank that gets any row of it.
 inline void store_boxes(const Workspace& work, Output* c, const tilepost::TileGrid& grid,
                         const tilepost::Tile& tile, const tilepost_shape_t& shape,
                         const tilepost_epilogue_t& epilogue, const tilepost::TileStores& stores,
@@ -118,7 +119,7 @@ inline void store_boxes(const Workspace& work, Output* c, const tilepost::TileGr
   tilepost::part_stored(stores, tile, 0, kTileM, part, panel);
 }
 
-// A worker's parts: whole tiles.
+// A worker's parts of tiles, which are whole tiles.
 inline tilepost::TileParts parts_of(const tilepost::TileGrid& grid, int worker, int workers) {
   return {worker, workers, tilepost::num_tiles(grid), 1, kBoxM, {0, 0, kTileM, kTileN}};
 }

@@ -19,18 +19,20 @@ namespace {
 
 constexpr int kMeasured = 0, kFailed = 1, kNotWritten = 3;
 
-// More than the harness's own patience (runtime/bench/main.cpp).
+// How long the harness may be silent, in seconds. This is longer than its own deadline
+// (runtime/bench/main.cpp).
 constexpr double kIdleSeconds = 120;
 constexpr const char* kModeFlags[] = {"cool", "sustained", "both"};
 
-// Where the measurement will run.
+// The GPUs and tools of the measurement.
 struct BenchTarget {
   int sm = 0, gpus = 0;
   CudaTools tools;
   std::string cublas_lt;
 };
 
-// `elsewhere`: for GPUs that the first program is planned for, which need not be here.
+// `elsewhere`: the target are the GPUs that the first program is planned for, which need not be
+// here.
 std::optional<BenchTarget> find_target(const std::vector<HarnessProgram>& programs, bool elsewhere,
                                        Diagnostics& diagnostics) {
   BenchTarget target;
@@ -70,7 +72,8 @@ bool choose_plans(std::vector<HarnessProgram>& programs, int sm, Diagnostics& di
   return diagnostics.ok();
 }
 
-// What the harness will take, from the lengths it has built in (runtime/bench/gpu/timing.h).
+// How long the harness will take, in seconds, by the lengths that are built into it
+// (runtime/bench/gpu/timing.h).
 double estimate_seconds(const std::vector<HarnessProgram>& programs, const BenchOptions& options,
                         int gpus) {
   const bool cool = options.mode != BenchMode::sustained;

@@ -30,8 +30,8 @@ struct BenchOptions {
   std::vector<Shape> shapes;  // each for every spec; none: the spec's own
   std::vector<Sweep> sweeps;  // the Cartesian product of all, for every spec and shape
   BenchMode mode = BenchMode::both;
-  bool lent_output = false;  // give operations that lend memory for their output that as out
-  bool registered = false;   // register outputs with operations that have a use for it
+  bool lent_output = false;  // use memory that an operation lends for its output as out
+  bool registered = false;   // register outputs with operations that can use this
   int rounds = 50;
   uint64_t seed = 1;      // of the random data and orders
   std::string torch;      // a Python with PyTorch, to measure its fused operations; empty: none

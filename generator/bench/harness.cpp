@@ -11,7 +11,7 @@
 namespace tilepost {
 namespace {
 
-// What the plain kernel's text depends on, as text.
+// A key of everything that the plain kernel's text depends on.
 std::string key_of(const Plan& plan) {
   std::string key = plan.source.file + " " + plan.kernel.name + " " + name_of(plan.arch);
   for (const auto& [name, value] : plan.source.tunables) key += " " + name + "=" + value;
@@ -28,12 +28,13 @@ std::string includes_of(const std::string& path) {
   return text;
 }
 
-// The planned number, but where warps that do nothing un-woven would have to hand panels on.
+// The planned value of a tunable. LENDS is an exception: un-woven helper warps do nothing, so they
+// cannot hand panels on.
 std::string unwoven_value(const std::string& tunable, const std::string& value) {
   return tunable == "LENDS" ? "0" : value;
 }
 
-// The template, with another meaning of tilepost::tunable.
+// The text of the template, in which tilepost::tunable returns the planned values.
 std::string plain_text(const Plan& plan, const std::string& name) {
   const std::string path = "templates/" + plan.source.file;
   std::string text;
@@ -117,7 +118,7 @@ SourcesResult write_bench_sources(const std::vector<HarnessProgram>& programs,
   return write_programs(programs, dir, progress, diagnostics);
 }
 
-// The longest first.
+// The sources that take longest to compile come first.
 BuildPlan plan_bench_build(const std::vector<HarnessProgram>& programs, const BenchHarness& harness,
                            const CudaTools& tools, const std::string& cublas_lt, int sm,
                            const WorkDir& dir) {

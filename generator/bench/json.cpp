@@ -1,4 +1,4 @@
-// Every sample summarised, with all that is needed to measure it again.
+// Writes a summary of every sample, with everything that is needed to measure it again.
 #include "llvm/Support/JSON.h"
 #include "generator/bench/report.h"
 #include "generator/plan/report/describe.h"
@@ -113,7 +113,7 @@ void write_samples(OStream& json, const ProgramSamples& samples) {
     for (const std::string& note : samples.notes) json.value(note);
   });
   json.attributeArray("modes", [&] {
-    // No speed for a wrong result.
+    // A wrong result gets no times.
     if (samples.ok())
       for (const ModeSamples& mode : samples.modes) json.object([&] { write_mode(json, mode); });
   });

@@ -39,12 +39,12 @@ struct ProgramSamples {
   std::string failure;  // why there is no measurement, or ""
   bool ended = false;   // the harness came to its end
 
-  // Elements that were wrong, of the worst check.
+  // How many elements were wrong in the worst check.
   int64_t wrong() const;
   // Null if there is none of this name.
   const ModeSamples* mode(llvm::StringRef name) const;
   bool has_mode(llvm::StringRef name) const { return mode(name) != nullptr; }
-  // Ended, nothing wrong, nothing failed.
+  // Whether the harness came to its end, nothing failed and no element was wrong.
   bool ok() const;
 };
 
@@ -52,17 +52,17 @@ class BenchLog {
  public:
   enum class Event { none, machine, begin, sample, end };
 
-  // Takes one line; lines that are no record are left out. Returns what it was about, and in
+  // Takes one line; a line that is no record is ignored. Returns what the record is about, and in
   // `program` which program.
   Event take(llvm::StringRef line, std::string& program);
 
-  // What was measured by others than the harness.
+  // These add what was measured outside of the harness.
   void add_mode(const std::string& program, ModeSamples samples);
   void add_note(const std::string& program, const std::string& text);
   void set_torch(const std::string& version, const std::string& nccl);
 
   const llvm::json::Object& machine() const { return machine_; }
-  // PyTorch's version and its NCCL's, "2.11.0, NCCL 2.28.9" say, or "".
+  // The versions of PyTorch and of its NCCL, such as "2.11.0, NCCL 2.28.9", or "".
   const std::string& torch() const { return torch_; }
   // The program's records; empty ones if it has none.
   const ProgramSamples& of(const std::string& program) const;

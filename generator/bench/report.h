@@ -11,7 +11,7 @@
 
 namespace tilepost {
 
-// What stands beside the measurements.
+// What a report says besides the measurements.
 struct BenchContext {
   std::string date;      // "2026-11-21T15:04:05Z"
   std::string revision;  // of the tool's sources, "" if unknown
@@ -39,7 +39,8 @@ std::vector<double> ratios_of(const ModeSamples& samples, const RatioKind& kind)
 std::string table_head(const BenchContext& context, const llvm::json::Object& machine,
                        double seconds);
 std::string table_rows(const HarnessProgram& program, const ProgramSamples& samples);
-// Of those rows that are about all ranks: modes "overlap", with what PyTorch has, and "steady".
+// The head and a row of the table of all ranks together: modes "overlap", with PyTorch's times
+// beside it, and "steady".
 std::string overlap_head();
 std::string overlap_row(const HarnessProgram& program, const ProgramSamples& samples,
                         const ModeSamples& mode);

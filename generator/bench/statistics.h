@@ -1,12 +1,12 @@
-// What a list of measurements says.
+// Statistics of a list of measurements.
 #pragma once
 
 #include <vector>
 
 namespace tilepost {
 
-// The value below which a share `q` of the values lies, between two neighbours in proportion. 0 for
-// no values.
+// The value below which a share `q` of the values lies, interpolated linearly between two
+// neighbours. 0 for no values.
 double percentile(std::vector<double> values, double q);
 
 struct Summary {
@@ -15,11 +15,12 @@ struct Summary {
 };
 Summary summarise(const std::vector<double>& values);
 
-// above[i] / below[i] for every round that both have: what one round does to both cancels out.
+// above[i] / below[i] for every round that both have. An influence of one round on both cancels
+// out.
 std::vector<double> paired_ratios(const std::vector<double>& above,
                                   const std::vector<double>& below);
 
-// 0 for no values; all must be positive.
+// The geometric mean of the values, which must be positive; 0 for no values.
 double geometric_mean(const std::vector<double>& values);
 
 }  // namespace tilepost

@@ -30,7 +30,8 @@ std::string types_of(const Plan& plan) {
   return text + " " + name_of(plan.operands);
 }
 
-// CTAs below and beside one another that share operands, or "k4", where as many share a tile's K.
+// "2x1": how many CTAs share operands, one below the other and side by side; or "k4", if four CTAs
+// share a tile's K.
 std::string sharing_of(const Plan& plan) {
   const int split = plan.source.split_k, across = plan.source.across;
   if (split > 1) return fmt::format("k{}", split);

@@ -45,7 +45,8 @@ std::string median_of(const ModeSamples* samples, const char* variant) {
   return us ? fmt::format("{:.1f}", *us) : "-";
 }
 
-// What the links need at least for what a rank has to send, where every rank sends as much.
+// The least time, in us, in which a rank's data can pass the links; nothing where ranks send
+// different amounts.
 std::optional<double> links_us(const Plan& plan) {
   if (row_of(plan).routes() && plan.routing != TILEPOST_ROUTING_EVEN) return std::nullopt;
   const double row = row_of(plan).moves_input() ? plan.k * bytes_of(plan.input)
@@ -55,7 +56,7 @@ std::optional<double> links_us(const Plan& plan) {
          plan.link_bytes_per_us;
 }
 
-// The limit, GEMM or links, over our time.
+// The limit, which is the time of the GEMM or of the links, over our time.
 std::string share_of_limit(const Plan& plan, const ModeSamples& mode) {
   const auto ours = median(&mode, "ours"), gemm = median(&mode, "gemm");
   const auto links = links_us(plan);
@@ -63,7 +64,7 @@ std::string share_of_limit(const Plan& plan, const ModeSamples& mode) {
   return fmt::format("{:.2f}", std::max(*gemm, *links) / *ours);
 }
 
-// Of the collective's time what ours does not take beyond the GEMM.
+// The share of the collective's time that our operation hides behind the GEMM.
 std::string share_hidden(const ModeSamples& mode) {
   const auto ours = median(&mode, "ours"), gemm = median(&mode, "gemm"),
              collective = median(&mode, "collective");
@@ -83,13 +84,14 @@ std::string quartiles_of(const ModeSamples& samples) {
   return summary.n == 0 ? "-" : fmt::format("{:.3f}-{:.3f}", summary.p25, summary.p75);
 }
 
-// PyTorch's time over ours: not of the same rounds, so of the medians.
+// PyTorch's time over ours. The two are not from the same rounds, so this is the ratio of the
+// medians.
 std::string against_torch(const ModeSamples& ours, const ModeSamples* torch) {
   const auto theirs = median(torch, "fused"), own = median(&ours, "ours");
   return theirs && own ? fmt::format("{:.3f}", *theirs / *own) : "-";
 }
 
-// What PyTorch has beside a row of ours, or null.
+// PyTorch's samples to show beside a row of ours, or null.
 const ModeSamples* torch_beside(const ProgramSamples& samples, const std::string& mode) {
   if (mode == "overlap") return samples.mode("torch");
   return mode == "graph" ? samples.mode("torch graph") : nullptr;

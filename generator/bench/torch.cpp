@@ -34,7 +34,8 @@ bool is_about(const TorchRun& run, const Plan& plan) {
   return plan.pattern == run.pattern && plan.ranks == run.ranks && plan.input == run.type;
 }
 
-// Calls body(program) for those that `run` measures at `shape`, or at any if it is empty.
+// Calls body(program) for each program that `run` measures at `shape`, or at any shape if `shape`
+// is empty.
 template <class Body>
 void for_programs(const TorchRun& run, const std::string& shape,
                   const std::vector<HarnessProgram>& programs, Body body) {
@@ -134,7 +135,8 @@ void measure_torch(const std::string& python, int rounds, uint64_t seed,
     const HarnessEnd end =
         run_lines(argv, patience, [&](llvm::StringRef line) { last = line.str(); });
     progress.clear();
-    // The script writes the file anew after every point: what it has got done counts.
+    // The script writes the whole file again after every point, so after a failure the file has the
+    // points that were finished.
     const auto file = llvm::MemoryBuffer::getFile(json);
     const bool taken = file && take_torch((*file)->getBuffer(), run, programs, log);
     std::remove(json.c_str());

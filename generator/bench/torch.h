@@ -19,9 +19,10 @@ struct TorchRun {
   std::vector<std::string> shapes;  // "8192x8192x2048", each once
 };
 
-// What PyTorch has operations of its own for: gemm_reduce_scatter, all_gather_gemm and, with a GEMM
-// before its AllReduces, gemm_all_reduce, of 16-bit types, layout tn, without epilogue and
-// consumers, on as many GPUs as there are.
+// The runs of those programs for which PyTorch has operations of its own: gemm_reduce_scatter,
+// all_gather_gemm, and gemm_all_reduce as a GEMM before PyTorch's AllReduce operations. Their types
+// have 16 bits, their layout is tn, they have no epilogue and no consumer but unpermute, and at
+// most `gpus` ranks.
 std::vector<TorchRun> torch_runs(const std::vector<HarnessProgram>& programs, int gpus);
 
 // Adds what the script wrote for `run` to every program that it is about, as modes "torch" and, of
@@ -30,7 +31,8 @@ std::vector<TorchRun> torch_runs(const std::vector<HarnessProgram>& programs, in
 bool take_torch(llvm::StringRef json, const TorchRun& run,
                 const std::vector<HarnessProgram>& programs, BenchLog& log);
 
-// Runs them all with the Python `python`. What could not be measured becomes notes of the programs.
+// Measures all these programs with the Python `python`. What could not be measured becomes notes of
+// the programs.
 void measure_torch(const std::string& python, int rounds, uint64_t seed,
                    const std::vector<HarnessProgram>& programs, int gpus, const WorkDir& dir,
                    BenchLog& log, Progress& progress);

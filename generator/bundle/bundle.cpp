@@ -67,7 +67,8 @@ bool holds(llvm::StringRef path, bool cuda) {
           llvm::none_of(others, is_in));
 }
 
-// Equal for equal runtimes only: projects may have several bundles, and one runtime for all.
+// A version that is equal for equal runtimes only. A project may have several bundles, and then one
+// runtime serves them all.
 std::string runtime_version(const std::vector<OutputFile>& carried,
                             const std::vector<HarnessProgram>& programs) {
   std::string all;

@@ -29,7 +29,7 @@ bool refuse(const std::string& path, const std::string& why, Diagnostics& diagno
   return false;
 }
 
-// What is at a path before anything is written.
+// What was found at a path before anything is written.
 struct Found {
   bool bundle = false;         // else nothing, or an empty folder
   std::set<std::string> list;  // the files of the bundle
@@ -83,7 +83,7 @@ std::vector<std::string> folders_of(llvm::StringRef file) {
   return folders;
 }
 
-// Nothing may be in the way of a renewal, and nothing may lead out of the bundle.
+// Checks that nothing is in the way of a renewal and that nothing leads out of the bundle.
 bool check_ways(const std::string& dir, const Found& found, const std::vector<OutputFile>& files,
                 Diagnostics& diagnostics) {
   std::set<std::string> all = found.list, folders;
@@ -106,8 +106,8 @@ bool check_ways(const std::string& dir, const Found& found, const std::vector<Ou
   return true;
 }
 
-// A folder for files that are not in their places yet. Only one process at a time has it; what a
-// killed one left in it is removed.
+// A folder for files that are not in their places yet. Only one process at a time has it. Files
+// that a killed process left in it are removed.
 class Stage {
  public:
   explicit Stage(std::string path) : path_(std::move(path)) {}
@@ -142,7 +142,7 @@ class Stage {
     return "another process is writing it";
   }
 
-  // Gives the stage another name, for good.
+  // Renames the stage, which then stays.
   std::error_code rename_to(const std::string& path) {
     const std::error_code error = fs::rename(path_, path);
     renamed_ = !error;
@@ -182,7 +182,7 @@ bool make_new(const std::string& dir, const std::vector<OutputFile>& files,
   return true;
 }
 
-// Removes a file, and its folders as far as they are empty then.
+// Removes a file, and those of its folders that are empty afterwards.
 std::error_code remove_file(const std::string& dir, const std::string& file) {
   if (const auto error = fs::remove(joined(dir, file))) return error;
   const std::vector<std::string> folders = folders_of(file);
@@ -191,8 +191,9 @@ std::error_code remove_file(const std::string& dir, const std::string& file) {
   return {};
 }
 
-// All that can fail for want of space happens in the stage. The list is that of old and new files
-// while both may be there: so a renewal that was cut off is known for what it is.
+// Everything that can fail for lack of space happens in the stage. While old and new files may both
+// be there, the bundle's list names both, so that the next renewal knows what one that was cut off
+// has left.
 bool renew(const std::string& dir, const Found& found, const std::vector<OutputFile>& files,
            Diagnostics& diagnostics) {
   Stage stage(joined(dir, ".tilepost"));

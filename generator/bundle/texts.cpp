@@ -49,8 +49,8 @@ std::string digits_of(Arch arch) {
   return std::string(name_of(arch)).substr(3);  // after "sm_"
 }
 
-// sm_90a's code runs on 9.0 only. Of the others the newest also goes along as PTX, which later GPUs
-// take.
+// sm_90a's code runs on 9.0 only. For the newest of the other architectures the code is also
+// included as PTX, which later GPUs can run.
 bool also_ptx(const std::vector<Arch>& archs, Arch arch) {
   Arch newest = Arch::sm_90a;
   for (const Arch each : archs)
@@ -58,7 +58,7 @@ bool also_ptx(const std::vector<Arch>& archs, Arch arch) {
   return arch != Arch::sm_90a && arch == newest;
 }
 
-// nvcc's words.
+// The architectures as options of nvcc.
 std::string code_words(const std::vector<Arch>& archs) {
   std::string words;
   for (const Arch arch : archs) {
@@ -71,7 +71,7 @@ std::string code_words(const std::vector<Arch>& archs) {
   return words;
 }
 
-// CMake's.
+// The architectures as CMAKE_CUDA_ARCHITECTURES has them.
 std::string cmake_archs(const std::vector<Arch>& archs, const char* separator) {
   std::vector<std::string> words;
   for (const Arch arch : archs)

@@ -9,7 +9,7 @@
 
 namespace tilepost {
 
-// What the texts speak of.
+// The contents of a bundle that the texts describe.
 struct BundleContents {
   const std::vector<Input>& inputs;
   const std::vector<HarnessProgram>& programs;  // one for each input, all for one target

@@ -59,14 +59,15 @@ void ClangErrors::place(Report::Kind kind, const clang::Diagnostic& info, String
   }
 }
 
-// What stands behind the text.
+// Takes messages about the code behind the text, which asks for the function. False for other
+// messages.
 bool ClangErrors::is_about_asked(const clang::Diagnostic& info, Report::Kind kind,
                                  StringRef message) {
   const clang::SourceManager& sm = info.getSourceManager();
   const auto [file, offset] = sm.getDecomposedLoc(sm.getFileLoc(info.getLocation()));
   if (file != sm.getMainFileID() || offset <= text_.size()) return false;
   if (kind != Report::Kind::error) return true;
-  after_error_ = false;  // its notes are about what the user did not write
+  after_error_ = false;  // the user did not write the code of its notes
   if (!about_asked_.empty()) return true;
   const bool ambiguous = info.getID() == clang::diag::err_auto_var_deduction_failure;
   about_asked_ = ambiguous ? "it means several functions; give one overload a name of its own, "
@@ -93,20 +94,22 @@ bool ClangErrors::in_text(const clang::SourceManager& sm, clang::SourceLocation 
 
 namespace {
 
-// What nvcc takes, and does what it says there. `code` starts where the error is.
+// Whether the error is about code that nvcc accepts and compiles as written. `code` starts at the
+// error.
 bool nvcc_takes(unsigned id, StringRef code) {
   switch (id) {
-    // A % before a name in asm: nvcc reads it as %%. The operands are known all the same.
+    // A % before a name in asm: nvcc reads it as %%. The operands are known nevertheless.
     case clang::diag::err_asm_invalid_escape:
-    // An operand that asm does not have: nvcc refuses it where it is compiled, so it stands in a
-    // branch of a template that is not.
+    // An operand that asm does not have: nvcc refuses such asm where it compiles it, so this asm
+    // must be in a branch of a template that is not compiled.
     case clang::diag::err_asm_invalid_operand_number:
-    // A constructor of a __shared__ variable, which nvcc warns of and does not call.
+    // A constructor of a __shared__ variable: nvcc warns of it and does not call it.
     case clang::diag::err_shared_var_init:
-    // A default argument that another declaration has too: nvcc takes the first.
+    // A default argument that another declaration has too: nvcc uses the first.
     case clang::diag::err_param_default_argument_template_redecl:
       return true;
-    // alignas behind __shared__: the alignment of shared memory is no address in the output.
+    // alignas behind __shared__: the alignment of shared memory has no influence on addresses in
+    // the output.
     case clang::diag::err_attributes_not_allowed:
     case clang::diag::err_attribute_not_type_attr:
       return code.starts_with("alignas");
@@ -117,8 +120,8 @@ bool nvcc_takes(unsigned id, StringRef code) {
 
 }  // namespace
 
-// A header in quotes is the user's own, and may define anything. One in <> that is not there is not
-// included by generated code either.
+// A missing header in quotes is the user's own and may define anything. A missing header in <> is
+// not included by generated code either.
 bool ClangErrors::matters_not(const clang::SourceManager& sm, const Held& held) {
   if (held.id != clang::diag::err_pp_file_not_found) return true;
   if (*sm.getCharacterData(held.error.where) != '<') return false;

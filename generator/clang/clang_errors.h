@@ -1,4 +1,4 @@
-// Clang's errors in our form, at the user's place.
+// Reports Clang's errors in tilepost's form, at their place in the user's source.
 #pragma once
 
 #include <string>
@@ -12,27 +12,28 @@
 
 namespace tilepost {
 
-// What full mode says of a header that is not found.
+// The message of full mode for a header that is not found.
 std::string missing_header(llvm::StringRef name);
 
 class ClangErrors : public clang::DiagnosticConsumer {
  public:
-  // `text` is the main file, perhaps with more behind it that is not the user's.
+  // `text` is the user's part of the main file, behind which there may be code that is not the
+  // user's.
   ClangErrors(const Text& text, const Reading& reading, Report& report)
       : text_(text), reading_(reading), report_(report) {}
 
   void HandleDiagnostic(clang::DiagnosticsEngine::Level level,
                         const clang::Diagnostic& info) override;
 
-  // Full mode reads headers that were written for nvcc, and host code, and what Clang finds wrong
-  // there need not matter. So errors are held back until it is known what the function asked for
-  // reaches: those in `reached` are told, and what is no error to nvcc is left out. Without it all
-  // are told, the user's own first.
+  // Full mode also reads headers that were written for nvcc, and host code, where Clang's errors
+  // need not matter. So errors are held back until it is known which code the function asked for
+  // reaches. Then settle() reports those in `reached`, except what is no error to nvcc, and missing
+  // headers of the user's own. If `reached` is null it reports all, those in the user's file first.
   void settle(const clang::SourceManager& sm, const Reached* reached);
   // Places in the text of errors that were left out.
   const std::vector<size_t>& left_out() const { return left_out_; }
 
-  // What could not be placed, because Clang failed before it had a source.
+  // Errors without a place, because Clang failed before it had a source.
   const std::string& unplaced() const { return unplaced_; }
   // The first error behind the text, where the function is asked for.
   const std::string& about_asked() const { return about_asked_; }

@@ -13,7 +13,7 @@ namespace {
 using clang::dyn_cast;
 using llvm::StringRef;
 
-// Finds a type that code elsewhere cannot spell: of a lambda, or of a class without a name.
+// Finds a type that code elsewhere cannot spell: that of a lambda, or of a class without a name.
 class UnnamedTypes : public clang::RecursiveASTVisitor<UnnamedTypes> {
  public:
   bool found = false;
@@ -54,7 +54,7 @@ bool is_grid_constant(const Parsed& parsed, const clang::ParmVarDecl* parameter)
   for (const Token* token = open; token && token->begin < *end; token = parsed.tokens.next(token)) {
     if (is_it(token)) return true;
   }
-  // In front of the type it may be left out of the declaration's range.
+  // If it stands in front of the type, the declaration's range may not include it.
   for (const Token* token = parsed.tokens.previous(open); token;
        token = parsed.tokens.previous(token)) {
     if (token->kind != clang::tok::raw_identifier) return false;
@@ -194,9 +194,9 @@ bool check_asked(StringRef asked, Report& report) {
 
 namespace {
 
-// The last clean parse. A kernel is examined, then woven, then perhaps put out as it is, and each
-// looks at the same tree: of a large library's it takes seconds to make. The process leaves it
-// behind.
+// The last clean parse. A kernel is examined, then woven, then perhaps put out as it is. Each of
+// these steps looks at the same tree, which takes seconds to make for a large library. It is never
+// freed.
 std::unique_ptr<Parse>& last_parse() {
   static auto* const last = new std::unique_ptr<Parse>;
   return *last;

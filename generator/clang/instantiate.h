@@ -21,32 +21,35 @@ struct Parameter {
 };
 
 struct Instance {
-  // Its definition; of a template the instantiation's, which is what an analysis walks.
+  // The function's definition. For a template it is the instantiation's, which an analysis walks.
   const clang::FunctionDecl* function = nullptr;
-  // As the user wrote it: of a template the pattern. The same as `function` for a plain function.
+  // The function as the user wrote it. For a template it is the pattern; for a plain function the
+  // same as `function`.
   const clang::FunctionDecl* written = nullptr;
   std::vector<Parameter> parameters;
 };
 
-// The function that `reading.asked` of the parse names: namespaces, template arguments and
-// functions that the parse knows. Refuses one that is not defined, is no kernel in a CUDA source,
-// or that takes what has no name to write; then it is nothing.
+// The function that `reading.asked` names, with the namespaces, template arguments and functions
+// that the parse knows. Refuses, and returns nothing for, a function that is not defined, that is
+// no kernel in a CUDA source, or that has a parameter of a type without a name.
 std::optional<Instance> find_instance(const Parsed& parsed, const Reading& reading);
 
 // Reads a kernel's file within the limits of limits.h, finds the function that `reading` asks for
-// and hands both to `use`. Reports every refusal at its place; whether there was none, of `use`
-// either. What is read again is not parsed again. Not thread-safe.
+// and hands both to `use`. Reports every refusal at its place. Returns whether there was none, in
+// `use` either. The last source is not parsed again if it is read again. Not thread-safe.
 bool read_function(const OneFile& source, const Reading& reading, Diagnostics& diagnostics,
                    llvm::function_ref<void(Parsed&, const Instance&)> use);
 
-// The declaration that it names, whatever it is; null if the parse found none.
+// The function that `reading.asked` names, even if find_instance() would refuse it; null if the
+// parse found none.
 const clang::FunctionDecl* function_asked_for(const Parsed& parsed);
 
-// The variable that asks for it; null if the parse found none with a value.
+// The variable behind the source that asks for the function; null if the parse found none with a
+// value.
 const clang::VarDecl* asking_variable(const Parsed& parsed);
 
-// Whether `asked` can name a function: identifiers, ::, template arguments. Reports it if not.
-// Before parse(): it goes into the code as it is.
+// Whether `asked` can name a function: it has only identifiers, :: and template arguments. Reports
+// it if not. Must be called before parse(), which puts `asked` into the code as it is.
 bool check_asked(llvm::StringRef asked, Report& report);
 
 }  // namespace tilepost

@@ -19,7 +19,8 @@ using llvm::StringRef;
 
 constexpr char kPreludePath[] = "/prelude/tilepost_prelude.h";
 
-// What both languages share. Diagnostics shows fewer errors than Clang may find.
+// Options for both CUDA and C++. The limit is higher than the number of errors that Diagnostics
+// shows.
 constexpr char kCommon[] =
     " -fsyntax-only -std=c++20 -fgnuc-version=4.2.1 -nostdsysteminc -w -fno-caret-diagnostics"
     " -ferror-limit 50 -internal-isystem /stub/ -internal-isystem /include/ ";
@@ -29,9 +30,9 @@ constexpr char kCuda[] =
     " -fcuda-is-device -include /prelude/tilepost_prelude.h -target-cpu ";
 constexpr char kHost[] = "-x c++ -triple x86_64-unknown-linux-gnu";
 
-// Full mode: the folders that the machine does not have. The driver adds to them where the
-// system's C++ library is. Without the toolkit's libraries it tells no version: it is the newest
-// that Clang 19 knows.
+// Options of full mode, with folders that the machine does not have. The driver adds the folders of
+// the system's C++ library. Because -nocudalib leaves out the toolkit's libraries, the driver does
+// not find the toolkit's version and takes the newest that Clang 19 knows.
 constexpr char kFull[] =
     "clang++ --no-default-config -x cuda --cuda-device-only -nocudalib -fsyntax-only -w"
     " -fno-caret-diagnostics -ferror-limit=1000 -Wno-unknown-cuda-version"
@@ -41,14 +42,14 @@ constexpr char kFull[] =
 // Clang's own headers come from the tool: where the driver looks for them depends on the machine
 // that Clang was built for, and Debian's also on what is installed.
 constexpr char kClangFolder[] = "/.tilepost/clang";
-// What Clang reads at most as.
+// The newest architecture that Clang can read a source for.
 constexpr char kNewestArch[] = "sm_90a";
 
 std::string source_path(const Reading& reading) {
   if (!reading.full) return reading.cuda ? "/kernel.cu" : "/kernel.cpp";
   if (reading.full->path.empty()) return "/.tilepost/kernel.cu";
-  // In memory there is no folder that the tool was called in, and what is read is not the file that
-  // is there, but that with what is asked for behind it.
+  // The path must be absolute, because files in memory have no working folder. It is read from
+  // memory, not from disk: the text has the variable that asks for the function behind it.
   llvm::SmallString<256> path(reading.full->path);
   llvm::sys::fs::make_absolute(path);
   return path.str().str();
@@ -60,7 +61,8 @@ void add_words(std::vector<std::string>& list, StringRef line) {
   for (const StringRef word : words) list.push_back(word.str());
 }
 
-// An architecture that Clang does not know is read as the newest that it does, under its number.
+// A source for an architecture that Clang does not know is read as for the newest that Clang knows,
+// but with the number of its own in __CUDA_ARCH__.
 void add_arch(std::vector<std::string>& list, StringRef arch) {
   if (clang::StringToOffloadArch(arch) != clang::OffloadArch::UNKNOWN) {
     list.push_back("--cuda-gpu-arch=" + arch.str());
@@ -92,9 +94,9 @@ std::vector<std::string> full_arguments(const FullMode& full, StringRef arch) {
   return list;
 }
 
-// The driver names the folder of Clang's headers only if it is on the disk, and Debian's the one
-// that is installed. It belongs in front of the C library's, which is the first of the folders of
-// C.
+// Adds the folder of Clang's own headers. The driver names this folder only if it is on the disk,
+// and Debian's driver names the installed one instead. The folder belongs in front of that of the C
+// library, which is the first of the folders of C.
 void use_own_headers(clang::HeaderSearchOptions& options, llvm::vfs::FileSystem& files) {
   const std::string own = std::string(kClangFolder) + "/include";
   auto& entries = options.UserEntries;
@@ -121,8 +123,8 @@ std::vector<std::string> arguments(const Reading& reading) {
 
 namespace {
 
-// Clang's threadIdx and its like are of classes that nothing can be made of. nvcc's are vectors, of
-// which `auto t = threadIdx;` is a copy.
+// In Clang's headers threadIdx and the like have class types whose objects cannot be copied. nvcc's
+// are vectors, which `auto t = threadIdx;` copies.
 std::string with_plain_variables(StringRef header) {
   std::string text = header.str();
   constexpr std::pair<StringRef, StringRef> kTypes[] = {

@@ -1,4 +1,4 @@
-// What Clang is told of a source, and the files that it finds.
+// How Clang is invoked for a source, and the files that it finds.
 #pragma once
 
 #include <memory>
@@ -14,15 +14,16 @@ namespace tilepost {
 
 using Files = llvm::IntrusiveRefCntPtr<llvm::vfs::FileSystem>;
 
-// `source` under the name that Clang is given, and all that it may include.
+// `source` under the name that Clang is given, and all files that it may include.
 Files make_files(llvm::StringRef source, const Reading& reading);
 
-// Null if Clang cannot be told so; then it has said why.
+// The invocation for a reading. Null if Clang does not accept the options; then it has reported
+// why.
 std::shared_ptr<clang::CompilerInvocation> make_invocation(
     const Reading& reading, const Files& files,
     const llvm::IntrusiveRefCntPtr<clang::DiagnosticsEngine>& diagnostics);
 
-// The file's name as the user knows it: without the folder that exists while the source is read.
+// A file's name as the user knows it: without a folder that exists only while the source is read.
 llvm::StringRef known_name(llvm::StringRef path);
 
 }  // namespace tilepost

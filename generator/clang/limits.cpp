@@ -14,7 +14,7 @@ using clang::tok::TokenKind;
 
 // The deepest nesting of (, [ and {: Clang's own default (-fbracket-depth).
 constexpr int kMaxNesting = 256;
-// The most tokens of one expression or declarator, and the most else of one file.
+// The most tokens of one expression or declarator, and the most `else` of one file.
 constexpr int kMaxRun = 10000;
 
 // -1 where a bracket closes, 1 where one opens.
@@ -38,7 +38,7 @@ bool ends_run(TokenKind kind) {
          kind == TokenKind::r_brace;
 }
 
-// What parsing needs of a source that check_limits lets through.
+// The stack that parsing needs for any source that check_limits() lets through.
 constexpr unsigned kStackBytes = 128u << 20;
 
 struct Work {
@@ -92,8 +92,8 @@ void check_limits(const Text& text, Report& report) {
   }
 }
 
-// Not llvm::thread, which ends the process where there is no memory for the stack, or for what is
-// done on it.
+// llvm::thread does not serve here: it ends the process if there is no memory for the stack or for
+// the work on it.
 void do_on_large_stack(llvm::function_ref<void()> body) {
   Work work{body, nullptr};
   pthread_attr_t attributes;

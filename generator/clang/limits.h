@@ -1,4 +1,4 @@
-// What keeps Clang, whose parser recurses and has no limits of its own, from being brought down.
+// Limits that keep Clang from crashing. Its parser recurses and has no limits of its own.
 #pragma once
 
 #include "generator/clang/report.h"
@@ -9,12 +9,11 @@ namespace tilepost {
 // The largest source, bytes.
 constexpr size_t kMaxSourceBytes = size_t{1} << 20;
 
-// Keeps a source that is no kernel away from Clang: refuses one that is too long or nested too
-// deeply.
+// Refuses a source that is too long or nested too deeply to be a kernel, before Clang reads it.
 void check_limits(const Text& text, Report& report);
 
-// Calls `body` on a thread of its own, with the stack that parsing needs of a source that
-// check_limits lets through. Throws what it throws, or std::bad_alloc.
+// Calls `body` on a thread of its own, whose stack suffices to parse any source that check_limits()
+// lets through. Throws what `body` throws, or std::bad_alloc.
 void do_on_large_stack(llvm::function_ref<void()> body);
 
 }  // namespace tilepost

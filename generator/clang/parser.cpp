@@ -24,8 +24,8 @@ namespace {
 using clang::SourceLocation;
 using llvm::StringRef;
 
-// What asks for a function's instantiation: code behind the source. Two line ends, as the last line
-// may end in a backslash.
+// The source, and behind it the code that asks for a function's instantiation. There are two line
+// ends between them, because the last line of the source may end in a backslash.
 std::string with_asked(const Text& text, const Reading& reading) {
   if (reading.asked.empty()) return text.text;
   return text.text + "\n\nauto* const " + kAskedName + " = &" + reading.asked + ";\n";
@@ -61,7 +61,8 @@ class Preprocessing : public clang::PPCallbacks {
     if (sm_.isWrittenInMainFile(name.getLocation()))
       found_.header_macros.define(sm_.getFileOffset(name.getLocation()), name.getIdentifierInfo());
   }
-  // Of another's macro: what headers do without it is not seen.
+  // An #undef counts like a definition. If the macro is not the file's own, it also counts as one
+  // that headers ask for, because it is unknown what they do without it.
   void MacroUndefined(const clang::Token& name, const clang::MacroDefinition& was,
                       const clang::MacroDirective*) override {
     const clang::MacroInfo* macro = was.getMacroInfo();
@@ -74,7 +75,7 @@ class Preprocessing : public clang::PPCallbacks {
     ask(name, definition);
   }
 
-  // From the # that opens the branch to the # of the directive that ends it.
+  // The range goes from the # that opens the branch to the # of the directive that ends it.
   void SourceRangeSkipped(clang::SourceRange range, SourceLocation end_hash) override {
     if (!sm_.isWrittenInMainFile(range.getBegin())) return;
     found_.skipped.push_back({sm_.getFileOffset(range.getBegin()), sm_.getFileOffset(end_hash)});
@@ -121,7 +122,7 @@ class Preprocessing : public clang::PPCallbacks {
   using Use = ForeignMacro::Use;
   using From = ForeignMacro::From;
 
-  // A header asks for a macro of the file's.
+  // Notes that a header asks for a macro of the file's own.
   void ask(const clang::Token& name, const clang::MacroDefinition& definition) {
     const clang::MacroInfo* macro = definition.getMacroInfo();
     const SourceLocation where = sm_.getExpansionLoc(name.getLocation());
@@ -141,7 +142,7 @@ class Preprocessing : public clang::PPCallbacks {
     return compiler ? From::compiler : From::header;
   }
 
-  // Every name in the directive whose first word stands there.
+  // Adds every name in the directive whose first word is at `word`.
   void add_condition(SourceLocation word, Use use) {
     if (!sm_.isWrittenInMainFile(word)) return;
     const size_t begin = sm_.getFileOffset(word);
@@ -155,7 +156,8 @@ class Preprocessing : public clang::PPCallbacks {
     }
   }
 
-  // Of a macro of the file's own, what it is made of.
+  // Adds a name that a condition uses. For a macro of the file's own, adds the names in its
+  // definition instead.
   void add_name(const clang::IdentifierInfo* name, size_t at, Use use,
                 std::set<const clang::IdentifierInfo*>& seen) {
     if (!name || name->getTokenID() != clang::tok::identifier || !seen.insert(name).second) return;
@@ -196,8 +198,9 @@ class Action : public clang::ASTFrontendAction {
       Action& action;
       explicit Finished(Action& mine) : action(mine) {}
       void HandleTranslationUnit(clang::ASTContext&) override { action.finished = true; }
-      // Nothing may call main (ISO C++ [basic.start.main]), and in a kernel's file it is often what
-      // needs most: every kernel that there is, for every type.
+      // The body of main is skipped. Nothing may call main (ISO C++ [basic.start.main]), and in a
+      // kernel's file it often takes the longest to parse, because it uses every kernel with every
+      // type.
       bool shouldSkipFunctionBody(clang::Decl* decl) override {
         const clang::FunctionDecl* function = decl->getAsFunction();
         return function && function->isMain();
@@ -210,12 +213,13 @@ class Action : public clang::ASTFrontendAction {
   const Tokens& tokens_;
 };
 
-// A skipped range starts at the directive that was not taken; what is skipped are the lines after.
+// A skipped range starts at the directive of the branch. The result has only the lines between the
+// directives.
 std::vector<Range> without_directives(std::vector<Range> ranges, const Tokens& tokens,
                                       StringRef text) {
   for (Range& range : ranges) {
     range.begin = std::min(tokens.end_of_directive(range.begin) + 1, range.end);
-    // Back over the indentation of the directive that ends it.
+    // Without the indentation of the directive that ends the range.
     range.end = std::max(range.begin, text.rfind('\n', range.end) + 1);
   }
   return ranges;
@@ -299,8 +303,8 @@ void Parsed::error_at(Range where, const llvm::Twine& message) const {
 
 namespace {
 
-// Clang knows no exceptions, so what one of std::bad_alloc has come through is in no state to be
-// destroyed: it is left to the process, which ends.
+// Clang is not built for exceptions. After std::bad_alloc has passed through one of its objects,
+// the object is not fit to be destroyed. Such an object is leaked, and the process ends soon.
 template <class T>
 class Fragile {
  public:
@@ -320,7 +324,7 @@ class Fragile {
   std::unique_ptr<T> object_;
 };
 
-// In full mode, tells the errors that matter to the function asked for.
+// In full mode, reports the errors that matter to the function asked for.
 void settle(Parsed& parsed, const Reading& reading, ClangErrors& errors) {
   if (!reading.full) return;
   const clang::FunctionDecl* function =
@@ -337,18 +341,19 @@ void settle(Parsed& parsed, const Reading& reading, ClangErrors& errors) {
 
 }  // namespace
 
-// What belongs to a parse, and what Clang has of it, which goes in the opposite order.
+// The data of a parse and Clang's objects. They are destroyed in the opposite order of their
+// declaration.
 struct Parse::State {
   const Text text;
   const Reading reading;
   const Tokens tokens{text.text};
   const std::string source = with_asked(text, reading);
-  ClangErrors errors;  // tells the report of the parse, and nothing afterwards
+  ClangErrors errors;  // reports errors while parsing, and none afterwards
   const Fragile<clang::CompilerInstance> compiler;
   const Fragile<Action> action{tokens};
   const int exceptions = std::uncaught_exceptions();
   bool begun = false;
-  // As Parsed has them.
+  // The members of these names in Parsed.
   std::vector<Range> skipped;
   std::vector<std::string> headers;
   std::vector<size_t> left_out;
@@ -381,9 +386,10 @@ bool Parse::State::prepare(Report& report) {
     report.error("Clang could not read it: " + errors.unplaced());
     return false;
   }
-  invocation->getFrontendOpts().SkipFunctionBodies = true;  // those that the action wants to skip
+  invocation->getFrontendOpts().SkipFunctionBodies = true;  // see shouldSkipFunctionBody()
   compiler->setInvocation(std::move(invocation));
-  // A header that is missing ends nothing: whether it matters is seen by what is reached.
+  // A missing header must not end the parse. Whether it matters depends on what the function
+  // reaches.
   if (reading.full) {
     compiler->getDiagnostics().setSeverity(clang::diag::err_pp_file_not_found,
                                            clang::diag::Severity::Error, SourceLocation());
@@ -403,8 +409,8 @@ Parsed Parse::State::parsed(Report& report) const {
   return parsed;
 }
 
-// As CompilerInstance::ExecuteAction does, but that the source is ended with this object: till then
-// the tree can be looked at. Returns whether there is one that may be.
+// Does the same as CompilerInstance::ExecuteAction, except that the source ends only with this
+// object, so that its tree can be looked at until then. Returns whether there is a tree to look at.
 bool Parse::State::run(Report& report) {
   if (!action->PrepareToExecute(*compiler) || !compiler->createTarget()) return false;
   begun = action->BeginSourceFile(*compiler, compiler->getFrontendOpts().Inputs.front());
@@ -423,11 +429,12 @@ bool Parse::State::run(Report& report) {
   return true;
 }
 
-// Of a parse that gave no tree.
+// Reports the errors of a parse that gave no tree.
 void Parse::State::settle_errors(Report& report) {
   if (compiler->hasSourceManager()) errors.settle(compiler->getSourceManager(), nullptr);
   if (!errors.about_asked().empty() && report.ok()) {
-    // Where a bracket of the source is open, what stands behind it is not at fault.
+    // If a bracket of the source is not closed, the error is not in the code behind the source. So
+    // the source is parsed alone, which reports errors of its own.
     Reading source_alone = reading;
     source_alone.asked.clear();
     if (parse(text, source_alone, report, [](Parsed&) {}))

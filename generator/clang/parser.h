@@ -26,13 +26,13 @@ struct Inclusion {
   std::string spelled;  // "<cuda_bf16.h>"
 };
 
-// A macro that the file does not define, where it is asked for or used.
+// A place where the file asks for or uses a macro that it does not define.
 struct ForeignMacro {
   enum class From { nobody, compiler, header };  // who has defined it there
   enum class Use {
-    expansion,   // in the code, or while a condition is worked out
-    value,       // a condition depends on it
-    definition,  // #ifdef or #ifndef: it depends on whether there is one
+    expansion,   // in the code, or while a condition is evaluated
+    value,       // a condition depends on its value
+    definition,  // #ifdef or #ifndef: depends on whether it is defined
   };
   size_t at;  // its name, or the use of the macro that leads to it
   llvm::StringRef name;
@@ -47,17 +47,17 @@ class Parsed {
   Parsed(const Text& source, const Tokens& source_tokens, clang::ASTContext& tree, Report& to)
       : text(source), tokens(source_tokens), ast(tree), sm(tree.getSourceManager()), report(to) {}
 
-  // Where the token is spelled, also inside a #define; nothing if that is in another file or if the
-  // preprocessor pasted the token together.
+  // Where the token is spelled, which may be inside a #define; nothing if the token is spelled in
+  // another file or the preprocessor pasted it together.
   std::optional<size_t> spelled(clang::SourceLocation where) const;
-  // Where it stands after expansion: for a token from a macro, the macro's use. Nothing if in
-  // another file.
+  // Where the token stands after expansion: for a token from a macro, the macro's use. Nothing if
+  // that is in another file.
   std::optional<size_t> expanded(clang::SourceLocation where) const;
   bool in_main(const clang::Decl* decl) const { return expanded(decl->getLocation()).has_value(); }
-  // The end of the token that the expansion ends with.
+  // The end of the last token of the expansion.
   std::optional<size_t> expanded_end(clang::SourceLocation where) const;
 
-  // Errors point at the spelling; where that is in a macro, a note says what expanded it.
+  // Errors point at the spelling. If that is in a macro, a note says what expanded the macro.
   void error(clang::SourceLocation where, const llvm::Twine& message) const;
   void note(clang::SourceLocation where, const llvm::Twine& message) const;
   void error_at(Range where, const llvm::Twine& message) const;
@@ -68,15 +68,16 @@ class Parsed {
   const clang::SourceManager& sm;
   Report& report;
   std::vector<Inclusion> inclusions, missing;  // found, and not
-  // Where headers ask for macros of the file's, or are a library's: the lines up to the last
-  // inclusion that define or take back such macros, and all that include, in their order. Else
-  // empty.
+  // The lines that generated code must have in front of its includes, if headers ask for macros of
+  // the file's own or come from a library; else empty. These are all inclusions up to the last one,
+  // and the lines before it that define or undefine such macros, in their order.
   std::vector<std::string> first;
-  std::vector<ForeignMacro> foreign_macros;  // conditions that were not worked out left out
-  std::vector<Range> skipped;  // branches of #if not taken; whole lines, directives not included
+  std::vector<ForeignMacro> foreign_macros;  // without conditions that were not evaluated
+  std::vector<Range> skipped;  // #if branches not taken: whole lines, without directives
   // Full mode: the files on disk that were included, sorted.
   std::vector<std::string> headers;
-  // Full mode: where in the text errors were found that matter to nothing the function reaches.
+  // Full mode: the places in the text of Clang's errors that do not matter to the function and were
+  // left out.
   std::vector<size_t> left_out;
 
  private:
@@ -85,18 +86,18 @@ class Parsed {
                      const llvm::Twine& message) const;
 };
 
-// A parse that Clang found no error in. Its tree can be looked at again and again.
+// A parse in which Clang found no error. Its tree can be looked at any number of times.
 class Parse {
  public:
-  // Clang's errors are reported as ours; null if there was one.
+  // Parses a text. Clang's errors are reported in tilepost's form; null if there was one.
   static std::unique_ptr<Parse> of(const Text& text, const Reading& reading, Report& report);
   ~Parse();
   Parse(const Parse&) = delete;
   Parse& operator=(const Parse&) = delete;
 
-  // Whether it is what a parse of that text would be.
+  // Whether this is the parse of that text, read in that way.
   bool is_of(const Text& text, const Reading& reading) const;
-  // Hands the tree to `use`, which may report. Returns whether nothing was reported.
+  // Hands the tree to `use`, which may report errors. Returns whether none was reported.
   bool look(Report& report, llvm::function_ref<void(Parsed&)> use) const;
 
  private:
@@ -105,8 +106,8 @@ class Parse {
   std::unique_ptr<State> state_;
 };
 
-// A parse that is looked at once: its errors are reported, or its tree is handed to `use`. Returns
-// whether it was clean and nothing was reported.
+// Parses a text and looks at it once: reports Clang's errors, or hands the tree to `use`. Returns
+// whether nothing was reported.
 bool parse(const Text& text, const Reading& reading, Report& report,
            llvm::function_ref<void(Parsed&)> use);
 

@@ -1,7 +1,8 @@
-// What stands in for CUDA and the standard library while a kernel is parsed.
+// Stand-ins for CUDA's headers and the standard library, with which kernels are parsed.
 //
-// The generator needs declarations to build the tree, not definitions: the result is compiled
-// against the real headers. So a kernel is parsed without any installation, the same everywhere.
+// The generator needs declarations to build the tree, not definitions, because the result is
+// compiled with the real headers. So a kernel is parsed without any installation and in the same
+// way on every machine.
 #pragma once
 
 #include <string>
@@ -16,19 +17,21 @@ struct VirtualFile {
   llvm::StringRef text;
 };
 
-// Included before the first line of a CUDA source: keywords, builtin variables, device functions.
+// The text that is included before the first line of a CUDA source: keywords, builtin variables,
+// device functions.
 llvm::StringRef cuda_prelude();
 
 // The stand-in headers.
 llvm::ArrayRef<VirtualFile> stub_headers();
 
-// CUDA's headers exist for CUDA sources only.
+// Whether a source may include the stand-in header. CUDA's headers exist for CUDA sources only.
 bool is_known(const VirtualFile& header, bool cuda);
 
-// What a kernel may include, as a sentence's list: "<algorithm>, <bit>, …, <tilepost/…>".
+// The headers that a kernel may include, as a list for messages: "<algorithm>, <bit>, …,
+// <tilepost/…>".
 std::string known_headers(bool cuda);
 
-// What full mode adds to the headers that are installed.
+// The headers that full mode adds to those that are installed.
 llvm::ArrayRef<VirtualFile> added_headers();
 
 }  // namespace tilepost

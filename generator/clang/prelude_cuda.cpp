@@ -3,8 +3,8 @@
 namespace tilepost {
 namespace {
 
-// Attributes that only nvcc knows keep their arguments in the tree as annotations: what they name
-// is reached by the kernel.
+// Attributes that only nvcc knows become annotations, which keep their arguments in the tree: the
+// kernel reaches what the arguments name.
 constexpr char kPrelude[] = R"(
 #define __CUDACC__ 1
 #define __NVCC__ 1

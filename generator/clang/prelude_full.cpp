@@ -4,8 +4,8 @@ namespace tilepost {
 namespace {
 
 // Included before the first line. nvcc includes some of the C library's headers unasked, with host
-// versions of min and max; Clang leaves out some of CUDA's own headers, which declare functions. Of
-// attributes that Clang does not know it tells nothing; as annotations they are in the tree.
+// versions of min and max; Clang leaves out some of CUDA's own headers, which declare functions.
+// Clang drops attributes that it does not know, so these become annotations, which are in the tree.
 constexpr char kUnasked[] = R"(#pragma once
 #include <assert.h>
 #include <stdio.h>
@@ -55,11 +55,11 @@ __attribute__((device)) float2 __ffma2_rn(float2, float2, float2);
 #define __maxnreg__(...) __attribute__((annotate("maxnreg", __VA_ARGS__)))
 )";
 
-// Intrinsics of CPUs are host code, which is not read closely.
+// Intrinsics of CPUs are used in host code only, which does not matter here.
 constexpr char kNothing[] = "#pragma once\n";
 
 constexpr VirtualFile kHeaders[] = {
-    // CUDA 13 has it no more, and Clang 19 includes it.
+    // CUDA 13 has this header no more, but Clang 19 includes it.
     {"texture_fetch_functions.h", kNothing},
     {"tilepost_unasked.h", kUnasked},
     {"cpuid.h", kNothing},

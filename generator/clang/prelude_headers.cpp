@@ -34,7 +34,7 @@ namespace std { using ::intptr_t; using ::uintptr_t; }
 #define UINT64_MAX 18446744073709551615ULL
 )";
 
-// Declared only, for what they give is no constant of the kernel's.
+// These functions are only declared, because a kernel's constants do not depend on their results.
 constexpr char kCmath[] = R"(#pragma once
 #ifdef __CUDACC__
 #define TILEPOST_BOTH __host__ __device__

@@ -10,7 +10,7 @@ namespace {
 using clang::dyn_cast;
 using clang::isa;
 
-// Tells every declaration that a piece of code names.
+// Collects every declaration that a piece of code names.
 class Visitor : public clang::RecursiveASTVisitor<Visitor> {
  public:
   explicit Visitor(llvm::SetVector<const clang::Decl*>& found) : found_(found) {}
@@ -51,7 +51,7 @@ class Visitor : public clang::RecursiveASTVisitor<Visitor> {
   llvm::SetVector<const clang::Decl*>& found_;
 };
 
-// As it is defined; of a template the instantiation.
+// The definition of what is declared; for a template, of its instantiation.
 const clang::Decl* definition_of(const clang::Decl* decl) {
   if (const auto* function = dyn_cast<clang::FunctionDecl>(decl)) {
     const clang::FunctionDecl* definition = nullptr;
@@ -81,7 +81,7 @@ Reached::Reached(const clang::FunctionDecl* root, const clang::SourceManager& sm
     const clang::Decl* decl = definition_of(found[i]);
     declarations_.insert(decl);
     add_range(decl->getSourceRange());
-    // Members of a class are reached one by one; what it is made of comes with it.
+    // A class brings its bases and fields. Its other members are reached one by one.
     if (const auto* record = dyn_cast<clang::CXXRecordDecl>(decl)) {
       if (!record->hasDefinition()) continue;
       for (const clang::CXXBaseSpecifier& base : record->bases()) {

@@ -1,5 +1,4 @@
-// What a function reaches, in whatever file it is: the ground for telling errors that matter from
-// those that do not.
+// What a function reaches, in any file. Errors in this code matter, others do not.
 #pragma once
 
 #include <map>
@@ -13,13 +12,15 @@ namespace tilepost {
 
 class Reached {
  public:
-  // All declarations that the code of `root` names, and what their code names; and those that
-  // `asking` names, a declaration that asks for `root` by types, or null.
+  // Collects all declarations that the code of `root` names, and in turn those that their code
+  // names. `asking`, which may be null, is the declaration that asks for `root`; the types that it
+  // names are reached too.
   Reached(const clang::FunctionDecl* root, const clang::SourceManager& sm,
           const clang::Decl* asking = nullptr);
 
   const llvm::SetVector<const clang::Decl*>& declarations() const { return declarations_; }
-  // Whether `where`, or the macro's text or use that it comes from, is part of one of them.
+  // Whether `where`, or the text or the use of the macro that it comes from, is in one of the
+  // declarations.
   bool covers(clang::SourceLocation where) const;
 
  private:

@@ -7,8 +7,8 @@
 
 namespace tilepost {
 
-// With installed headers: those of a CUDA Toolkit, of the system's C++ library and the user's, as
-// nvcc sees them.
+// Reading with installed headers: those of a CUDA Toolkit, of the system's C++ library and of the
+// user, as nvcc sees them.
 struct FullMode {
   std::string toolkit;                    // its folder, which has include/ (find_toolkit)
   std::string path;                       // of the source: its quoted includes are beside it
@@ -23,8 +23,9 @@ struct Reading {
   bool cuda = true;  // a .cu file; else C++
   // A function to instantiate, as find_instance() finds it: "lib::gemm<128, float>". May be empty.
   std::string asked;
-  std::string arch = "sm_90a";  // of a .cu file: whose code is read, __CUDA_ARCH__
-  // Else stand-ins for the headers are read, without any installation. For CUDA sources alone.
+  std::string arch = "sm_90a";  // of a .cu file: its code is read for this __CUDA_ARCH__
+  // For CUDA sources only. Without it stand-ins for the headers are read, which need no
+  // installation.
   std::optional<FullMode> full;
 
   bool operator==(const Reading&) const = default;
@@ -33,7 +34,7 @@ struct Reading {
 // Folders that exist while a source is read: stand-in headers, and tilepost's own.
 constexpr char kStubFolder[] = "/stub/";
 constexpr char kOwnFolder[] = "/include/";
-// What all folders that full mode adds to the machine's are in.
+// The folder of all folders that full mode adds to those of the machine.
 constexpr char kAddedFolder[] = "/.tilepost/";
 // The variable behind the source that holds the address of the function asked for.
 constexpr char kAskedName[] = "tilepost_asked_";

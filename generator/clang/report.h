@@ -1,4 +1,5 @@
-// Refusals at their place in the source the user wrote, whatever text a pass was looking at.
+// Reports refusals at their place in the source that the user wrote, whichever text a pass was
+// looking at.
 #pragma once
 
 #include <map>
@@ -18,12 +19,12 @@ class Report {
   Report(Diagnostics& diagnostics, OneFile source);
 
   // [begin, end) are offsets in `text`, which descends from the source. The same message at the
-  // same place is said once; a note goes with the message before it.
+  // same place is reported once. A note belongs to the message before it.
   void say(Kind kind, const Text& text, size_t begin, size_t end, const llvm::Twine& message);
-  // At a place in another file, a header say; the file is made known on first use.
+  // Reports at a place in another file, such as a header. The file is made known on first use.
   void say_in(Kind kind, llvm::StringRef name, llvm::StringRef content, size_t begin,
               const llvm::Twine& message);
-  // About the source as a whole.
+  // Reports an error about the source as a whole.
   void error(const llvm::Twine& message);
 
   bool ok() const { return errors_ == 0; }

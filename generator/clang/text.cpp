@@ -37,7 +37,7 @@ void Edits::replace(size_t begin, size_t end, llvm::StringRef text) {
 }
 
 bool Edits::replaces(size_t offset) const {
-  size_t covered = 0;  // the end of the edits before
+  size_t covered = 0;  // where the edits so far end
   for (const Edit& edit : edits_) {
     if (edit.begin > offset) break;
     if (edit.begin >= covered || edit.text.empty()) covered = std::max(covered, edit.end);

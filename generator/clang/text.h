@@ -28,7 +28,7 @@ struct Text {
     return llvm::StringRef(text).slice(begin, end);
   }
   void append(const Text& other);
-  // Text that stands for what was at `at` in the original.
+  // Appends text whose origin is the offset `at` in the original.
   void append(llvm::StringRef inserted, uint32_t at);
 };
 
@@ -43,8 +43,8 @@ class Edits {
   bool empty() const { return edits_.empty(); }
   // Whether what stands at `offset` is replaced or erased.
   bool replaces(size_t offset) const;
-  // The part [begin, end) of `text` with the edits that start in it. An edit inside of what an
-  // earlier one replaced is dropped with it; what two erase, both in part, goes as a whole.
+  // The part [begin, end) of `text` with the edits that start in it. An edit inside of a part that
+  // an earlier edit replaced is dropped. Two erasures that overlap erase both parts.
   Text apply(const Text& text, size_t begin, size_t end) const;
   Text apply(const Text& text) const { return apply(text, 0, text.size()); }
 
@@ -58,7 +58,7 @@ class Edits {
   std::set<Edit> edits_;
 };
 
-// The source with lines that end in \n alone, as the passes count on.
+// The source with lines that end in \n only, which the passes rely on.
 Text with_plain_lines(const std::string& source);
 
 }  // namespace tilepost

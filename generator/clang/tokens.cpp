@@ -84,7 +84,7 @@ size_t Tokens::end_of_directive(size_t offset) const {
     end = std::min(text_.find('\n', end), text_.size());
     const Token* token = end > 0 ? at(end) : nullptr;
     if (token && token->kind == clang::tok::comment && token->begin < end) {
-      end = token->end;  // a block comment carries the line on
+      end = token->end;  // a block comment continues the line
     } else if (end < text_.size() && text_.slice(offset, end).rtrim("\r").ends_with("\\")) {
       ++end;
     } else {

@@ -15,7 +15,7 @@ namespace {
 
 namespace path = llvm::sys::path;
 
-// The folder above bin/nvcc. Where that is a link or a script out of the toolkit, its target's.
+// The folders above bin/nvcc and, if that is a link or a script from elsewhere, above its target.
 std::vector<std::string> folders_of(const std::string& nvcc) {
   const auto above = [](llvm::StringRef file) {
     return path::parent_path(path::parent_path(file)).str();
@@ -26,7 +26,7 @@ std::vector<std::string> folders_of(const std::string& nvcc) {
   return folders;
 }
 
-// Where toolkits have cuda::barrier<thread_scope_block>.
+// The places of cuda::barrier<thread_scope_block> in toolkits.
 constexpr const char* kBarriers[] = {"/include/cccl/cuda/__barrier/barrier_block_scope.h",
                                      "/include/cuda/__barrier/barrier_block_scope.h"};
 

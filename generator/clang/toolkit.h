@@ -8,29 +8,30 @@
 namespace tilepost {
 
 // The folder of the toolkit, whose include/ has cuda_runtime.h: that of $CUDACXX, of the nvcc on
-// PATH, $CUDA_PATH, $CUDA_HOME, /usr/local/cuda. Without one nothing, and `looked` says where it
-// was looked for.
+// PATH, $CUDA_PATH, $CUDA_HOME, /usr/local/cuda. Nothing if there is no toolkit; then `looked` says
+// where it was looked for.
 std::optional<std::string> find_toolkit(std::string& looked);
 
-// The versions of the toolkit in that folder, as nvcc says them by __CUDACC_VER_MAJOR__ and
-// __CUDACC_VER_MINOR__; 0 where its headers say none.
+// The version of a toolkit, as in nvcc's __CUDACC_VER_MAJOR__ and __CUDACC_VER_MINOR__; 0 if its
+// headers do not say it.
 struct ToolkitVersion {
   int major = 0, minor = 0;
 };
 ToolkitVersion version_of_toolkit(const std::string& folder);
 
-// Whether `folder` has the headers of one.
+// Whether `folder` has the headers of a toolkit.
 bool is_toolkit(const std::string& folder);
 
 // A header that Clang takes only with a change.
 struct AdaptedHeader {
-  std::string path;  // on disk, whose text is read instead of what is there
+  std::string path;  // on disk; `text` is read in place of this file
   std::string text;
 };
 
-// Those of the toolkit in that folder. Clang takes no __shared__ variable of a class whose
-// destructor has a body, and leaves out what a template does with it: cuda::barrier's has one,
-// which ends a barrier in shared memory and stores nowhere else. It is read as an empty one.
+// The adapted headers of the toolkit in that folder. Clang refuses a __shared__ variable of a class
+// whose destructor has a body, and leaves out the code of a template that uses the variable.
+// cuda::barrier has such a destructor, which ends a barrier in shared memory and stores nowhere
+// else. The destructor is read as an empty one.
 std::vector<AdaptedHeader> adapted_headers(const std::string& toolkit);
 
 }  // namespace tilepost

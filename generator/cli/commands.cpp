@@ -148,7 +148,8 @@ int verify_command(const Options& options, Diagnostics& diagnostics, JsonDocumen
   return exit_code;
 }
 
-// Who was asked to stop has not failed.
+// The exit code of a command. If the command was asked to stop, it has not failed: the exit code
+// then tells the signal.
 int unless_interrupted(int exit_code, Diagnostics& diagnostics) {
   const int signal = interrupt_signal();
   if (exit_code == kExitOk || signal == 0) return exit_code;
@@ -180,7 +181,7 @@ int run_verb(const Options& options, Diagnostics& diagnostics, JsonDocument* doc
   llvm_unreachable("verb");
 }
 
-// The document is whole whatever happens: what is thrown becomes a message in it.
+// Prints a complete document in any case: an exception becomes a message in it.
 int run_as_json(const Options& options) {
   JsonDiagnostics diagnostics;
   JsonDocument document;

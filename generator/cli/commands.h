@@ -15,7 +15,7 @@ inline constexpr int kExitRejected = 1;  // spec or kernel rejected, or a verifi
 inline constexpr int kExitUsage = 2;     // command line
 inline constexpr int kExitIo = 3;        // a file could not be read or written, or memory ran out
 inline constexpr int kExitBug = 70;      // internal error
-inline constexpr int kExitSignal = 128;  // and the signal that asked to stop, as shells say it
+inline constexpr int kExitSignal = 128;  // plus the signal that asked to stop, as shells do
 
 // Runs the verb and returns the exit code. With --json prints one document, whatever happens.
 int run_command(const Options& options);
@@ -23,14 +23,14 @@ int run_command(const Options& options);
 // Says what is wrong with the command line, and returns the exit code.
 int refuse_usage(const Options& options, const std::vector<std::string>& mistakes);
 
-// What to say of a bug.
+// The message for an internal error.
 std::string internal_error(const std::exception& error);
 
 // `tilepost bench`.
 int bench_command(const Options& options, Diagnostics& diagnostics);
 
-// What more than one verb reads from the command line: the specs (empty with the reason reported if
-// one cannot be read) and the sweeps.
+// The parts of the command line that several verbs use: the specs (none if one cannot be read, with
+// the reason reported) and the sweeps.
 std::vector<Input> read_inputs(const Options& options, Diagnostics& diagnostics);
 // The machine of --machine, a name or a file; the usual one without it. Null with the reason
 // reported if there is none.

@@ -22,8 +22,8 @@ namespace fs = llvm::sys::fs;
 
 constexpr uint64_t kMaxInputBytes = 16u << 20;
 
-// Reads to the end, or to the bound: a pipe or a device may never end. Returns what went wrong, or
-// "".
+// Reads to the end of the file or to the bound, because a pipe or a device may never end. Returns
+// what went wrong, or "".
 std::string read_bounded(fs::file_t file, std::string& text) {
   std::vector<char> buffer(1 << 16);
   for (;;) {
@@ -36,9 +36,9 @@ std::string read_bounded(fs::file_t file, std::string& text) {
   }
 }
 
-// Excludes other programs that write sets into a folder, as long as it lives. It leaves nothing
-// behind when the program is killed. Not every file system has such locks; there, sets of two
-// programs may mix, which the compiler sees (emit.h).
+// While a lock lives, no other program writes sets of files into the folder. A program that is
+// killed leaves no lock behind. Not every file system has such locks. Without them the sets of two
+// programs may mix, which the compiler notices (plan_symbol in emit/parts.h).
 class FolderLock {
  public:
   explicit FolderLock(const std::string& dir)
@@ -61,8 +61,8 @@ class FolderLock {
   bool held_ = false;
 };
 
-// Removes temporaries of `files` that programs left which were killed. Under the lock nobody else's
-// are in use.
+// Removes temporary files of `files` that killed programs have left. Because of the lock no other
+// program uses any of them.
 void remove_abandoned(const std::string& dir, const std::vector<OutputFile>& files) {
   std::error_code error;
   for (fs::directory_iterator entry(dir, error), end; !error && entry != end;
@@ -139,7 +139,8 @@ bool write_files(const std::string& dir, const std::vector<OutputFile>& files,
     ok = refuse(place, error, diagnostics);
     break;
   }
-  // Headers last: who is stopped between two leaves a header that its source refuses.
+  // Headers come last: if the program is stopped between two files, it leaves an old header, which
+  // the new source refuses.
   std::ranges::stable_partition(pending, [](const TemporaryFile& file) {
     return !llvm::StringRef(file.final).ends_with(".h");
   });

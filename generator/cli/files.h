@@ -9,25 +9,29 @@
 
 namespace tilepost {
 
-// The text of a file, or of standard input for "-". Reports why not.
+// The text of a file, or of standard input for "-". If it cannot be read, reports why and returns
+// nothing.
 std::optional<std::string> read_text(const std::string& path, Diagnostics& diagnostics);
 
 // Writes every file into `dir`, which is created if missing. A file whose bytes would not change is
 // left alone, so that nothing is rebuilt. Each file is written beside its place and then renamed,
 // headers last, after all could be written; on an error none is changed. One program at a time
-// writes into a folder. What killed programs left of these files is removed. Reports why not.
+// writes into a folder. What killed programs left of these files is removed. On an error, reports
+// it and returns false.
 bool write_files(const std::string& dir, const std::vector<OutputFile>& files,
                  Diagnostics& diagnostics);
 
-// The same for one file at `path`.
+// write_files() for one file at `path`.
 bool write_file(const std::string& path, const std::string& text, Diagnostics& diagnostics);
 
-// Whether write_file could: asked before long work, whose result would be lost. Creates the folder,
-// leaves the file alone. Reports why not.
+// Whether write_file() could write to `path`. Call it before long work, whose result would
+// otherwise be lost. Creates the folder and leaves the file alone. Reports why the file could not
+// be written.
 bool can_write_file(const std::string& path, Diagnostics& diagnostics);
 
-// Whether `depfile` can hold that rule: it is none of the files and of the sources, the first of
-// which is the spec, and their names have no line ends.
+// Whether `depfile` can hold the rule of make_depfile(): it is none of the files and none of the
+// sources, the first of which is the spec, and their names have no line ends. Reports why it
+// cannot.
 bool check_depfile(const std::string& depfile, const std::string& dir,
                    const std::vector<OutputFile>& files, const std::vector<std::string>& sources,
                    Diagnostics& diagnostics);

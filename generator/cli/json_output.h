@@ -13,8 +13,8 @@
 
 namespace tilepost {
 
-// Collects messages as objects: severity, file, line, column, message. Those of an unknown place
-// have null for the three in the middle.
+// Collects messages as objects: severity, file, line, column, message. A message at an unknown
+// place has null as file, line and column.
 class JsonDiagnostics : public Diagnostics {
  public:
   std::string_view add_source(std::string_view name, std::string_view text) override {
@@ -39,7 +39,7 @@ class JsonDocument {
   void set(std::string key, llvm::json::Value value);
   void set_text(std::string key, std::string json);
 
-  // Prints it all, with what every document has.
+  // Prints the document: first the keys that every document has, then those that were set.
   void print(llvm::raw_ostream& out, std::string_view command, int exit_code,
              const JsonDiagnostics& diagnostics) const;
 
@@ -47,7 +47,7 @@ class JsonDocument {
   std::vector<std::pair<std::string, std::string>> entries_;
 };
 
-// A text that may be any bytes, as JSON has it.
+// A JSON string of a text that may hold any bytes. Bytes that are not UTF-8 are replaced.
 llvm::json::Value json_text(std::string_view text);
 
 }  // namespace tilepost

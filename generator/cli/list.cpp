@@ -21,7 +21,7 @@ namespace {
 
 using llvm::json::Object;
 
-// An item: a line of text, and the same for programs.
+// An item of a list: a line of text, and the same as a JSON object for programs.
 struct Item {
   std::string text;
   Object object;
@@ -69,7 +69,7 @@ Items list_machine(const MachineProfile& machine) {
   return {{text, Object{{"name", machine.name}, {"text", text}}}};
 }
 
-// Configurations that differ only in what a line does not say stand there once.
+// Adds one line for each configuration. Configurations whose lines are equal share one.
 void add_configs(Items& items, const char* arch, const std::vector<KernelConfig>& configs,
                  tilepost_dtype_t element = TILEPOST_BF16) {
   const bool e4m3 = element == TILEPOST_E4M3;
@@ -133,7 +133,7 @@ Items list_flags(const MachineProfile&) {
   return items;
 }
 
-// Template, digits of the architecture, tunables.
+// Every variant with its template, the digits of its architecture and its tunables.
 Items list_all_variants(const MachineProfile& machine) {
   std::string text;
   llvm::raw_string_ostream out(text);
@@ -158,7 +158,7 @@ struct Section {
   llvm::StringRef name;
   Items (*items)(const MachineProfile& machine);
 };
-// What a list of everything leaves out: it is for programs, and for those who edit it.
+// The section that a list of everything leaves out, because it is for programs.
 constexpr llvm::StringLiteral kVariants = "variants", kMachine = "machine";
 const Section kSections[] = {{"patterns", list_patterns},     {"archs", list_archs},
                              {"machines", list_machines},     {"kernels", list_kernels},

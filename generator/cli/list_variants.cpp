@@ -38,7 +38,7 @@ void print(const List& list, const KernelConfig& config, const Plan& plan, int c
   out << "\n";
 }
 
-// A large problem that every vector divides.
+// A large problem whose sizes are multiples of every vector width.
 Plan problem(Arch arch, tilepost_dtype_t input) {
   Plan plan;
   plan.arch = arch;
@@ -66,8 +66,8 @@ void list_sm80(const List& list, const std::vector<KernelConfig>& configs, const
   }
 }
 
-// Rows that are stored one by one. That tiles wait for their input is a matter of the view, which
-// un-woven kernels do not have.
+// Lists variants that store rows one by one. Waiting for the input makes no variants: only the view
+// asks for it, and un-woven kernels have no view.
 void list_routed(const List& list, Plan plan, bool first_only) {
   plan.routing = TILEPOST_ROUTING_ROWS;
   for (const KernelConfig& config : sm90_configs()) {
@@ -77,7 +77,8 @@ void list_routed(const List& list, Plan plan, bool first_only) {
   }
 }
 
-// Of every height all rows; `first_only`: of some, one of each height of tiles.
+// Lists kernels for few rows: all configurations for each m. `first_only`: one for each tile
+// height, and for some m only.
 void list_small(const List& list, Plan plan, bool first_only) {
   for (const int64_t m :
        {8, 16, 32, 48, 64, 80, 96, 112, 128, 144, 160, 176, 192, 208, 224, 240, 256}) {
@@ -92,7 +93,8 @@ void list_small(const List& list, Plan plan, bool first_only) {
   }
 }
 
-// The types of one size give the same code but for a conversion: f16 is tried out on one row.
+// bf16 and f16 give the same code except for a conversion, so only the first configuration is
+// listed for f16.
 void list_16_bit(const List& list, Arch arch) {
   for (const tilepost_dtype_t element : {TILEPOST_BF16, TILEPOST_F16})
     for (const tilepost_operands_t operands : {TILEPOST_TN, TILEPOST_NN}) {

@@ -13,8 +13,9 @@
 
 namespace {
 
-// A standard descriptor that was closed would be the number of the next file or pipe, and children
-// would lose what goes there. The wrong way round, so that using one of the first two still fails.
+// Opens standard descriptors that are closed. Otherwise the next file or pipe would get such a
+// number, and children would lose what goes there. Input is opened for writing and output for
+// reading, so that using one of them still fails.
 void occupy_standard_descriptors() {
   constexpr int kModes[] = {O_WRONLY, O_RDONLY, O_WRONLY};
   for (int descriptor = 0; descriptor < 3; ++descriptor)
@@ -22,7 +23,7 @@ void occupy_standard_descriptors() {
       std::abort();
 }
 
-// LLVM ends the process where it finds no memory, unless it is told what else to do.
+// Without this handler LLVM ends the process when memory runs out.
 void throw_bad_alloc(void* /*data*/, const char* /*reason*/, bool /*generates_crash*/) {
   throw std::bad_alloc();
 }

@@ -140,7 +140,7 @@ bool split_assignment(const char* flag, const std::string& text, std::vector<Ove
   return true;
 }
 
-// Values of a sweep may be lists.
+// Whether brackets are balanced: values of a sweep may be lists.
 bool balanced(const std::string& text) {
   if (std::ranges::count(text, '[') == std::ranges::count(text, ']')) return true;
   return usage_error(
@@ -255,7 +255,7 @@ void drop_foreign_flags() {
   for (cl::Option* option : foreign) option->removeArgument();
 }
 
-// LLVM's parser, whose words quote arguments as they are.
+// Runs LLVM's parser, whose messages quote arguments as they are.
 bool parse_command_line(int argc, char** argv) {
   std::string text;
   llvm::raw_string_ostream stream(text);
@@ -269,7 +269,8 @@ bool parse_command_line(int argc, char** argv) {
   return parsed;
 }
 
-// What is asked for before the command line is known to be right.
+// Finds out the verb and --json before the command line is checked, because messages about mistakes
+// depend on them.
 void foretell(int argc, char** argv, Options& options) {
   for (const VerbInfo& info : kVerbs)
     if (argc > 1 && info.command->getName() == argv[1]) options.verb = info.verb;
@@ -281,7 +282,7 @@ void foretell(int argc, char** argv, Options& options) {
   }
 }
 
-// LLVM would read more arguments from a file that one beginning with @ names.
+// Refuses arguments that begin with @: LLVM would read more arguments from the file that they name.
 bool check_arguments(int argc, char** argv) {
   for (int i = 1; i < argc; ++i)
     if (argv[i][0] == '@')
@@ -338,7 +339,8 @@ std::vector<FlagInfo> all_flags() {
       const cl::Option& option = *entry.second;
       if (option.getOptionHiddenFlag() != cl::NotHidden || option.ArgStr.starts_with("help"))
         continue;
-      // Letters as compilers have them, words with two dashes; LLVM takes either before any.
+      // Single letters get one dash, as compilers have them, and words two. LLVM accepts both for
+      // either.
       const std::string dashes = option.ArgStr.size() == 1 ? "-" : "--";
       of_verb.push_back(
           {info.command->getName().str(), dashes + option.ArgStr.str(), option.HelpStr.str()});

@@ -22,7 +22,8 @@ namespace {
 
 constexpr const char* kSm90aGuard = "TILEPOST_ARCH_SM_90A";
 
-// A kernel that only some of the architectures of a file can compile keeps its body for those.
+// The macro that guards the kernel's body in a file for several architectures, if only some of them
+// can compile the body; else "".
 std::string arch_guard(const Plan& plan, bool one_arch) {
   return !one_arch && plan.kernel.launch == TILEPOST_LAUNCH_TMA ? kSm90aGuard : "";
 }
@@ -55,20 +56,20 @@ std::optional<WovenKernel> weave_plan(const Plan& plan, bool one_arch, Diagnosti
   return weave_cached(request, diagnostics);
 }
 
-// ", m from 65 to 4096" of a plan that has not all runs.
+// ", m from 65 to 4096" for a plan that serves a part of the runs; "" for one that serves all.
 std::string runs_of(const Plan& plan) {
   if (!plan.takes_turns()) return "";
   return fmt::format(", m from {} to {}", plan.least_m, rows_of_runs(plan));
 }
 
-// One for each plan; none if the weaver refused one.
+// One kernel for each plan; no kernels if the weaver refused one.
 std::vector<WovenKernel> weave_plans(const std::vector<Plan>& plans, Diagnostics& diagnostics) {
   std::vector<WovenKernel> kernels;
   for (const Plan& plan : plans) {
     if (auto woven = weave_plan(plan, have_one_arch(plans), diagnostics))
       kernels.push_back(std::move(*woven));
     else if (plan.source.own)
-      break;  // it is refused for every architecture alike
+      break;  // every architecture would refuse it for the same reason
   }
   return kernels.size() == plans.size() ? kernels : std::vector<WovenKernel>{};
 }
@@ -130,7 +131,7 @@ std::vector<OutputFile> emit(const std::vector<Plan>& plans, llvm::StringRef spe
   if (kernels.empty()) return {};
   const std::string json = plans_to_json(plans);
   Program program{plans, spec_name.str(), hash_of(json), std::string(16, '0')};
-  // Of what the files say besides.
+  // The hash of all that the files contain besides the hash itself.
   program.set_hash = hash_of(emit_source(program, kernels) + emit_header(program) + json);
   const std::string& name = program.name();
   return {{name + (program.host() ? ".cpp" : ".cu"), emit_source(program, kernels)},

@@ -15,9 +15,9 @@ struct OutputFile {
   std::string text;
 };
 
-// `<name>.cu` (or `.cpp` for the host target), `<name>.h`, `<name>.plan.json`. Weaves each plan's
-// kernel; returns nothing if the weaver refused one. `spec_name` is the spec's file name without
-// folder.
+// Weaves each plan's kernel and returns `<name>.cu` (or `.cpp` for the host target), `<name>.h` and
+// `<name>.plan.json`; no files if the weaver refused a kernel. `spec_name` is the spec's file name
+// without folder.
 std::vector<OutputFile> emit(const std::vector<Plan>& plans, llvm::StringRef spec_name,
                              Diagnostics& diagnostics);
 

@@ -8,7 +8,7 @@
 namespace tilepost {
 namespace {
 
-// From where nothing of the generated namespace is found first.
+// The name with "::" in front, so that it is not looked up in the generated namespace first.
 std::string global(const std::string& name) {
   return name.starts_with("::") ? name : "::" + name;
 }

@@ -1,5 +1,5 @@
-// A kernel of CUTLASS's, which its author has made with tilepost's scheduler and epilogue: nothing
-// of it is woven, and its source is included.
+// Emits a CUTLASS kernel whose author has made it with tilepost's scheduler and epilogue. Nothing
+// of such a kernel is woven: generated code includes its source.
 #pragma once
 
 #include <string>
@@ -9,16 +9,18 @@
 
 namespace tilepost {
 
-// What generated code says in front of its includes where one of the sources is CUTLASS's. It has
-// assertions in its main loops, around which ptxas finishes every wgmma by itself (C7510).
+// The lines that generated code has in front of its includes if it includes CUTLASS. They turn off
+// assertions in CUTLASS's main loops, because ptxas finishes each wgmma before the next around an
+// assertion (warning C7510).
 std::string cutlass_preamble();
 
-// The kernel as the plan names it: its type, held against the spec, what it is as a pointer and
-// what launches it, in a namespace `user`, as weave_marked() has them.
+// The kernel of the plan, in a namespace `user`: its type, which is checked against the spec, the
+// function that returns it as a pointer and the function that launches it. weave_marked() names
+// these functions the same.
 WovenKernel include_cutlass(const Plan& plan);
 
-// `int launch(…)` of cut_plain_kernel() (weave_unmarked.h): the kernel with CUTLASS's own scheduler
-// and epilogue, by the launcher of the other.
+// `int launch(…)` as cut_plain_kernel() describes it (weave_unmarked.h), for the kernel with
+// CUTLASS's own scheduler and epilogue. It uses the launcher of include_cutlass()'s kernel.
 WovenKernel include_plain_cutlass(const Plan& plan);
 
 }  // namespace tilepost

@@ -15,7 +15,7 @@ bool reads_tiles_on_gpu(const Program& program) {
       program.plans, [](const Plan& plan) { return keeps_tiles(plan) && plan.arch != Arch::host; });
 }
 
-// What out has room for on the rank that gets the most; 0 where a route says.
+// The elements of `out` on the rank that gets the most; 0 if they depend on the route of a run.
 int64_t out_elements(const Plan& plan) {
   const tilepost_map_t map = plan.map;
   const int64_t columns = keeps_tiles(plan) ? int64_t{tiles_n(map)} * map.tile_n : plan.map.n;
@@ -30,7 +30,7 @@ void emit_out_elements(llvm::raw_ostream& out, const Plan& plan, llvm::StringRef
     out << "inline constexpr int64_t kOutElements = " << elements << ";  // " << meaning << "\n";
 }
 
-// Slot order: tiles anywhere in a column of them.
+// Emits offset() for slot order, in which a tile lies anywhere in one column of tiles.
 void emit_slots(llvm::raw_ostream& out, const Plan& plan) {
   const int tile_m = plan.map.tile_m;
   const int tile_n = plan.map.tile_n;
@@ -43,7 +43,7 @@ void emit_slots(llvm::raw_ostream& out, const Plan& plan) {
       << tile_n << ";\n}\n";
 }
 
-// Slabs: tile columns one after the other, each with whole rows of its width.
+// Emits offset() for slabs: tile columns one after the other, each with whole rows of its width.
 void emit_slabs(llvm::raw_ostream& out, const Plan& plan) {
   const int tile_n = plan.map.tile_n;
   out << "\n// Where element (row, col) of a block of `rows` rows lies in it: a slab of " << tile_n
@@ -56,7 +56,8 @@ void emit_slabs(llvm::raw_ostream& out, const Plan& plan) {
       << ";\n}\n";
 }
 
-// For kernels that read rows: neighbouring elements in one access, wherever the row lies.
+// Emits load_row() for kernels that read rows. It reads neighbouring elements in one access,
+// wherever the row lies.
 void emit_load_row(llvm::raw_ostream& out, const Plan& plan) {
   const bool slabs = plan.map.division == TILEPOST_DIVISION_COLUMNS;
   out << "\n#ifdef __CUDACC__\n"
@@ -70,8 +71,9 @@ void emit_load_row(llvm::raw_ostream& out, const Plan& plan) {
       << " + offset(rows, row, col));\n}\n#endif  // __CUDACC__\n";
 }
 
-// What depends on the architecture: where elements lie, for whoever reads an output that stays in
-// tiles. Constants stay inside the function: the kernel's own names share the namespace.
+// Emits where elements lie, which depends on the architecture, for code that reads an output that
+// stays in tiles. Constants are inside the functions, because the kernel's own names share the
+// namespace.
 void emit_inverse(llvm::raw_ostream& out, const Plan& plan) {
   out << "\nnamespace " << namespace_of(plan) << " {\n\n";
   emit_out_elements(out, plan, "as it stays, in tiles");
@@ -80,7 +82,7 @@ void emit_inverse(llvm::raw_ostream& out, const Plan& plan) {
   out << "\n}  // namespace " << namespace_of(plan) << "\n";
 }
 
-// Kept by linkers that drop what nothing uses.
+// Emits a reference to the plan symbol that linkers keep even if they drop unused data.
 void emit_plan_symbol(llvm::raw_ostream& out, const Program& program) {
   const std::string symbol = plan_symbol(program);
   out << "// The source of this set alone defines it: what includes this header does not "
@@ -91,7 +93,7 @@ void emit_plan_symbol(llvm::raw_ostream& out, const Program& program) {
       << " =\n    &" << symbol << ";\n\n";
 }
 
-// What runs hand to a kernel of the user's own that no type says.
+// A comment about what runs hand to a kernel of the user's own and no type expresses.
 std::string user_data_of(const Plan& plan) {
   if (!plan.source.own) return "";
   const KernelSpec& kernel = plan.source.own->spec;

@@ -50,8 +50,8 @@ std::string table(const OwnKernel& own) {
   return text + "\n};\n\n";
 }
 
-// x, y and z of the author's launch. A kernel with marks is content with any number of blocks, or
-// wants one for each tile.
+// The grid of the author's launch: x, y and z. A kernel with marks gets one block for each tile: it
+// takes any number of blocks, or needs exactly this many.
 std::array<std::string, 3> grid_of(const OwnKernel& own) {
   std::array<std::string, 3> grid = {"1", "1", "1"};
   const KernelSpec& spec = own.spec;
@@ -66,13 +66,13 @@ std::array<std::string, 3> grid_of(const OwnKernel& own) {
   return grid;
 }
 
-// Where a run has the address of the data of that name.
+// The index of the user data of that name, among the addresses that a run hands over.
 size_t index_of(const KernelSpec& kernel, const std::string& name) {
   const auto& list = kernel.user.value;
   return static_cast<size_t>(std::ranges::find(list, name, &UserData::name) - list.begin());
 }
 
-// What each parameter is given.
+// Fills in what each parameter of the kernel is given.
 void describe_arguments(const OwnKernel& own, UnmarkedRequest& request) {
   for (const KernelArgument& argument : own.spec.arguments.value) {
     switch (argument.kind) {
@@ -103,7 +103,8 @@ void describe_arguments(const OwnKernel& own, UnmarkedRequest& request) {
   }
 }
 
-// What the plan says of the kernel, in C++. `one_arch`: there are no plans for others.
+// Describes in C++ what the plan says of the kernel. `one_arch`: the program has plans for one
+// architecture only.
 UnmarkedRequest describe(const Plan& plan, bool one_arch) {
   const OwnKernel& own = *plan.source.own;
   UnmarkedRequest request;
@@ -146,8 +147,8 @@ std::string plain_function(std::string_view name) {
 
 namespace {
 
-// Bytes of what the kernel reads in a form of its own, as functions of the shape, and the plain
-// launch that says them.
+// The function that returns the plain launch. With it come functions that compute, from the shape,
+// the bytes of data in a form of the kernel's own.
 std::string emit_plain_launch(const KernelSpec& kernel, const std::string& space,
                               const std::string& function) {
   const auto bytes = [](const Expression& expression) {

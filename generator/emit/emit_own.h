@@ -1,4 +1,4 @@
-// A kernel of the user's own as the weaver is asked for it.
+// Has kernels of the user's own woven.
 #pragma once
 
 #include <optional>
@@ -13,13 +13,13 @@
 
 namespace tilepost {
 
-// Weaves the plan's kernel of the user's own, with what the plan says of it in C++. `one_arch`:
-// there are no plans for others. Nothing after a refusal.
+// Weaves the plan's kernel of the user's own. `one_arch`: the program has plans for one
+// architecture only. Nothing after a refusal.
 std::optional<WovenKernel> weave_own(const Plan& plan, bool one_arch, Diagnostics& diagnostics);
 
-// For harnesses that hold the woven kernel against it: a source with the kernel as its author wrote
-// it, and a function that says how it is launched, as runtime/harness/plain_launch.h has it. The
-// plans are a program's, of a kernel of the user's own. "" after an error.
+// A source with the kernel as its author wrote it, and a function that says how it is launched, in
+// the form of runtime/harness/plain_launch.h. Harnesses compare the woven kernel with it. `plans`
+// are those of one program with a kernel of the user's own. "" after an error.
 std::string emit_plain(const std::vector<Plan>& plans, Diagnostics& diagnostics);
 
 // The name of that function in the source of program `name`.

@@ -267,7 +267,7 @@ void set_kernel(Fields& fields, const Plan& plan) {
   }
 }
 
-// What a thread of a block calls on the CPU shim.
+// The call that a thread of a block makes on the CPU shim.
 std::string thread_on_cpu(const Plan& plan) {
   const std::string operands = "(const_cast<void*>(a), const_cast<void*>(b), c, shape, ";
   const int32_t num_user = plan.kernel.num_user;
@@ -277,8 +277,8 @@ std::string thread_on_cpu(const Plan& plan) {
              : plan.kernel.name + operands + "epilogue, " + user + "View{view});";
 }
 
-// A worker makes the blocks of its positions, one after the other, on the CPU shim; or it is the
-// block that takes them in turn.
+// On the CPU shim a worker runs the blocks of its positions one after the other. If the kernel is
+// persistent, the worker runs one block, which takes positions in turn.
 void emit_blocks(llvm::raw_ostream& out, const Plan& plan) {
   const auto& block = plan.kernel.block;
   const bool persistent = plan.source.own->persistent;
@@ -348,7 +348,7 @@ std::string emit_plan(const Plan& plan) {
              messages ? "collectives that may overlap" : "groups whose transfers may overlap");
   fields.set("transport", c_name(plan.transport));
   fields.set("access", c_name(plan.access));
-  if (path_of(plan, true).by_owner) {  // of rows of A nothing is summed or paced
+  if (path_of(plan, true).by_owner) {  // rows of A are neither summed nor paced
     fields.set("sum",
                plan.sum == TILEPOST_SUM_ADDED ? "TILEPOST_SUM_ADDED" : "TILEPOST_SUM_STAGED");
     fields.set("pace", plan.pace, "cycles from one store of a tile to the next");

@@ -8,8 +8,8 @@
 namespace tilepost {
 namespace {
 
-// The architecture a file must be compiled for whose kernel has lines for each, of which those of
-// one were read.
+// Emits a check for a kernel with different lines for each architecture: the file must be compiled
+// for the one whose lines were read.
 void emit_read_arch(llvm::raw_ostream& out, const Program& program) {
   const bool sm_90a = program.first().arch == Arch::sm_90a;
   const std::string name = name_of(program.first().arch);
@@ -21,8 +21,8 @@ void emit_read_arch(llvm::raw_ostream& out, const Program& program) {
       << ", or generate it with another arch\"\n#endif\n\n";
 }
 
-// The architecture a file with a single sm_90a plan must be compiled for: anything else would make
-// a kernel without its instructions.
+// Emits a check that a file with a single sm_90a plan is compiled for sm_90a. Compiled for another
+// architecture, the kernel would be without its instructions.
 void emit_arch_check(llvm::raw_ostream& out, const Program& program,
                      const std::vector<WovenKernel>& kernels) {
   if (kernels.front().by_arch) return emit_read_arch(out, program);
@@ -36,7 +36,8 @@ void emit_arch_check(llvm::raw_ostream& out, const Program& program,
          "#endif\n\n";
 }
 
-// In front of all inclusions, for these may have the same headers.
+// Emits the lines that must stand in front of all inclusions, because these may include the same
+// headers.
 void emit_first(llvm::raw_ostream& out, const std::vector<WovenKernel>& kernels) {
   std::set<std::vector<std::string>> said{{}};
   for (const WovenKernel& kernel : kernels) {
@@ -64,7 +65,7 @@ void emit_includes(llvm::raw_ostream& out, const Program& program,
   out << "\n";
 }
 
-// The view's members that differ from what tilepost::woven::View says.
+// Emits the view's members that differ from those of tilepost::woven::View.
 void emit_view(llvm::raw_ostream& out, const Plan& plan) {
   out << "// The schedule and its counters as the kernel sees them, its last argument: what "
          "differs from\n// tilepost::woven::View.\n"
@@ -99,7 +100,7 @@ void emit_view(llvm::raw_ostream& out, const Plan& plan) {
   is_true(path.meets && !path.exchanges, "kMeets");
   if (path.meets && !path.exchanges && row_of(plan).moves_input())
     out << "  static constexpr int kGroups = " << plan.map.num_groups << ";\n";
-  if (plan.kernel.launch != TILEPOST_LAUNCH_HOST) {  // whose threads order stores whoever waits
+  if (plan.kernel.launch != TILEPOST_LAUNCH_HOST) {  // host threads order stores by themselves
     if (path.fuses) out << "  static constexpr int kSources = " << plan.ranks - 1 << ";\n";
     is_true(path.fuses && path.pushes == Pushes::sums, "kSpreads");
     if (plan.task_parts > 0)

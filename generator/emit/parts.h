@@ -27,18 +27,19 @@ struct Program {
 // begins so, and no name of a program makes it a keyword or a macro.
 std::string namespace_of(std::string_view name);
 
-// "tilepost_gen_attn_out::sm_90a": where one plan's code lives; "…::sm_90a_to_64" of another one
-// for the same architecture, which is for at most so many rows.
+// "tilepost_gen_attn_out::sm_90a": where one plan's code lives. A second plan for the same
+// architecture, which serves at most 64 rows, lives in "…::sm_90a_to_64".
 std::string namespace_of(const Plan& plan);
 
-// Whether a file has kernels for one architecture alone.
+// Whether all plans are for one architecture.
 bool have_one_arch(const std::vector<Plan>& plans);
 
 // "tilepost_plan_attn_out_f7a69a703c9de5eb", with the hash of the set: what the source defines and
 // the header refers to, so that a header neither compiles nor links with the source of another set.
 std::string plan_symbol(const Program& program);
 
-// The comment every generated file starts with: by what, from what, what it computes.
+// The comment that every generated file starts with: which tilepost made it, from which spec, and
+// what it computes.
 std::string provenance(const Program& program);
 
 // `<name>.h`.
@@ -47,7 +48,8 @@ std::string emit_header(const Program& program);
 // `<name>.cu` or `<name>.cpp`, given each plan's woven kernel.
 std::string emit_source(const Program& program, const std::vector<WovenKernel>& kernels);
 
-// The woven kernels alone: of that source what compiles without a header and a runtime.
+// The woven kernels alone: the part of `<name>.cu` that compiles without the header and the
+// runtime.
 std::string emit_kernels(const Program& program, const std::vector<WovenKernel>& kernels);
 
 // The name of a type in C++: "TILEPOST_BF16".

@@ -72,7 +72,7 @@ void write_problem(OStream& json, const Plan& plan) {
   if (plan.neighbours) json.attribute("neighbours", true);
 }
 
-// Columns, rows, swizzle and promotion of each tensor map.
+// Writes columns, rows, swizzle and promotion of each tensor map.
 void write_boxes(OStream& json, const tilepost_kernel_t& kernel) {
   json.attributeObject("boxes", [&] {
     for (const auto& [name, box] : {std::pair("a", kernel.box_a), std::pair("b", kernel.box_b),
@@ -149,7 +149,7 @@ void write_groups(OStream& json, const Plan& plan) {
   json.attribute("send_elements", plan.tile_map().send_elements);
 }
 
-// Of an operation on every rank.
+// Writes the memory that an operation takes on every rank, in bytes.
 void write_memory(OStream& json, const Plan& plan) {
   if (!row_of(plan).communicates()) return;
   json.attributeObject("memory_bytes", [&] {
@@ -157,7 +157,8 @@ void write_memory(OStream& json, const Plan& plan) {
   });
 }
 
-// What rank 0 does for each group; nothing for routed rows, whose steps follow from the route.
+// Writes what rank 0 does for each group; nothing for routed rows, whose steps follow from the
+// route.
 void write_steps(OStream& json, const Plan& plan) {
   json.attributeArray("steps", [&] {
     for (size_t g = 0; g < plan.tile_map().groups.size(); ++g)
@@ -167,7 +168,7 @@ void write_steps(OStream& json, const Plan& plan) {
   });
 }
 
-// What a run with another m chooses its groups by.
+// Writes the model by which a run with another m chooses its groups.
 void write_model(OStream& json, const Plan& plan) {
   if (!rows_vary(plan) || plan.model.wave <= 0) return;  // nothing is timed, or nothing overlaps
   const tilepost_model_t& model = plan.model;
@@ -220,8 +221,9 @@ void write_prediction(OStream& json, const Prediction& prediction) {
   });
 }
 
-// The schedule as runs of positions that go down one tile column: from `position` on, `count` tiles
-// that begin at (m, n), (m + tile_m, n), … stored from `row` on, or not at all where row is -1.
+// Writes the schedule as stretches of positions that go down one tile column. From `position` on,
+// `count` tiles begin at (m, n), (m + tile_m, n), … They are stored from `row` on, or not at all
+// where row is -1.
 void write_tiles(OStream& json, const Plan& plan) {
   json.attributeBegin("tile_columns");
   json.rawValue("[\"position\", \"count\", \"m\", \"n\", \"row\", \"group\"]");

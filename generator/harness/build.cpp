@@ -71,7 +71,8 @@ void add_compile(std::vector<std::string> words, const std::string& source, doub
 
 namespace {
 
-// They are for the cache alone, and full of this machine's paths, of which a kept folder has none.
+// Removes the lists of headers that compilers wrote. Only the cache needs them, and they are full
+// of this machine's paths, which a kept folder must not have.
 void remove_header_lists(const std::vector<Command>& commands) {
   for (const Command& command : commands) llvm::sys::fs::remove(command.object + ".d");
 }

@@ -29,14 +29,16 @@ class CudaBuild {
  public:
   CudaBuild(const CudaTools& tools, const WorkDir& dir);
 
-  // A source of the working folder, compiled with nvcc's words for machine code, and `more`.
+  // Adds a source of the working folder, compiled with the options `code` for machine code and with
+  // `more`.
   void add(const std::string& source, const std::vector<std::string>& code,
            const std::vector<std::string>& more = {});
-  // The sources of a program, and of its plain kernel if that is asked for.
+  // Adds the source of a program, and that of its plain kernel if `plain` is set.
   void add_program(const HarnessProgram& program, const std::vector<std::string>& code, bool plain);
-  // The runtime's sources.
+  // Adds the runtime's sources.
   void add_runtime(int sm);
-  // A shared library, found again where it lies.
+  // Links a shared library. When the program runs, it finds the library in its present folder
+  // (rpath).
   void link_library(const std::string& library);
 
   BuildPlan finish();
@@ -47,26 +49,27 @@ class CudaBuild {
   BuildPlan plan_;
 };
 
-// nvcc's words for machine code for compute capability `sm`: plain, or with the features of `arch`
-// (sm_90a's instructions need the 'a').
+// nvcc's options for machine code for compute capability `sm`: without or with the features of
+// `arch` (sm_90a's instructions need the 'a').
 std::vector<std::string> gpu_code(int sm);
 std::vector<std::string> gpu_code(Arch arch, int sm);
 
-// The plan that the runtime will choose there: of those that serve the GPU the highest; or null.
+// The plan that the runtime will choose on compute capability `sm`: among those that serve the GPU,
+// the one of the highest architecture; or null.
 const Plan* chosen_plan(const HarnessProgram& program, int sm);
 
 // Whether a plan for `arch` runs on compute capability `sm`, as the runtime chooses plans
 // (runtime/cuda/op/select.h): sm_90a on 9.0 only, the others on every later GPU.
 bool serves_gpu(Arch arch, int sm);
 
-// 90 of sm_90a.
+// 90 for sm_90a.
 int compute_capability(Arch arch);
 
 enum class BuildResult { built, failed, not_written };
 
 // Compiles and links, `jobs` compilers at a time, and leaves a script that does it again. Common
-// objects come from the folder `cache` if it has them, and are kept there ("": not). On failure a
-// temporary folder is kept and named.
+// objects come from the folder `cache` if it has them, and are kept there; "": there is no cache.
+// On failure a temporary folder is kept and named.
 BuildResult build_harness(const BuildPlan& plan, int jobs, const std::string& cache, WorkDir& dir,
                           Progress& progress, Diagnostics& diagnostics);
 

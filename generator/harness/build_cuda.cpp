@@ -9,7 +9,7 @@ namespace {
 
 constexpr double kCompileSeconds = 900;
 
-// nvcc's words for machine code for the GPU, compiled as `arch`'s features allow.
+// nvcc's options for machine code for `gpu`, compiled with the features of `arch`.
 std::vector<std::string> code_for(const std::string& arch, const std::string& gpu) {
   return {"-gencode", "arch=compute_" + arch + ",code=sm_" + gpu};
 }

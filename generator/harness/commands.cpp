@@ -33,7 +33,7 @@ std::string in_words(const Command& command) {
   return llvm::join(command.argv, " ");
 }
 
-// What a compiler said, to standard error; its beginning if it said very much.
+// Copies a compiler's output to standard error; only the beginning if the output is very long.
 void show_log(const Command& command) {
   const auto log = llvm::MemoryBuffer::getFile(command.log);
   if (!log) return;
@@ -61,7 +61,7 @@ bool start(const Command& command, std::vector<Running>& running, Diagnostics& d
   return true;
 }
 
-// Collects what has ended; false if something went wrong.
+// Collects the commands that have ended; false if something went wrong.
 bool collect(std::vector<Running>& running, Progress& progress, Diagnostics& diagnostics) {
   for (Running& each : running) {
     const Command& command = *each.command;

@@ -11,14 +11,15 @@ namespace tilepost {
 
 struct Command {
   std::vector<std::string> argv;
-  std::string log;     // file that takes its output
-  double seconds = 0;  // deadline
-  // Of a compiler: what it reads, and what it makes. It lists the headers in `object` + ".d".
+  std::string log;     // the file for its output
+  double seconds = 0;  // how long it may run
+  // For a compiler: the file that it reads and the one that it makes. It lists the headers it read
+  // in `object` + ".d".
   std::string source{}, object{};
 };
 
-// Runs at most `jobs` at a time; 0: one per core. At the first that fails, exceeds its deadline or
-// cannot start, stops the others, shows its output and reports it. False then, and when
+// Runs at most `jobs` at a time; 0: one per core. When one fails, exceeds its deadline or cannot
+// start, stops the others, shows its output, reports it and returns false. Also false when
 // interrupted.
 bool run_commands(const std::vector<Command>& commands, int jobs, const std::string& what,
                   Progress& progress, Diagnostics& diagnostics);

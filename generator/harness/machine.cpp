@@ -35,7 +35,8 @@ std::vector<std::string> split_words(const std::string& text) {
   return {words.begin(), words.end()};
 }
 
-// The first of the folders that holds the first of the files that any holds.
+// The path of the first of `files` that is in one of the folders, in the first folder that has it;
+// or "".
 std::string find_file(const std::vector<std::string>& folders,
                       const std::vector<std::string>& files) {
   for (const std::string& file : files)
@@ -44,7 +45,8 @@ std::string find_file(const std::vector<std::string>& folders,
   return "";
 }
 
-// `bin/nvcc` may be a link out of the toolkit; its target's neighbours are the toolkit's.
+// The folder of the toolkit. `nvcc` may be a link from elsewhere, so the toolkit is looked for
+// around its target.
 std::string toolkit_root(const std::string& nvcc) {
   llvm::SmallString<256> real;
   if (llvm::sys::fs::real_path(nvcc, real)) real = nvcc;

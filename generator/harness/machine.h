@@ -9,8 +9,8 @@ namespace tilepost {
 
 struct Gpus {
   int count = 0;
-  int sm = 0;          // compute capability of the first, 90 say
-  std::string reason;  // why count is 0, "no driver (libcuda.so.1 cannot be loaded)" say
+  int sm = 0;          // compute capability of the first GPU, for example 90
+  std::string reason;  // why count is 0: "no driver (libcuda.so.1 cannot be loaded)"
 };
 
 // The GPUs visible to this process (CUDA_VISIBLE_DEVICES applies), by asking the driver.
@@ -33,7 +33,7 @@ struct CudaTools {
 // Or nothing, with what is missing and where it was looked for in `missing`.
 std::optional<CudaTools> find_cuda_tools(std::string& missing);
 
-// The file of one of the toolkit's libraries, "libcublasLt.so" say, or "".
+// The file of one of the toolkit's libraries, such as "libcublasLt.so", or "".
 std::string find_toolkit_library(const CudaTools& tools, const std::string& library);
 
 }  // namespace tilepost

@@ -34,7 +34,7 @@ InterruptGuard::InterruptGuard() {
   action.sa_handler = note_signal;
   for (size_t i = 0; i < std::size(kSignals); ++i) {
     sigaction(kSignals[i], &action, &before_[i]);
-    // nohup has the program outlive its terminal.
+    // Under nohup SIGHUP is ignored and must stay so: the program outlives its terminal.
     if (kSignals[i] == SIGHUP && before_[i].sa_handler == SIG_IGN)
       sigaction(SIGHUP, &before_[i], nullptr);
   }
@@ -102,7 +102,8 @@ std::string Process::status_text() const {
   return "signal " + std::to_string(signal) + " (" + strsignal(signal) + ")";
 }
 
-// A compiler that is asked to end removes its temporary files; one that does not is made to.
+// Asks the process to end first, so that a compiler removes its temporary files. A process that
+// does not end is killed.
 void Process::kill() {
   if (pid_ < 0) return;
   const pid_t group = pid_;

@@ -43,7 +43,7 @@ class Process {
   // going to the given descriptors. False, with the system's words in `error`, if it cannot start.
   bool start(const std::vector<std::string>& argv, int out, int err, std::string& error);
 
-  // True when it has ended; then status() says how.
+  // Whether the process has ended. Then the functions below say how.
   bool ended();
 
   // 0: exit status 0. Otherwise "exit status 1" or "signal 11 (Segmentation fault)".
@@ -51,7 +51,7 @@ class Process {
   int exit_status() const;  // -1: killed by a signal
   std::string status_text() const;
 
-  // Ends it and its group; waits for it.
+  // Ends the process and its group, and waits for it.
   void kill();
 
  private:

@@ -23,8 +23,9 @@ struct HarnessProgram {
 std::vector<HarnessProgram> plan_cases(const std::vector<Case>& cases, Progress& progress,
                                        Diagnostics& diagnostics);
 
-// The same programs for the host target: one per architecture, CUDA plans as their twins. A kernel
-// of the user's own runs there itself if `runs_own` says so of the plan; else gemm_host does.
+// The programs for the host target: one for each architecture, with twins in place of CUDA plans. A
+// kernel of the user's own runs there itself if `runs_own` is true for the plan; else gemm_host
+// runs in its place.
 std::vector<HarnessProgram> on_host(const std::vector<HarnessProgram>& programs,
                                     llvm::function_ref<bool(const Plan&)> runs_own);
 
@@ -33,12 +34,12 @@ void make_names_unique(std::vector<HarnessProgram>& programs);
 
 enum class SourcesResult { written, rejected, not_written };
 
-// Whether a program's kernel is the user's own, so that there is a plain one to hold it against,
-// and the source of that.
+// Whether a program's kernel is the user's own, so that there is a plain kernel to compare it with.
 bool has_plain(const HarnessProgram& program);
-// Whether it is audited: not where tiles go into memory of the ranks that own them, of which an
-// audit has none.
+// Whether the program's kernel is audited. It is not if its tiles go into memory of the ranks that
+// own them, because an audit has no such memory.
 bool is_audited(const HarnessProgram& program);
+// The path of the plain kernel's source in the working folder.
 std::string plain_source(const HarnessProgram& program);
 
 // Generates the programs into "programs/" of the working folder, and plain kernels into "plain/".

@@ -21,7 +21,7 @@ void Progress::update(std::string_view what, size_t done, size_t total) {
   const auto now = Clock::now();
   if (terminal_ ? now - last_ < kTerminalInterval : now - last_ < kLogInterval) return;
   const std::string text = fmt::format("tilepost: {} {}/{}", what, done, total);
-  if (!terminal_ && text == text_) return;  // a log is not told twice
+  if (!terminal_ && text == text_) return;  // a log gets no line twice
   last_ = now;
   text_ = text;
   if (terminal_) llvm::errs() << "\r\033[K";

@@ -1,4 +1,4 @@
-// Variables and memory: what is read, what is stored where.
+// Variables and memory: what is read, and what is stored where.
 #include "generator/infer/interpreter.h"
 
 #include "clang/AST/Attr.h"
@@ -19,7 +19,7 @@ IntType Interpreter::int_type(Type type) const {
   if (type->isPointerType() || !type->isIntegralOrEnumerationType()) return kInt64;
   if (type->isBooleanType()) return {8, false};
   const uint64_t bits = parsed_.ast.getTypeSize(type);
-  if (bits > 64) return kInt64;  // and what does not fit is lost
+  if (bits > 64) return kInt64;  // a number that does not fit is lost
   return {static_cast<uint8_t>(bits), type->isSignedIntegerOrEnumerationType()};
 }
 
@@ -28,7 +28,8 @@ std::string Interpreter::name_of(Value pointer) const {
   return pointer.object ? memory_[pointer.object].name : "";
 }
 
-// The object of a variable of the nearest call that has it; a new one in the current call.
+// The object of a variable in the nearest call that has it. If no call has it, a new object in the
+// current call.
 uint32_t Interpreter::object_of(const clang::ValueDecl* variable) {
   for (auto frame = frames_.rbegin(); frame != frames_.rend(); ++frame) {
     const auto at = variables_.find({frame->id, variable});
@@ -40,7 +41,7 @@ uint32_t Interpreter::object_of(const clang::ValueDecl* variable) {
   return object;
 }
 
-// The object of what an expression makes.
+// The object of the temporary that an expression makes.
 uint32_t Interpreter::temporary(const clang::Expr* maker, const std::string& name) {
   const auto [at, is_new] = variables_.try_emplace({frames_.back().id, maker}, 0);
   if (is_new) at->second = memory_.add(name);
@@ -53,15 +54,15 @@ Value Interpreter::moved(Value pointer, NodeId bytes) {
   return pointer;
 }
 
-// Whether a thread gets here need not be known: then it is taken to.
+// If it is not known whether a thread gets here, it is assumed to.
 void Interpreter::read_output(Value from, int64_t width, Where where, bool by_warp) {
   need_loops_of(from.node);
   if (restart_) return;
   note_access(false, {from.node, facts_since(0), width, 1, 0, by_warp, in_source(where), {}});
 }
 
-// What turn after turn of a loop does at the same place is looked at once. Of matrices the caller
-// knows more.
+// Notes an access, but only once if the turns of a loop repeat it at the same place. Accesses by a
+// warp are always noted, because the caller adds more about the matrix.
 void Interpreter::note_access(bool stores, Access access) {
   const bool known = !access.by_warp &&
                      !accesses_.emplace(stores, access.address, access.guard, access.width).second;
@@ -74,7 +75,7 @@ void Interpreter::read_somewhere(Where where) {
            "load_matrix_sync");
 }
 
-// Refuses what a thread that gets here would do with memory at a pointer that is given null.
+// Refuses an access through a pointer that is given null, if threads may get here.
 bool Interpreter::follows_null(Value pointer, const char* what, Where where) {
   if (pointer.root != Root::null) return false;
   complain(where,
@@ -84,7 +85,7 @@ bool Interpreter::follows_null(Value pointer, const char* what, Where where) {
   return true;
 }
 
-// What is given null is 0 where it is compared.
+// In comparisons a pointer that is given null is the number 0.
 Value Interpreter::number_if_null(Value value) {
   const bool null = value.root == Root::null && nodes.is(value.node, 0);
   return null ? Value{Root::number, 0, nodes.constant(0)} : value;
@@ -135,7 +136,7 @@ Value Interpreter::load(Value from, Type type, Where where) {
   return read_as(known, type, where);
 }
 
-// Whether the value, or a part of what it points to as a struct, points into the output.
+// Whether the value is a pointer into the output, or a struct with such a pointer in it.
 bool Interpreter::carries_output(Value value, Type type) const {
   if (value.root == Root::output) return !type->isRecordType();
   const bool passed_whole = type->isRecordType() && value.root == Root::object;
@@ -207,14 +208,15 @@ void Interpreter::store_output(Value to, int64_t width, Where where, bool by_war
   note_access(true, store);
 }
 
-// What is chosen if the condition holds.
+// The value that is `a` if the condition holds and `b` otherwise.
 Value Interpreter::choose(NodeId condition, Value a, Value b, Where where) {
   if (nodes.is_constant(condition)) return nodes[condition].value ? a : b;
   if (a.same_root(b)) {
     a.node = nodes.select(condition, a.node, b.node);
     return a;
   }
-  // One of them is the output: it stays one, without a place where the other is chosen.
+  // One of the pointers is into the output. The result is too, with an unknown place where the
+  // other one is chosen.
   if (a.root == Root::output || b.root == Root::output) {
     const NodeId nowhere = unknown("which of two pointers is taken", where);
     const bool first = a.root == Root::output;
@@ -240,8 +242,8 @@ void Interpreter::store_variable(Value to, Value value, Type type, Where where) 
   }
   const int64_t offset = place(to);
   note_store(to.object, offset, size);
-  // Numbers of the computation fill large arrays and say nothing of addresses, nor of who comes to
-  // a barrier.
+  // Numbers of the product fill large arrays, and neither addresses nor barriers depend on them. So
+  // they are not tracked.
   const bool is_whole =
       type->isIntegralOrEnumerationType() || type->isPointerType() || type->isReferenceType();
   const bool data =
@@ -316,7 +318,7 @@ void Interpreter::copy_record(Value to, Value from, int64_t size, Where where) {
     memory_.write(to.object, target + at, cell.size, cell.value, cell.real);
 }
 
-// After something that may store through the pointer.
+// Forgets what the pointer leads to, after something that may store through it.
 void Interpreter::forget(Value pointer) {
   if (pointer.root != Root::object) return;
   note_store(pointer.object, std::nullopt, 0);

@@ -54,14 +54,15 @@ Value Interpreter::pointer_arithmetic(clang::BinaryOperatorKind kind, Value a, V
   if (pointer.root == Root::number)
     return {Root::unknown, 0, unknown("a number that is made a pointer", where)};
   const NodeId size = nodes.constant(size_of(type->getPointeeType()));
-  // A lost place in memory that is not tracked is as good as any.
+  // In memory that is not tracked a lost offset does no harm.
   const NodeId bytes = nodes.binary(Op::multiply, index.node, size, kInt64);
   const Op op = kind == clang::BO_Sub ? Op::subtract : Op::add;
   pointer.node = nodes.binary(op, pointer.node, bytes, kInt64);
   return pointer;
 }
 
-// What is computed of an address as a number may be made an address again, of other memory.
+// Refuses arithmetic on an address as a number, because the result may become an address of other
+// memory.
 void Interpreter::refuse_number(Where where) {
   complain(where, "an address is a number here, and what is reached by that cannot be seen", where,
            "an address that stays one; whether it is aligned may be asked with % and &");
@@ -74,7 +75,7 @@ Value Interpreter::arithmetic(clang::BinaryOperatorKind kind, Value a, Value b, 
   }
   const std::optional<Op> op = op_of(kind);
   if (a.root != Root::number || b.root != Root::number) {
-    // An address as a number: only moving it by bytes keeps what it points into.
+    // An address as a number still points into the same memory only if it is moved by bytes, …
     const bool moves =
         int_type(type).bits == 64 && (kind == clang::BO_Add || kind == clang::BO_Sub);
     const NodeId by = a.root == Root::number ? a.node : b.node;
@@ -88,7 +89,7 @@ Value Interpreter::arithmetic(clang::BinaryOperatorKind kind, Value a, Value b, 
       b.node = nodes.binary(*op, b.node, a.node, kInt64);
       return b;
     }
-    // … and rounding it down, where that is an address of shared memory.
+    // … or, in shared memory, if it is rounded down.
     const bool rounds = kind == clang::BO_And && int_type(type).bits == 64 &&
                         a.root == Root::shared && nodes.is_constant(b.node) &&
                         nodes[b.node].value < 0;
@@ -121,7 +122,8 @@ Value Interpreter::compare(clang::BinaryOperatorKind kind, Value a, Value b, Typ
                      !(nodes.is_constant(a.node) && nodes.is_constant(b.node) && numbers);
   const bool equality = kind == clang::BO_EQ || kind == clang::BO_NE;
   if (keyed && !pointers) {
-    // The same in the whole launch. a > b is b < a; but a <= b is not the opposite of it for NaN.
+    // The comparison has the same result in the whole launch, so it becomes a choice. a > b is the
+    // choice b < a. a <= b is a choice of its own: for NaN it is not the opposite of b < a.
     const bool swapped = kind == clang::BO_GT || kind == clang::BO_GE;
     const std::string first = key_of(swapped ? b : a);
     const std::string second = key_of(swapped ? a : b);
@@ -133,7 +135,7 @@ Value Interpreter::compare(clang::BinaryOperatorKind kind, Value a, Value b, Typ
                                        second);
     return {Root::number, 0, kind == clang::BO_NE ? nodes.negation(choice) : choice};
   }
-  // The output, and what the thread has itself, is at no null address.
+  // Neither the output nor shared memory nor a thread's own variables have a null address.
   const auto is_null = [&](Value value) {
     return value.root == Root::number && nodes.is(value.node, 0);
   };
@@ -143,7 +145,7 @@ Value Interpreter::compare(clang::BinaryOperatorKind kind, Value a, Value b, Typ
   if (equality && ((is_null(a) && is_some(b)) || (is_null(b) && is_some(a)))) {
     return {Root::number, 0, nodes.constant(kind == clang::BO_NE)};
   }
-  // Shared memory, and what another pointer leads to, are several places.
+  // Shared memory, and memory that other pointers lead to, may be several places.
   const bool one_place = a.root == Root::output || a.object != 0;
   if (!integers && !(pointers && one_place)) {
     return {

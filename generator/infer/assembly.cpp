@@ -1,6 +1,6 @@
-// Inline PTX: which instructions there are, and what they store.
+// Inline PTX: which instructions a kernel may have, and what they store.
 //
-// Instructions are known by the start of their name. One that is not known is refused.
+// An instruction is recognised by the beginning of its name. An unknown one is refused.
 #include "generator/infer/interpreter.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
@@ -69,7 +69,8 @@ bool begins_with_word(StringRef name, StringRef word) {
   return name.starts_with(word) && (name.size() == word.size() || name[word.size()] == '.');
 }
 
-// The text with a blank for each comment. One that does not end is left to be refused.
+// The text with a blank in place of each comment. A comment that does not end stays, and is refused
+// later.
 std::string without_comments(StringRef text) {
   std::string plain;
   while (!text.empty()) {
@@ -119,7 +120,7 @@ std::vector<Instruction> read_instructions(StringRef text, std::set<StringRef>& 
   return list;
 }
 
-// Bytes that one st of that name stores, or 0.
+// The bytes that one st or ld of that name accesses, or 0 if the name does not say.
 int64_t accessed_bytes(StringRef name) {
   llvm::SmallVector<StringRef> parts;
   name.split(parts, '.');
@@ -134,8 +135,8 @@ int64_t accessed_bytes(StringRef name) {
   return count * bits / 8;
 }
 
-// The number n of the operand "%n", "[%n]", "[%n + 16]" or "[%n - 0x10]", and the bytes behind it;
-// -1: another.
+// The number n of the operand "%n", "[%n]", "[%n + 16]" or "[%n - 0x10]", and in `bytes` the
+// offset; -1 for any other operand.
 int operand_number(StringRef operand, int64_t& bytes) {
   bytes = 0;
   operand = operand.trim("[] \t");
@@ -163,7 +164,7 @@ std::vector<size_t> mentioned(StringRef text) {
   return numbers;
 }
 
-// Why an instruction has no place in a kernel whose blocks are reordered; empty if it has one.
+// Why a kernel whose blocks are reordered cannot have an instruction; empty if it can.
 std::string refusal_of(StringRef name) {
   const bool bulk = name.contains("bulk");
   if (name.starts_with("cp.async") && name.contains("global.shared")) {
@@ -192,7 +193,7 @@ bool is_store(StringRef name) {
   return begins_with_word(name, "st") && !name.starts_with("st.shared");
 }
 
-// For other threads.
+// Whether the instruction waits for other threads.
 bool waits(StringRef name) {
   return name.contains(".sync") || begins_with_word(name, "bar") || name.starts_with("barrier.");
 }
@@ -205,15 +206,15 @@ bool is_harmless(StringRef name) {
 
 }  // namespace
 
-// What is known of a statement's operands, %0, %1 …, while its instructions are run.
+// What is known about a statement's operands %0, %1 … while its instructions are run.
 struct Interpreter::Assembly {
   const clang::GCCAsmStmt* statement = nullptr;
   std::vector<Value> operands;
   std::map<StringRef, NodeId> predicates;
-  std::set<StringRef> declared;  // predicates
-  bool hidden = false;           // one predicate hides another of its name
+  std::set<StringRef> declared;  // names of predicates
+  bool hidden = false;           // a predicate hides another of the same name
 
-  // Whether an operand in a form that is not read is or has the output's address.
+  // Whether an operand whose form is not recognised uses the output's address.
   bool hides_output(StringRef operand) const {
     return llvm::any_of(mentioned(operand), [&](size_t number) {
       return number < operands.size() && operands[number].root == Root::output;
@@ -227,7 +228,8 @@ struct Interpreter::Assembly {
   }
 };
 
-// Which copies are under way, and what cannot be done again in one block.
+// Notes asynchronous copies that are under way, and instructions that cannot run twice in one
+// block.
 void Interpreter::note_one_shot(Assembly& assembly, StringRef name, StringRef operand) {
   const Where where = assembly.statement->getAsmLoc();
   if (name.starts_with("setmaxnreg")) run_once(where, "registers are given back or taken here");
@@ -244,7 +246,7 @@ void Interpreter::note_one_shot(Assembly& assembly, StringRef name, StringRef op
   }
 }
 
-// An instruction that stores into no memory of the grid's. What it writes is unknown.
+// Runs an instruction that stores into no global memory. What it writes becomes unknown.
 void Interpreter::exec_harmless(Assembly& assembly, StringRef name,
                                 const std::vector<StringRef>& operands, bool predicated) {
   const Where where = assembly.statement->getAsmLoc();
@@ -322,7 +324,7 @@ void Interpreter::exec_store(Assembly& assembly, StringRef name, StringRef targe
   pop_facts(facts);
 }
 
-// Where the instruction waits for other threads; `guard`: its predicate.
+// Notes where an instruction waits for other threads. `guard` is its predicate.
 void Interpreter::meet_under(Assembly& assembly, StringRef name,
                              const std::vector<StringRef>& operands, NodeId guard) {
   int64_t bytes = 0;
@@ -416,7 +418,7 @@ void Interpreter::exec_asm(const clang::GCCAsmStmt* s) {
                                  assembly.operands.end());
   exec_instructions(assembly, text);
   if (stopped()) return;
-  // What the assembly may have stored through its operands.
+  // The assembly may have stored through pointers among its operands.
   for (unsigned i = 0; i < s->getNumInputs(); ++i) {
     if (given[i].root == Root::object && !s->getInputExpr(i)->isGLValue()) forget(given[i]);
   }

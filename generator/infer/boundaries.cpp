@@ -8,7 +8,8 @@
 namespace tilepost::inference {
 namespace {
 
-// Kinds of m, and what all runs take together; the spec's own shape is not counted.
+// The most kinds of m, and the most work (work_of) of all runs together. The greatest m is not
+// counted.
 constexpr size_t kMostKinds = 512;
 constexpr double kMostWork = 4e9;
 

@@ -1,8 +1,8 @@
-// At which m a kernel has to be proven where m is bounded and every run has its own.
+// Finds the m at which a kernel has to be proven, if m is bounded and every run has its own.
 //
-// What it does at one m it does at every other of the same kind: where all that it decides by m
-// falls in the same way. Each kind is tried at its least and at its greatest m. Runs at these
-// find more that it decides, until nothing is new.
+// Two m are of the same *kind* if all of the kernel's decisions that depend on m have the same
+// outcome. The kernel does the same at all m of a kind. Each kind is tried at its least and at its
+// greatest m. These runs may find further decisions, which are added until there are no new ones.
 #pragma once
 
 #include <array>
@@ -19,15 +19,15 @@ namespace tilepost::inference {
 
 class Boundaries {
  public:
-  // `most`: the greatest m; `at`: what the launch is at one.
+  // `most`: the greatest m; `at`: the launch at each m.
   Boundaries(int64_t most, const FactsAt& at);
 
-  // For runs of the kernel to note what it decides.
+  // Runs of the kernel note its decisions here.
   Terms& terms() { return terms_; }
-  // Another m to try it at; none is left, or there are too many.
+  // The next m to try; nothing if none is left or there are too many.
   std::optional<int64_t> next();
   bool too_many() const { return too_many_; }
-  // That it is tried at this m, which takes so much.
+  // Notes that the kernel was tried at this m, with so much work (work_of).
   void tried(int64_t m, double work);
 
  private:

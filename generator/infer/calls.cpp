@@ -1,4 +1,4 @@
-// Calls: run in place where the body is the user's, refused where they could store unseen.
+// Calls. A function of the user's is run in place. A call that could store unseen is refused.
 #include "generator/infer/interpreter.h"
 #include "llvm/ADT/STLExtras.h"
 
@@ -52,8 +52,8 @@ bool Interpreter::has_user_type(llvm::ArrayRef<clang::TemplateArgument> argument
   });
 }
 
-// Whether a function that is not the user's may call what is: what the compiler makes of a class,
-// and a template that was given a type of the user's.
+// Whether a function that is not the user's may call the user's code: a function that the compiler
+// makes for a class, or a template that was given a type of the user's.
 bool Interpreter::acts_for_user(const clang::FunctionDecl* function) const {
   if (function->isImplicit()) return true;
   if (function->getBuiltinID() != 0) return false;
@@ -66,7 +66,8 @@ bool Interpreter::acts_for_user(const clang::FunctionDecl* function) const {
          });
 }
 
-// The same call in the same call is the same frame: its variables are the same objects each time.
+// Enters a call. The same call site in the same frame gets the same frame number, so that its
+// variables are the same objects each time.
 void Interpreter::enter(const clang::FunctionDecl* function, const void* site, Value self) {
   const uint32_t parent = frames_.empty() ? 0 : frames_.back().id;
   const auto id = static_cast<uint32_t>(frame_ids_.size() + 1);
@@ -89,7 +90,7 @@ void Interpreter::leave() {
   frames_.pop_back();
 }
 
-// Gives a parameter of the call that was entered its value: for a reference, the place.
+// Gives a parameter of the entered call its value. For a reference this is the place.
 void Interpreter::bind(const clang::ParmVarDecl* parameter, Value value, Where where) {
   const auto [at, is_new] = variables_.try_emplace({frames_.back().id, parameter}, 0);
   if (is_new) at->second = memory_.add(parameter->getNameAsString());
@@ -105,7 +106,8 @@ void Interpreter::bind(const clang::ParmVarDecl* parameter, Value value, Where w
   }
 }
 
-// Which function a call of a virtual one is of; null if that cannot be seen.
+// The function that is called. For a virtual one it is null, after a refusal, if the class of the
+// object cannot be seen.
 const clang::FunctionDecl* Interpreter::called_by(const clang::CallExpr* e,
                                                   const clang::FunctionDecl* function) {
   const auto* method = dyn_cast<clang::CXXMethodDecl>(function);
@@ -121,8 +123,7 @@ const clang::FunctionDecl* Interpreter::called_by(const clang::CallExpr* e,
   return nullptr;
 }
 
-// Clang's own functions that ask something of their operands need not run them: what these do is
-// refused.
+// Refuses operands with side effects of builtin functions that need not evaluate their operands.
 bool Interpreter::drops_effects(const clang::CallExpr* e, const clang::FunctionDecl* function) {
   const unsigned builtin = function->getBuiltinID();
   const bool asks = builtin != 0 && (parsed_.ast.BuiltinInfo.isUnevaluated(builtin) ||
@@ -177,7 +178,7 @@ Value Interpreter::call(const clang::CallExpr* e) {
     arguments.push_back(reference ? address(e->getArg(i)) : eval(e->getArg(i)));
   }
   if (stopped()) return {};
-  // What the compiler makes copies.
+  // A trivial assignment, made by the compiler, copies the struct.
   if (method && method->isDefaulted() && method->isTrivial() &&
       (method->isCopyAssignmentOperator() || method->isMoveAssignmentOperator())) {
     copy_record(self, arguments[0], size_of(parsed_.ast.getRecordType(method->getParent())), where);
@@ -185,12 +186,12 @@ Value Interpreter::call(const clang::CallExpr* e) {
   }
   const clang::FunctionDecl* definition = nullptr;
   const bool has_body = function->hasBody(definition) && !definition->isDependentContext();
-  bool carries = self.root == Root::output;  // as half2's operator= is called on an element
+  bool carries = self.root == Root::output;  // as when half2's operator= is called on an element
   for (size_t i = 0; i < arguments.size(); ++i) {
     carries |= carries_output(arguments[i], e->getArg(static_cast<unsigned>(i) + first)->getType());
   }
   const bool foreign = is_foreign(function);
-  // CUDA's vectors of indices: make_uint2 and its like.
+  // make_uint2 and the like make CUDA's vectors of indices.
   const bool makes = function->getIdentifier() && function->getName().starts_with("make_");
   const bool worth = makes || function->isConstexpr() || carries || function->isInStdNamespace() ||
                      function->isImplicit() || (acts_for_user(function) && called_back(function)) ||
@@ -235,13 +236,14 @@ Value Interpreter::inline_call(const clang::CallExpr* e, const clang::FunctionDe
   return unknown_value(e->getType(), "the result of '" + name + "'", where);
 }
 
-// What a function of a header calls of the user's, if it does more than to compute.
+// The user's function that a header's function calls, if it does more than compute; else null.
 const clang::FunctionDecl* Interpreter::called_back(const clang::FunctionDecl* function) {
   return hidden_stores_.called_back_by(
       function, [&](const clang::FunctionDecl* one) { return is_foreign(one); });
 }
 
-// What a function of a header, which is not run, calls of the user's is not run either.
+// Refuses a header's function that is not run if it calls the user's code, which would not be run
+// either.
 bool Interpreter::refused_callback(Where where, const clang::FunctionDecl* function) {
   const clang::FunctionDecl* user = called_back(function);
   if (!user) return false;
@@ -253,8 +255,8 @@ bool Interpreter::refused_callback(Where where, const clang::FunctionDecl* funct
   return true;
 }
 
-// What a function whose body is not seen may do with an argument: read and store where it points,
-// or where an object points that it is given.
+// A function whose body is not seen may read and store where an argument points, and where pointers
+// in an object that it is given point.
 void Interpreter::hand_over(const std::string& name, Value value, Type type, Type declared,
                             Where where) {
   const bool indirect = declared->isPointerType() || declared->isReferenceType();
@@ -280,7 +282,8 @@ void Interpreter::hand_over(const std::string& name, Value value, Type type, Typ
   }
 }
 
-// A function whose body is not seen. CUDA's own do not store but where their arguments point.
+// A call of a function whose body is not seen. CUDA's own functions store only where their
+// arguments point.
 Value Interpreter::opaque_call(const clang::CallExpr* e, const clang::FunctionDecl* function,
                                Value self, const std::vector<Value>& arguments) {
   const Where where = e->getExprLoc();
@@ -319,8 +322,9 @@ Value Interpreter::opaque_call(const clang::CallExpr* e, const clang::FunctionDe
   return unknown_value(result, "the result of '" + name + "'", where);
 }
 
-// Looks at what is run when an object of that class ends. When that is and what the object then
-// holds is not followed, so that the destructor may store into shared memory and its own alone.
+// Runs the destructor of a class, at the place where an object is made. When the object really ends
+// and what it then holds is not followed. So the destructor may store only into shared memory and
+// into the object.
 void Interpreter::destroy_later(const clang::CXXRecordDecl* record, Where where) {
   if (!record || !record->hasDefinition() || record->hasTrivialDestructor() || stopped()) return;
   const clang::CXXDestructorDecl* destructor = record->getDestructor();
@@ -364,7 +368,7 @@ void Interpreter::construct(Value target, const clang::CXXConstructExpr* e) {
   if (!stopped()) run_constructor(target, constructor, arguments, carries, e);
 }
 
-// `using Base::Base;`: the base's constructor gets what the class's was given.
+// `using Base::Base;`: the base's constructor gets the arguments of the class's.
 void Interpreter::construct_base(Value target, const clang::CXXInheritedCtorInitExpr* e) {
   std::vector<Value> arguments;
   bool carries = false;
@@ -421,7 +425,7 @@ void Interpreter::run_constructor(Value target, const clang::CXXConstructorDecl*
   leave();
 }
 
-// Bases and members, as the constructor that was entered says.
+// Initialises bases and members as the entered constructor says.
 void Interpreter::initialise_parts(Value target, const clang::CXXConstructorDecl* constructor,
                                    Where where) {
   const clang::CXXRecordDecl* record = constructor->getParent();

@@ -4,7 +4,7 @@
 
 namespace tilepost::inference {
 
-// Of numbers and pointers. What a struct holds is lost.
+// __builtin_bit_cast of numbers and pointers. The contents of a struct are lost.
 Value Interpreter::bit_cast(const clang::CastExpr* e) {
   const clang::Expr* operand = e->getSubExpr();
   const Where where = e->getExprLoc();
@@ -18,15 +18,16 @@ Value Interpreter::bit_cast(const clang::CastExpr* e) {
   return unknown_value(e->getType(), "bits of a struct", where);
 }
 
-// What is in the place, or in that of two which is chosen.
+// The value in the place. If the place is a choice of two, the choice of their values.
 Value Interpreter::load_from(const clang::Expr* place) {
   if (const auto* choice = clang::dyn_cast<clang::ConditionalOperator>(place->IgnoreParens()))
     return choose_between(choice, [&](const clang::Expr* one) { return load_from(one); });
   return load(address(place), place->getType(), place->getExprLoc());
 }
 
-// Between a class and its base, which lies at the same place in all objects unless it is virtual.
-// `direction`: 1 to the base, -1 from it. The cast names its bases from the derived class on.
+// A cast between a class and its base, which lies at the same offset in all objects unless it is
+// virtual. `direction` is 1 to the base, -1 from it. The cast lists the bases on its path, from the
+// derived class on.
 Value Interpreter::cast_class(const clang::CastExpr* e, Type derived, int direction) {
   const clang::Expr* operand = e->getSubExpr();
   const Value value = e->isGLValue() ? address(operand) : eval(operand);
@@ -117,7 +118,7 @@ Value Interpreter::eval_cast(const clang::CastExpr* e) {
       return unknown_value(type, "a floating-point number", where, nodes.alike(value.node));
     case clang::CK_ToVoid:
       return {};
-    default:  // those that leave the value as it is
+    default:  // casts that leave the value as it is
       return value;
   }
 }

@@ -12,7 +12,8 @@ using clang::isa;
 
 namespace {
 
-// The expression without what only the tree has. `ends`: a temporary object that has a destructor.
+// The expression without nodes that only the tree has. Sets `ends` to the class of a temporary
+// object that has a destructor.
 const clang::Expr* stripped(const clang::Expr* e, const clang::CXXRecordDecl** ends = nullptr) {
   for (;;) {
     e = e->IgnoreParens();
@@ -44,10 +45,10 @@ bool is_shared(const clang::VarDecl* variable) {
   return variable->hasAttr<clang::CUDASharedAttr>();
 }
 
-// No double has more of them that are not 0.
+// No double has more significant decimal digits.
 constexpr unsigned kAllDigits = 800;
 
-// Integers that Nodes has no type for: of 128 bits, or of any number of them.
+// Whether Nodes has no such integer type: it has more than 64 bits or is a _BitInt.
 bool is_odd(const clang::ASTContext& ast, clang::QualType type) {
   return type->isIntegralOrEnumerationType() &&
          (type->isBitIntType() || ast.getTypeSize(type) > 64);
@@ -55,7 +56,7 @@ bool is_odd(const clang::ASTContext& ast, clang::QualType type) {
 
 }  // namespace
 
-// threadIdx and its like, which are in no file of the user's.
+// threadIdx and the like, which are in no file of the user's.
 Value Interpreter::builtin_variable(const clang::ValueDecl* variable, bool& found) {
   const std::string name = variable->getNameAsString();
   found = !variable->getDeclContext()->isFunctionOrMethod() && !parsed_.in_main(variable) &&
@@ -81,7 +82,8 @@ Value Interpreter::builtin_variable(const clang::ValueDecl* variable, bool& foun
   return at->second;
 }
 
-// Constants that Clang can compute: enumerators, constexpr variables, sizes, constexpr calls.
+// The value of a constant that Clang can compute: an enumerator, a constexpr variable, a size, a
+// constexpr call.
 bool Interpreter::fold(const clang::Expr* e, Value& value) {
   if (e->isValueDependent() || !e->getType()->isIntegralOrEnumerationType()) return false;
   bool worth = isa<clang::IntegerLiteral>(e) || isa<clang::CXXBoolLiteralExpr>(e) ||
@@ -109,7 +111,7 @@ bool Interpreter::fold(const clang::Expr* e, Value& value) {
   return true;
 }
 
-// What names a number that is the same in the whole launch; else empty.
+// A name for a number that is the same in the whole launch; else empty.
 std::string Interpreter::key_of(Value value) const {
   if (value.root == Root::other && nodes.is(value.node, 0) && memory_[value.object].is_parameter)
     return name_of(value);
@@ -181,15 +183,15 @@ Value Interpreter::eval_plain(const clang::Expr* e) {
     return unknown_value(e->getType(), "allocated memory", e->getExprLoc());
   }
   if (e->isGLValue()) {
-    const bool property = isa<clang::MSPropertyRefExpr>(e);  // which has a type of its own
+    const bool property = isa<clang::MSPropertyRefExpr>(e);  // its type is not that of the value
     return load(address(e), property ? parsed_.ast.UnsignedIntTy : e->getType(), e->getExprLoc());
   }
   run_operands(e);
   return unknown_value(e->getType(), "an expression that is not understood", e->getExprLoc());
 }
 
-// Of an expression that is not understood. What has operands that could store is run for them; what
-// has an address could store itself.
+// Runs the operands of an expression that is not understood, because they could store. An
+// expression with an address among its operands could store itself, and is refused.
 void Interpreter::run_operands(const clang::Expr* e) {
   for (const clang::Stmt* child : e->children()) {
     const auto* operand = clang::dyn_cast_or_null<clang::Expr>(child);
@@ -208,7 +210,7 @@ void Interpreter::run_operands(const clang::Expr* e) {
   }
 }
 
-// For what it does, not for its value: that is not even read.
+// Runs an expression for what it does. Its value is not even read.
 void Interpreter::discard(const clang::Expr* e) {
   if (e->isGLValue()) {
     address(e);
@@ -244,7 +246,7 @@ Value Interpreter::address(const clang::Expr* e) {
     return load(object, parsed_.ast.getPointerType(variable->getType().getNonReferenceType()),
                 where);
   }
-  // The toolkit's threadIdx.x is a property with a function behind it.
+  // In the toolkit's headers threadIdx.x is a property that calls a function.
   if (const auto* property = dyn_cast<clang::MSPropertyRefExpr>(e)) {
     const clang::Expr* base = property->getBaseExpr();
     if (const auto* opaque = dyn_cast<clang::OpaqueValueExpr>(base)) base = opaque->getSourceExpr();
@@ -375,7 +377,7 @@ Value Interpreter::logical(const clang::BinaryOperator* e) {
   return {Root::number, 0, conjunction ? nodes.both(first, second) : nodes.either(first, second)};
 }
 
-// What `run` gives for the operand that is chosen.
+// The result of `run` for the chosen operand.
 Value Interpreter::choose_between(const clang::AbstractConditionalOperator* e,
                                   llvm::function_ref<Value(const clang::Expr*)> run) {
   const auto* twice = dyn_cast<clang::BinaryConditionalOperator>(e);

@@ -9,11 +9,12 @@
 namespace tilepost::inference {
 namespace {
 
-// Conditions that are the same in the whole launch and not known: all their combinations are tried.
+// The most conditions that are the same in the whole launch but not known. All their combinations
+// are tried.
 constexpr size_t kMaxChoices = 4;
-// Evaluations of a node for a thread of a block, and elements that are stored.
+// The most stores, reads and meetings, each counted once for every thread of every block (work_of).
 constexpr double kMaxWork = 4e10;
-// Tiles, of each of which the block is kept.
+// The most tiles. The block of each one is kept.
 constexpr int64_t kMaxTiles = int64_t{1} << 26;
 
 std::string times(int64_t rows, int64_t columns) {
@@ -42,11 +43,11 @@ class Enumeration {
   Footprint run();
 
  private:
-  // What its lanes do at a meeting.
+  // What the lanes of a warp do at a meeting.
   struct Warp {
-    bool comes = false;             // some do
-    bool unseen = false;            // … and whether all that are waited for do is not known
-    std::optional<size_t> missing;  // … and this thread does not
+    bool comes = false;             // some lanes come
+    bool unseen = false;            // … and may wait for some of which it is not known
+    std::optional<size_t> missing;  // … and wait for this thread, which does not
   };
 
   void run_blocks(std::vector<int64_t>& blocks);
@@ -83,7 +84,7 @@ class Enumeration {
   const KernelFacts& facts_;
   LaneEvaluator lanes_;
   int64_t tiles_m_, tiles_n_;
-  std::vector<uint32_t> stamps_;  // of the tile's elements: the block that stored it last, from 1
+  std::vector<uint32_t> stamps_;  // per element of a tile: which block stored it last, from 1
   uint32_t stamp_ = 0;
   int shift_ = 0;  // an element has 2^shift bytes
   std::array<int64_t, 3> block_{};
@@ -163,7 +164,7 @@ bool Enumeration::start_tile(const Access& store, size_t thread, int64_t element
   return true;
 }
 
-// Notes that a thread stores these bytes.
+// Notes that a thread stores these bytes. False after a complaint.
 bool Enumeration::mark(const Access& store, size_t thread, int64_t bytes, int64_t width) {
   const int64_t element = bytes >> shift_;
   const int64_t count = width >> shift_;
@@ -238,8 +239,8 @@ bool Enumeration::is_in_tile(int64_t bytes, int64_t width) const {
   return row < rows_ && column + (end - element) < columns_;
 }
 
-// Where it is not known whether a thread gets there, it is taken to. Blocks without a tile are not
-// run.
+// Checks that the block reads only its own tile. A thread of which it is not known whether it gets
+// there is assumed to. Reads of blocks without a tile are not checked.
 bool Enumeration::run_read(const Access& read) {
   const auto threads =
       static_cast<size_t>(facts_.threads[0] * facts_.threads[1] * facts_.threads[2]);
@@ -266,9 +267,10 @@ bool Enumeration::run_read(const Access& read) {
   return true;
 }
 
-// A lane that leaves before others waits for them where the compiler lets the warp come together,
-// at the end of the body, and has not left: where it may have, it is missing. So is one that surely
-// does not come and is waited for: at a block's barrier, or where it is named.
+// A lane that has left the kernel's body has not left the woven kernel. It waits at the end of the
+// body, where the compiler lets the warp come together again. So a lane that has left before others
+// meet here, or may have, is missing. A lane that surely does not come is missing if it is waited
+// for: at a block's barrier, or because a mask names it.
 Enumeration::Warp Enumeration::look_at(const Meeting& meeting, size_t first, size_t end) const {
   const Lanes& guard = lanes_[meeting.guard];
   const Lanes& unsure = lanes_[meeting.unsure];
@@ -389,7 +391,7 @@ void Enumeration::run_blocks(std::vector<int64_t>& blocks) {
        "grid must be that of the launch, and a multiple of the tile's sides of the shape");
 }
 
-// Refuses what would not end in a time that a user waits.
+// Refuses an enumeration that would take longer than a user waits.
 bool Enumeration::too_much() {
   if (tiles_m_ > kMaxTiles / tiles_n_) {
     fail(stores_.back().where,

@@ -1,4 +1,5 @@
-// Where a kernel stores, for all threads of all blocks, and whether that is a tile for each block.
+// Finds out where a kernel stores, for all threads of all blocks, and whether each block stores a
+// tile.
 #pragma once
 
 #include <cstdint>
@@ -10,8 +11,8 @@
 
 namespace tilepost::inference {
 
-// One store of each thread into the output, or one read of it. Of a matrix that a warp moves
-// together: `rows` of `width` bytes each, `pitch` bytes apart, of lane 0.
+// One store of each thread into the output, or one read of it. A matrix that a warp moves together
+// has `rows` rows of `width` bytes each, `pitch` bytes apart, by the values of lane 0.
 struct Access {
   NodeId address;  // bytes from the output's start
   NodeId guard;    // whether the thread gets here
@@ -23,44 +24,45 @@ struct Access {
   clang::SourceLocation loop;  // the outermost loop around it, if there is one
 };
 
-// A barrier, or what the lanes of a warp do together.
+// A *meeting*: a barrier, or an operation that lanes of a warp do together.
 struct Meeting {
-  NodeId guard;   // whether the thread gets here, as far as that is known or the same for all
-  NodeId unsure;  // … and as far as it may differ and may not be known
-  NodeId gone;    // whether it has left the kernel before
+  NodeId guard;   // whether the thread gets here: conditions that are known, or the same for all
+  NodeId unsure;  // … and conditions that may differ and may not be known
+  NodeId gone;    // whether the thread has left the kernel before
   bool of_warp;
-  NodeId lanes;  // … a mask of those that a thread that comes waits for; 0: of those that come
+  NodeId lanes;  // … a mask: whom a thread that comes waits for; 0: those that come
   clang::SourceLocation where;
 };
 
 // What is wrong with a kernel's stores, and where.
 struct Complaint {
-  clang::SourceLocation where;  // invalid: the kernel as a whole
+  clang::SourceLocation where;  // invalid: about the kernel as a whole
   std::string text;
   clang::SourceLocation note_at;
   std::string note;
 };
 
 struct Footprint {
-  std::vector<int64_t> blocks;  // as Inferred's, of one shape
+  std::vector<int64_t> blocks;  // as Inferred::blocks, for one shape
   std::vector<Complaint> complaints;
-  clang::SourceLocation meeting;  // to which not all warps come, if there is one
+  clang::SourceLocation meeting;  // a barrier to which not all warps come, or invalid
 };
 
-// What threads of the kernel do that others see.
+// The effects of a kernel's threads that other threads can see.
 struct Doings {
   std::vector<Access> stores;
   std::vector<Access> reads;  // of the output
   std::vector<Meeting> meetings;
 };
 
-// The nodes that say where and whether that is.
+// The nodes that say where and whether these effects happen.
 std::vector<NodeId> roots_of(const Doings& doings);
-// How often a store, a read or a meeting of a thread is looked at.
+// How many stores, reads and meetings there are, each counted once for every thread of every block.
 double work_of(const Doings& doings, const KernelFacts& facts);
 
-// What a block reads of the output has to lie in the tile that it stores, and to a meeting all
-// lanes of a warp have to come, or none.
+// Evaluates the stores of all blocks. Complains about a block that does not store exactly one tile,
+// about a read of the output outside of the tile that its block stores, and about a meeting to
+// which only some lanes of a warp come.
 Footprint find_footprint(const Nodes& nodes, const Doings& doings, const KernelFacts& facts);
 
 }  // namespace tilepost::inference

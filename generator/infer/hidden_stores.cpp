@@ -12,7 +12,8 @@ namespace {
 using clang::dyn_cast;
 using llvm::StringRef;
 
-// cp.async.bulk…global.shared…, cp.reduce.async.bulk…, or "".
+// The first bulk store in the assembly, cp.async.bulk…global.shared… or cp.reduce.async.bulk…, or
+// "".
 StringRef bulk_store_of(StringRef assembly) {
   for (size_t at = 0; (at = assembly.find("cp.", at)) != StringRef::npos; ++at) {
     const StringRef name =
@@ -23,7 +24,7 @@ StringRef bulk_store_of(StringRef assembly) {
   return "";
 }
 
-// "red.relaxed.gpu.global.add.s32" of an instruction on memory of the grid, or "".
+// The first atomic instruction on global memory, such as "red.relaxed.gpu.global.add.s32", or "".
 StringRef atomic_of(StringRef assembly) {
   llvm::SmallVector<StringRef> parts;
   assembly.split(parts, ';');
@@ -79,8 +80,8 @@ class Reader : public clang::RecursiveASTVisitor<Reader> {
   }
 };
 
-// The variable of the function, or the object it is called on, whose part the place is: what a
-// pointer or a reference leads to is none.
+// Whether the place is part of a variable of the function, or of the object that it is called on. A
+// place behind a pointer or a reference is not.
 bool is_own(const clang::Expr* place) {
   for (;;) {
     place = place->IgnoreParenImpCasts();
@@ -104,8 +105,8 @@ bool is_own(const clang::Expr* place) {
   }
 }
 
-// Whether a function does more than to compute with what it is given. What it calls is looked at
-// as another one is, where it is the user's.
+// Finds out whether a function does more than compute with its arguments. The user's functions that
+// it calls are looked at on their own.
 class Actions : public clang::RecursiveASTVisitor<Actions> {
  public:
   using IsForeign = llvm::function_ref<bool(const clang::FunctionDecl*)>;
@@ -129,7 +130,7 @@ class Actions : public clang::RecursiveASTVisitor<Actions> {
     const clang::FunctionDecl* function = e->getDirectCallee();
     if (!function) return note(true);
     if (!is_foreign_(function)) return true;
-    // Of a header: it may wait, or store where it is given a place.
+    // A header's function may wait, or store where it is given a place.
     bool acts = function->getReturnType()->isVoidType() ||
                 function->getNameAsString().find("sync") != std::string::npos;
     const auto* member = dyn_cast<clang::CXXMemberCallExpr>(e);
@@ -212,7 +213,7 @@ std::optional<ByMap> find_by_map(const clang::FunctionDecl* kernel) {
 namespace tilepost {
 namespace {
 
-// Of what is outermost: cutlass::gemm::kernel::GemmUniversal.
+// Whether the outermost namespace is cutlass: cutlass::gemm::kernel::GemmUniversal.
 bool is_cutlass(const clang::Decl* decl) {
   const clang::DeclContext* context = decl->getDeclContext();
   const clang::NamespaceDecl* outermost = nullptr;

@@ -1,4 +1,4 @@
-// What functions do that need not be run to be seen.
+// What functions do that can be seen without running them.
 #pragma once
 
 #include <map>
@@ -10,13 +10,14 @@
 
 namespace tilepost::inference {
 
-// Whether functions, or what they call, store in bulk to global memory: where that goes may be in a
-// tensor map, which they only read. Each is looked through once.
+// Finds out whether functions, or functions that they call, store in bulk to global memory. Where
+// such a store goes may be in a tensor map, which they only read. Each function is looked through
+// once.
 class HiddenStores {
  public:
   bool are_in(const clang::FunctionDecl* function);
-  // What a function of a header calls that is not of a header and does more than to compute with
-  // what it is given: a functor that it was handed, say. Null: nothing.
+  // A function that a header's function calls, that is not of a header itself and does more than
+  // compute with its arguments: for example a functor that it was handed. Null if there is none.
   const clang::FunctionDecl* called_back_by(
       const clang::FunctionDecl* function,
       llvm::function_ref<bool(const clang::FunctionDecl*)> is_foreign);
@@ -26,19 +27,21 @@ class HiddenStores {
   std::map<const clang::FunctionDecl*, const clang::FunctionDecl*> called_back_;
 };
 
-// Where a kernel, or a function that it calls, waits for other blocks or adds to what they make: by
-// atomic operations on memory of the grid.
+// A place where a kernel, or a function that it calls, waits for other blocks or adds to their
+// results: an atomic instruction on global memory, or a call of a function whose name begins with
+// "atomic".
 struct SharedWork {
   clang::SourceLocation where;
   std::string what;  // "atomicAdd"
 };
 std::optional<SharedWork> find_shared_work(const clang::FunctionDecl* kernel);
 
-// What a kernel, or a function that it calls, does with tensor maps that a proof cannot follow.
+// A place where a kernel, or a function that it calls, uses tensor maps in a way that a proof
+// cannot follow.
 struct ByMap {
   clang::SourceLocation where;
   std::string what;      // the instruction
-  bool changes = false;  // it writes maps; else it stores in bulk
+  bool changes = false;  // it writes a map; else it stores in bulk
 };
 std::optional<ByMap> find_by_map(const clang::FunctionDecl* kernel);
 

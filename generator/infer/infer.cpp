@@ -16,7 +16,7 @@ using inference::Findings;
 using inference::Footprint;
 using inference::Interpreter;
 
-// Each run unrolls a loop more, or finds one that cannot be.
+// Each run finds another loop to unroll, or one that cannot be unrolled.
 constexpr int kMaxRuns = 2000;
 
 void report(const Parsed& parsed, const Complaint& complaint) {
@@ -28,7 +28,8 @@ void report(const Parsed& parsed, const Complaint& complaint) {
   if (!complaint.note.empty()) parsed.note(complaint.note_at, complaint.note);
 }
 
-// Whether the numbers can be enumerated at all; the spec's rules have refused what cannot be.
+// Whether the numbers are within bounds that can be enumerated. The spec's rules have already
+// refused others.
 bool is_sound(const Parsed& parsed, const clang::FunctionDecl* kernel, const KernelFacts& facts) {
   const auto positive = [](const auto& list) {
     return std::all_of(list.begin(), list.end(), [](int64_t x) { return x > 0; });
@@ -56,7 +57,7 @@ bool is_sound(const Parsed& parsed, const clang::FunctionDecl* kernel, const Ker
   return sound;
 }
 
-// A block's coordinates as an order has them, of the tile at a row and a column.
+// The rule of an order: the coordinates of the block that makes the tile at a row and a column.
 struct OrderRule {
   BlockOrder order;
   std::array<int64_t, 3> (*block)(int64_t row, int64_t column, int64_t rows, int64_t columns);
@@ -105,15 +106,16 @@ bool follows(const OrderRule& rule, const KernelFacts& facts, const std::vector<
   return true;
 }
 
-// The proof at one shape after the other.
+// Proves the kernel at one shape after the other.
 class Proof {
  public:
   Proof(const Parsed& parsed, const clang::FunctionDecl* kernel)
       : parsed_(parsed), kernel_(kernel) {}
 
-  // `boundaries`: where m is bounded, and the shape is one of its runs'.
+  // `boundaries` is not null if m is bounded and the shape is that of a run.
   bool prove(const KernelFacts& facts, Boundaries* boundaries);
-  // At all that is left, where the shapes that were given are proven; with the last one tried.
+  // After the given shapes are proven, proves all m that are left. `last` becomes the last one that
+  // was tried.
   bool prove_rest(Boundaries& boundaries, const FactsAt& at, KernelFacts& last);
 
   std::vector<int64_t> take_blocks() { return std::move(blocks_); }
@@ -126,12 +128,12 @@ class Proof {
 
   const Parsed& parsed_;
   const clang::FunctionDecl* kernel_;
-  std::vector<int64_t> blocks_;        // of the shape that was run last
-  std::set<BlockOrder> contradicted_;  // orders that a shape does not follow
+  std::vector<int64_t> blocks_;        // for the shape that was run last
+  std::set<BlockOrder> contradicted_;  // orders that some shape does not follow
 };
 
-// The stores of the kernel at one shape, found in as many runs as loops have to be unrolled, and
-// proven.
+// Finds the stores of the kernel at one shape and proves them. The kernel is run again whenever
+// another loop must be unrolled.
 bool Proof::run(const KernelFacts& facts, Boundaries* boundaries) {
   inference::Unrolling unrolling;
   unrolling.shared_work = inference::find_shared_work(kernel_);

@@ -1,4 +1,4 @@
-// Which tile each block of an unmarked kernel makes: proven, or refused with the reason.
+// Proves which tile each block of an unmarked kernel makes, or refuses the kernel with the reason.
 //
 // The kernel's text says nothing of tiles. Its stores do: every address is computed as an
 // expression of the thread's and the block's index (interpreter.h), then evaluated for all threads
@@ -6,8 +6,8 @@
 // block stores all of exactly one tile, no two blocks the same one, and nothing else. What cannot
 // be proven is refused.
 //
-// Trusted are what the stores hold, loads, races within a block, that loops end, and that the
-// launch is as the facts say.
+// Not proven but trusted are the values that are stored, loads, that there are no races within a
+// block, that loops end, and that the launch is as the facts say.
 #pragma once
 
 #include <array>
@@ -24,13 +24,13 @@
 
 namespace tilepost {
 
-// What the spec says of a kernel's launch at one shape. The output is m rows of n elements; a
-// column-major one is told with m and n, and the tile's sides, exchanged.
+// What the spec says of a kernel's launch at one shape. The output is m rows of n elements. A
+// column-major output is described with m and n exchanged, and the tile's sides too.
 struct KernelFacts {
   int64_t m = 0, n = 0, k = 0;
   std::array<int64_t, 2> tile{};  // rows, columns
   std::array<int64_t, 3> threads{1, 1, 1};
-  std::array<int64_t, 3> grid{1, 1, 1};    // of the plain kernel
+  std::array<int64_t, 3> grid{1, 1, 1};    // of the plain kernel's launch
   std::map<std::string, int64_t> numbers;  // value of each integer parameter, by its name
   std::set<std::string> nulls;             // pointer parameters that are given null
   std::string out;                         // the parameter that points to the output
@@ -39,7 +39,7 @@ struct KernelFacts {
   std::vector<std::string> libraries;      // folders of headers that are neither CUDA's nor C++'s
 };
 
-// Of a kernel whose m is bounded: what its launch is at each m from 1 on.
+// The launch of a kernel whose m is bounded, at each m from 1 on.
 using FactsAt = std::function<KernelFacts(int64_t m)>;
 
 // A fact and where it is in the source.
@@ -50,30 +50,32 @@ struct InferredPlace {
 
 struct Inferred {
   BlockOrder order = BlockOrder::table;
-  // For each shape: the linear index of the plain kernel's block (x first) that makes each tile, by
-  // row * columns + column. Blocks that store nothing are in no list.
+  // For each shape a list with the block of the plain kernel that makes each tile. Tiles are in the
+  // order row * columns + column, blocks are counted along x first. Blocks that store nothing are
+  // in no list.
   std::vector<std::vector<int64_t>> blocks;
-  // Blocks read what is in their tile: their own stores, or what was there before.
+  // Whether blocks read their tile of the output: their own stores, or what was there before.
   bool reads_output = false;
   // Why a block's body cannot run again in the same block: barriers that are initialised, registers
   // or tensor memory that are given back, copies that nobody waits for.
   std::optional<InferredPlace> runs_once;
-  // Where warps of a block wait for those that are left, and others may have left the kernel.
+  // A barrier of the block at which some warps may already have left the kernel. The others do not
+  // wait for these.
   std::optional<InferredPlace> leaves;
 };
 
-// Proves `kernel`, an instantiation with its body, for every one of `shapes`; one of them should be
-// ragged and have m != n, because a transposed output hides in squares. Reports at the place in
-// the source why it cannot, and returns nothing then. `at`: every run has its own m, up to that of
-// the first shape, and the kernel is proven at all at which it may do something else; not so if
-// its order is a table, which is of one m. `failed`: at which shape it could not be proven, if it
-// could at the first.
+// Proves `kernel`, an instantiation with its body, for every one of `shapes`. One of them should
+// have partial tiles and m != n, because a transposed output does not show in a square. If the
+// proof fails, reports why at the place in the source and returns nothing. If `at` is given, every
+// run has an m of its own, up to that of the first shape, and the kernel is also proven at every m
+// at which it may do something else. This is left out if the order is a table, which is for one m.
+// `failed` becomes the shape at which the proof failed, if it succeeded at the first.
 std::optional<Inferred> infer(const Parsed& parsed, const clang::FunctionDecl* kernel,
                               const std::vector<KernelFacts>& shapes, const FactsAt& at = {},
                               std::optional<KernelFacts>* failed = nullptr);
 
-// Reports why a kernel whose output is in a parameter that is a structure is not proven: what it
-// does that no proof follows, or that of structures what they point to is not followed.
+// Reports why a kernel whose output is in a structure parameter is not proven: it does something
+// that a proof cannot follow, or the only reason is that pointers in structures are not followed.
 void refuse_structure(const Parsed& parsed, const clang::FunctionDecl* kernel,
                       const clang::ParmVarDecl* parameter);
 

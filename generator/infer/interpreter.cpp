@@ -22,16 +22,16 @@ Interpreter::Interpreter(const Parsed& parsed, const KernelFacts& facts, Unrolli
       launch_(facts),
       unrolling_(unrolling),
       terms_(terms) {
-  memory_.add("");  // object 0 is nobody's
+  memory_.add("");  // object 0 is no variable
 }
 
-// A number that the launch gives by that name.
+// The constant for a number that the launch gives by that name.
 NodeId Interpreter::given(int64_t value, const std::string& name) {
   return nodes.constant(value, terms_ ? terms_->given(name) : 0);
 }
 
-// The place in a variable that a pointer leads to, if it is constant. Another m may lead to
-// another.
+// The constant offset in a variable that a pointer leads to. At another m it may be another one, so
+// it is a decision.
 int64_t Interpreter::place(Value pointer) {
   nodes.decide(pointer.node);
   return nodes[pointer.node].value;
@@ -55,7 +55,7 @@ void Interpreter::bind_parameters(const clang::FunctionDecl* kernel) {
     } else if (type->isScalarType()) {
       value.node = nodes.unknown({"the parameter '" + name + "'"}, name);
     } else {
-      continue;  // a struct: nothing is known of what it holds
+      continue;  // nothing is known of the contents of a struct
     }
     memory_.write(object, 0, size_of(type), value, type->isRealFloatingType());
   }
@@ -155,7 +155,8 @@ std::string Interpreter::explain(NodeId lost) const {
 
 namespace {
 
-// Calls `use` once with every condition that holds if `condition` does: they share parts.
+// Calls `use` once with every condition that holds if `condition` holds. Conditions may share
+// parts.
 template <class Use>
 void for_each_part(const Nodes& nodes, NodeId condition, const Use& use) {
   std::set<NodeId> seen{condition};
@@ -194,8 +195,8 @@ NodeId Interpreter::facts_since(size_t first) {
   return all;
 }
 
-// The node, as it is where the facts hold. Looks into choices and conditions, not into arithmetic.
-// Conditions share parts, so that what was looked into is kept as long as the facts are the same.
+// The node, simplified by the facts. Looks into choices and conditions, not into arithmetic.
+// Because conditions share parts, results are kept as long as the facts stay the same.
 NodeId Interpreter::assume(NodeId node, int depth) {
   if (facts_.empty() || depth > 200) return node;
   if (const auto found = assumed_.find(node); found != assumed_.end()) return found->second;
@@ -225,7 +226,7 @@ NodeId Interpreter::assume_anew(NodeId node, int depth) {
     case Op::less:
     case Op::equal:
     case Op::choice:
-    case Op::unknown:  // of a condition: see Nodes::condition
+    case Op::unknown:  // an unknown condition: see Nodes::condition
       if (!at.safe && at.op != Op::unknown) return node;
       if (known_.count(node)) return nodes.constant(1);
       if (const NodeId opposite = nodes.negation(node); known_.count(opposite)) {
@@ -237,14 +238,14 @@ NodeId Interpreter::assume_anew(NodeId node, int depth) {
   }
 }
 
-// The condition under which the current statement is not reached, for what it or others before it
-// left.
+// The condition under which a thread has left: by a return, or by a break or continue of the
+// innermost loop or switch.
 NodeId Interpreter::gone() {
   const Frame& frame = frames_.back();
   return nodes.either(frame.returned, nodes.either(frame.broken, frame.continued));
 }
 
-// A loop that hides the node's value, or null.
+// A loop that was passed over and makes the node's value unknown, or null.
 const void* Interpreter::loop_of(NodeId node) const {
   for (const NodeId lost : nodes.unknowns(node)) {
     if (const void* loop = nodes.reason(lost).loop) return loop;
@@ -252,7 +253,7 @@ const void* Interpreter::loop_of(NodeId node) const {
   return nullptr;
 }
 
-// Runs again with the loops unrolled that hide the node's value.
+// Asks for another run, with those loops unrolled that make the node's value unknown.
 void Interpreter::need_loops_of(NodeId node, Where meeting) {
   for (const NodeId lost : nodes.unknowns(node)) {
     const auto* loop = static_cast<const clang::Stmt*>(nodes.reason(lost).loop);

@@ -1,13 +1,14 @@
 // Runs a kernel's body once, for every thread of every block at once.
 //
-// Values are nodes over the thread's and the block's index; a branch that not all threads take
-// makes assignments choices between the old and the new value, under the conditions that hold
-// there, the *facts*. A loop is passed over: what it assigns is unknown afterwards. It is unrolled
-// only where that is not enough: it stores into the output, or a store depends on what it assigns.
-// Then all is run again from the start (run_kernel), so that what is interpreted stays small
-// though main loops are long.
+// Values are nodes: expressions of the thread's and the block's index. The conditions that hold at
+// a statement are the *facts*. In a branch that not all threads take, an assignment becomes a
+// choice between the new and the old value, by the facts. A loop is *passed over*: what it assigns
+// is unknown afterwards. A loop is unrolled only if that is not enough, because it stores into the
+// output or a store depends on what it assigns. Then the kernel is run again from the start
+// (Proof::run). This keeps the interpreted part small even if main loops are long.
 //
-// What is not understood is refused if it could store into global memory, and is unknown otherwise.
+// Code that is not understood is refused if it could store into global memory. Otherwise its result
+// is unknown.
 #pragma once
 
 #include <algorithm>
@@ -31,23 +32,24 @@
 
 namespace tilepost::inference {
 
-// A clear end for kernels that no one can enumerate. Each is said in the refusal.
+// Limits, so that kernels that cannot be enumerated end with a clear refusal, which names the
+// limit.
 constexpr int kMaxSteps = 4'000'000;      // statements and expressions
-constexpr int kMaxSharedSteps = 400'000;  // the same where blocks may share their work
+constexpr int kMaxSharedSteps = 400'000;  // the same if blocks may share their work
 constexpr size_t kMaxNodes = 2'000'000;   // values
-constexpr size_t kMaxStores = 100'000;    // of a thread, and as many reads of the output
+constexpr size_t kMaxStores = 100'000;    // of each thread; the same for reads of the output
 constexpr int kMaxTurns = 20'000;         // of one loop that is unrolled
-constexpr int kMaxMeetingTurns = 2'000;   // … for threads that meet in it, which all turns add to
-constexpr size_t kMaxCalls = 48;          // within each other
+constexpr int kMaxMeetingTurns = 2'000;   // … if threads meet in the loop: each turn adds work
+constexpr size_t kMaxCalls = 48;          // the depth of calls
 
-// What runs of the same kernel tell each other.
+// What one run of a kernel passes on to the next.
 struct Unrolling {
-  std::set<const clang::Stmt*> loops;  // to be unrolled
-  std::set<const clang::Stmt*> tried;  // that could not be
-  // Work that blocks may share, if they ever come there: a kernel that takes long to follow is
-  // refused for it.
+  std::set<const clang::Stmt*> loops;  // the loops to unroll
+  std::set<const clang::Stmt*> tried;  // those that could not be unrolled
+  // A place where blocks may share work, if they ever get there. A kernel that takes long to follow
+  // is refused with this as the reason.
   std::optional<SharedWork> shared_work;
-  // Where threads meet in a loop that is unrolled to see who comes.
+  // For loops that are unrolled to see which threads meet: where they meet.
   std::map<const clang::Stmt*, clang::SourceLocation> meetings;
 };
 
@@ -59,7 +61,7 @@ struct Findings : Doings {
 
 class Interpreter {
  public:
-  // `terms`: of a launch whose m is bounded, for what the kernel decides by m.
+  // `terms` is for a launch whose m is bounded, and notes what the kernel decides by m; else null.
   Interpreter(const Parsed& parsed, const KernelFacts& facts, Unrolling& unrolling,
               Terms* terms = nullptr);
 
@@ -73,45 +75,45 @@ class Interpreter {
   using Where = clang::SourceLocation;
   using Type = clang::QualType;
 
-  // Where a lambda's captures are; null: `this`.
+  // The places of a lambda's captures; `this` is under null.
   using Captures = std::map<const clang::ValueDecl*, Value>;
 
   // A call that is being run.
   struct Frame {
     const clang::FunctionDecl* function = nullptr;
-    uint32_t id = 0;   // the same for the same calls
-    size_t facts = 0;  // how many held at its start
+    uint32_t id = 0;   // the same whenever the call is the same
+    size_t facts = 0;  // how many facts held at its start
     Value self;        // `this`
     Where site;        // of the call
     uint32_t result_object = 0;
     Value result;
     bool has_result = false;
-    NodeId returned = 0;                 // under which condition it has
-    NodeId broken = 0;                   // … the innermost loop or switch was left
-    NodeId continued = 0;                // … its turn was
+    NodeId returned = 0;                 // under which condition it has returned
+    NodeId broken = 0;                   // … it has left the innermost loop or switch
+    NodeId continued = 0;                // … it has left the loop's turn
     const Captures* captures = nullptr;  // of a lambda
   };
   // A part of a variable that a loop assigns.
   struct Target {
     int64_t size = 0;
-    bool known = false;          // what kind of value it holds
-    bool astray = false;         // a pointer that does not stay in what it points into
-    Alike alike = Alike::block;  // in which threads it is the same
+    bool known = false;          // `value` says what it points into
+    bool astray = false;         // a pointer that may come to point into something else
+    Alike alike = Alike::block;  // which threads have the same value
     Value value;
   };
   // A loop that is being passed over: what was stored to variables in it.
   struct Passed {
     const clang::Stmt* loop;
     std::map<std::pair<uint32_t, int64_t>, Target> cells;  // by object and offset
-    std::set<uint32_t> objects;                            // stored to at an unknown place
-    Alike alike = Alike::block;                            // threads that take the same turns
+    std::set<uint32_t> objects;                            // those stored to at an unknown place
+    Alike alike = Alike::block;                            // which threads take equally many turns
   };
 
   // interpreter.cpp: the start, facts, complaints
   void bind_parameters(const clang::FunctionDecl* kernel);
   void complain(Where where, const std::string& text, Where note_at = {},
                 const std::string& note = "");
-  // Of a place in a header, the call in the source that leads there.
+  // For a place in a header, the call in the source that leads there.
   Where in_source(Where where) const;
   bool stopped() const { return restart_ || !findings.complaints.empty(); }
   bool step(Where where);
@@ -284,25 +286,25 @@ class Interpreter {
   Memory memory_;
   std::vector<Frame> frames_;
   std::vector<NodeId> facts_;
-  std::map<NodeId, int> known_;  // facts and the parts of those that are conjunctions
-  std::unordered_map<NodeId, NodeId> assumed_;  // nodes as they are where all facts hold
+  std::map<NodeId, int> known_;  // the facts, and the parts of conjunctions among them
+  std::unordered_map<NodeId, NodeId> assumed_;  // nodes, simplified by the present facts
   std::vector<Passed> passed_;
-  std::vector<const clang::Stmt*> unrolled_;  // loops around what is run
+  std::vector<const clang::Stmt*> unrolled_;  // the unrolled loops around the current statement
   std::map<std::pair<uint32_t, const void*>, uint32_t> frame_ids_;
   std::map<std::pair<uint32_t, const void*>, uint32_t> variables_;  // frame, declaration -> object
-  std::map<const clang::Stmt*, Passed> assigned_;                   // by loops, as far as seen
+  std::map<const clang::Stmt*, Passed> assigned_;                   // by loops, as far as known
   std::deque<Captures> captures_;
   HiddenStores hidden_stores_;
   std::map<std::string, Value> builtins_;
   const clang::ParmVarDecl* out_ = nullptr;
   bool restart_ = false;
-  bool output_as_number_ = false;  // its address may be in values that are not known
+  bool output_as_number_ = false;  // unknown values may hold its address
   bool in_destructor_ = false;
-  bool trial_ = false;            // a turn whose complaints are not yet sure
-  bool trial_complaint_ = false;  // there was one
+  bool trial_ = false;            // complaints of this turn are not yet certain
+  bool trial_complaint_ = false;  // there was such a complaint
   clang::SourceLocation pending_copies_;
-  std::unordered_map<const clang::Expr*, bool> hangs_on_char_;    // as far as it was asked
-  std::set<std::tuple<bool, NodeId, NodeId, int64_t>> accesses_;  // that are in the findings
+  std::unordered_map<const clang::Expr*, bool> hangs_on_char_;    // answers so far
+  std::set<std::tuple<bool, NodeId, NodeId, int64_t>> accesses_;  // those in the findings
   int steps_ = 0;
 };
 

@@ -1,5 +1,5 @@
-// CUDA's functions by name: those that store, those that compute an index or a bound, those that no
-// block of a reordered grid may call.
+// CUDA's functions, which are known by name: those that store, those that compute an index or a
+// bound, and those that no block of a reordered grid may call.
 #include "clang/AST/DeclTemplate.h"
 #include "generator/infer/interpreter.h"
 #include "llvm/ADT/STLExtras.h"
@@ -15,8 +15,8 @@ bool is_one_of(StringRef name, std::initializer_list<StringRef> names) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
-// Functions of real numbers, ceil, ceilf and __builtin_ceilf, and roundings to another type:
-// threads that give them the same numbers get the same.
+// Whether it is a function of real numbers, such as ceil, ceilf or __builtin_ceilf, or a rounding
+// to another type. Threads that give such a function the same numbers get the same result.
 bool is_of_numbers(StringRef name) {
   constexpr StringRef kRoundings[] = {"__float2", "__double2", "__int2",
                                       "__uint2",  "__ll2",     "__ull2"};
@@ -41,7 +41,7 @@ StringRef name_of_class(const clang::FunctionDecl* function) {
 
 }  // namespace
 
-// What is refused whatever its arguments are.
+// Refuses functions that no kernel may call, whatever their arguments are.
 bool Interpreter::refused_call(const clang::CallExpr* e, const clang::FunctionDecl* function) {
   if (!function->getIdentifier() && !dyn_cast<clang::CXXMethodDecl>(function)) return false;
   if (!is_foreign(function)) return false;
@@ -74,7 +74,7 @@ bool Interpreter::refused_call(const clang::CallExpr* e, const clang::FunctionDe
   return true;
 }
 
-// nvcuda::wmma's store of a fragment by a warp, or its load of one.
+// A warp's store of a fragment by nvcuda::wmma, or its load of one.
 void Interpreter::move_matrix(const clang::CallExpr* e, bool stores) {
   const Where where = e->getExprLoc();
   const unsigned memory = stores ? 0 : 1;
@@ -106,7 +106,7 @@ void Interpreter::move_matrix(const clang::CallExpr* e, bool stores) {
   const size_t before = accesses.size();
   int64_t rows = fragment->getTemplateArgs()[1].getAsIntegral().getExtValue();
   int64_t columns = fragment->getTemplateArgs()[2].getAsIntegral().getExtValue();
-  // mem_row_major is 0, mem_col_major 1: columns lie as rows do.
+  // mem_row_major is 0, mem_col_major is 1: then columns are contiguous, as rows are otherwise.
   if (layout.Val.getInt().getBoolValue()) std::swap(rows, columns);
   const int64_t size = size_of(element);
   const bool by_warp = true;
@@ -119,7 +119,7 @@ void Interpreter::move_matrix(const clang::CallExpr* e, bool stores) {
   made.pitch = nodes.binary(Op::multiply, pitch.node, nodes.constant(size), kInt64);
 }
 
-// PTX ISA, ld.global.nc: memory that the kernel itself writes may be read as it was.
+// PTX ISA, ld.global.nc: a read of memory that the kernel itself writes may give the old contents.
 void Interpreter::refuse_stale(Where where) {
   complain(where,
            "the output is read as memory that the kernel does not change, and it stores there",
@@ -160,7 +160,7 @@ bool Interpreter::known_call(const clang::CallExpr* e, const clang::FunctionDecl
       output_as_number_ |= first.root == Root::output || second.root == Root::output;
       return number(unknown("an address", where));
     }
-    // Of an int and an unsigned both are unsigned.
+    // With an int and an unsigned argument both are converted to unsigned.
     const NodeId a = nodes.convert(first.node, int_type(type));
     const NodeId b = nodes.convert(second.node, int_type(type));
     const bool smaller = name.contains("min");
@@ -177,7 +177,7 @@ bool Interpreter::known_call(const clang::CallExpr* e, const clang::FunctionDecl
     result = unknown_value(type, "the result of '" + name.str() + "'", where, same);
     return true;
   }
-  // Clang knows these of the standard library by itself, and makes no body for them.
+  // Clang treats these functions of the standard library as builtin and gives them no body.
   if (is_one_of(name, {"move", "forward", "move_if_noexcept", "as_const"}) && count == 1 &&
       function->getBuiltinID() != 0) {
     result = address(e->getArg(0));

@@ -1,5 +1,6 @@
-// What becomes of a number that is looked at in another type, and of its key: of one key there is
-// one number, so one that may be rounded, cut off or read from other bytes has none.
+// What happens to a number, and to its key, when it is read in another type. All values with one
+// key are the same number. So a number that may have been rounded, truncated or read from other
+// bytes has no key.
 #include "generator/infer/interpreter.h"
 #include "llvm/ADT/APFloat.h"
 
@@ -7,7 +8,7 @@ namespace tilepost::inference {
 
 using llvm::APFloat;
 
-// Whether each number of one arithmetic type is one of the other.
+// Whether `type` can represent each number of the type `of`.
 bool Interpreter::holds_all(Type type, Type of) const {
   const auto format = [&](Type real) -> const llvm::fltSemantics& {
     return parsed_.ast.getFloatTypeSemantics(real);
@@ -28,7 +29,7 @@ bool Interpreter::holds_all(Type type, Type of) const {
                                         : to.is_signed && to.bits > from.bits;
 }
 
-// Whether the number is the same as one of that real type.
+// Whether the floating-point type `real` can represent the number.
 bool Interpreter::is_exact(Value value, Type of, Type real) const {
   if (holds_all(real, of)) return true;
   if (value.root != Root::number || !nodes.is_constant(value.node)) return false;
@@ -40,13 +41,14 @@ bool Interpreter::is_exact(Value value, Type of, Type real) const {
                          APFloat::opOK;
 }
 
-// The number whose bytes are read as one of that type, which may not be the one it was stored in.
+// The number whose bytes are read as a number of that type. It may have been stored in another
+// type.
 Value Interpreter::read_as(Value value, Type type, Where where) {
   if (value.root != Root::number || !type->isArithmeticType()) return value;
   const bool real = type->isRealFloatingType();
   const bool has_key = nodes[value.node].op == Op::unknown && !nodes.key(value.node).empty();
   if (has_key) {
-    bool keeps = real;  // of a literal
+    bool keeps = real;  // as a literal does
     for (const clang::ParmVarDecl* parameter : frames_.front().function->parameters()) {
       if (parameter->getName() == nodes.key(value.node))
         keeps = holds_all(type, parameter->getType());

@@ -6,11 +6,11 @@ namespace tilepost::inference {
 using clang::dyn_cast;
 using clang::isa;
 
-// What is captured by copy is copied now, what is captured by reference is the variable. The lambda
-// holds the number of its captures, which goes with it where it is copied.
+// Captures by copy are copied now, captures by reference are the variables themselves. The lambda
+// object holds the index of its captures, which is copied with it.
 Value Interpreter::make_lambda(const clang::LambdaExpr* e) {
   Captures captures;
-  bool carries = false;  // whoever calls it may get at the output
+  bool carries = false;  // calling it may give access to the output
   const auto holds = [&](Value place) {
     return place.root == Root::output ||
            (place.root == Root::object && memory_[place.object].held_output);
@@ -42,7 +42,7 @@ Value Interpreter::make_lambda(const clang::LambdaExpr* e) {
     captures[captured] = by_reference
                              ? address(given)
                              : copy(captured->getNameAsString(), captured->getType(), given);
-    // It may be given the output later.
+    // The pointer may be set to the output later.
     const bool changes = by_reference && captured->getType()->isPointerType() &&
                          !captured->getType().isConstQualified() &&
                          !isa<clang::ParmVarDecl>(captured);
@@ -58,7 +58,7 @@ Value Interpreter::make_lambda(const clang::LambdaExpr* e) {
   return made;
 }
 
-// In the call of a lambda that was entered.
+// Sets the captures of the lambda whose call was entered.
 void Interpreter::open_lambda(Value self, Where where) {
   const auto number = self.root == Root::object && nodes.is_constant(self.node)
                           ? memory_.read(self.object, nodes[self.node].value, 1)

@@ -13,7 +13,7 @@ void Interpreter::exec_loop(const Loop& loop) {
   frame.continued = nodes.constant(0);
   if (unrolling_.loops.count(loop.statement) && !unrolling_.tried.count(loop.statement)) {
     if (!unroll(loop)) {
-      // It cannot: as far as anything depends on it, that is unknown.
+      // The loop cannot be unrolled, so what depends on it stays unknown.
       unrolling_.tried.insert(loop.statement);
       restart_ = true;
     }
@@ -35,7 +35,8 @@ void Interpreter::turn(const Loop& loop) {
   pop_facts(facts);
 }
 
-// Turn after turn, as long as any thread goes on. Returns false if that cannot be known.
+// Runs turn after turn, as long as any thread goes on. Returns false if it cannot be known whether
+// one does.
 bool Interpreter::unroll(const Loop& loop) {
   const size_t index = frames_.size() - 1;
   unrolled_.push_back(loop.statement);
@@ -72,7 +73,7 @@ bool Interpreter::unroll(const Loop& loop) {
     }
     turn(loop);
     if (stopped()) break;
-    // Those that have left are not in the next turn.
+    // Threads that have left take no part in the next turn.
     const NodeId left = assume(nodes.either(frames_[index].broken, frames_[index].returned));
     if (nodes.is(left, 1)) break;
     if (nodes[left].lost) {
@@ -97,8 +98,8 @@ void Interpreter::note_store(uint32_t object, std::optional<int64_t> offset, int
   }
 }
 
-// Makes unknown what the loop's turns assign. A pointer keeps what it points into if it stays
-// there.
+// Makes everything unknown that the loop's turns assign. A pointer that always points into the same
+// memory still does so.
 void Interpreter::widen(const Passed& assigned) {
   const std::string text = "a value that is carried round a loop";
   for (const uint32_t object : assigned.objects) {
@@ -119,8 +120,8 @@ NodeId Interpreter::carried(const clang::Stmt* loop, const std::string& text, Al
   return nodes.unknown({text, loop->getBeginLoc().getRawEncoding(), loop, alike});
 }
 
-// Adds to `assigned` what one turn has stored, which started with what the memory now holds.
-// Returns whether there was anything new.
+// Adds to `assigned` what one turn has stored, which began with the memory `start` and ended with
+// the present memory. Returns whether there was anything new.
 bool Interpreter::learn(Passed& assigned, const Passed& seen, const Memory& start) {
   bool changed = seen.alike < assigned.alike;
   assigned.alike = std::min(assigned.alike, seen.alike);
@@ -159,8 +160,8 @@ bool Interpreter::learn(Passed& assigned, const Passed& seen, const Memory& star
   return changed;
 }
 
-// Runs one turn of which nothing is known: all that a turn may assign is unknown before it and
-// after it. What is assigned shows only when it is run, so it is run until nothing new is.
+// Runs one turn that stands for all: whatever a turn may assign is unknown before it and after it.
+// What a turn assigns shows only when it is run, so it is run until it assigns nothing new.
 void Interpreter::pass_over(const Loop& loop) {
   const size_t index = frames_.size() - 1;
   Passed& assigned =
@@ -175,7 +176,7 @@ void Interpreter::pass_over(const Loop& loop) {
     widen(assigned);
     const Memory start = memory_;
     passed_.push_back({loop.statement, {}, {}, Alike::block});
-    NodeId leaves = nodes.constant(0);  // whether a thread does not go on
+    NodeId leaves = nodes.constant(0);  // whether a thread leaves the loop
     const size_t facts = facts_.size();
     if (loop.condition_variable) exec(loop.condition_variable);
     if (loop.condition && !loop.body_first) {
@@ -198,7 +199,8 @@ void Interpreter::pass_over(const Loop& loop) {
       frames_[index].returned = returned;
       continue;
     }
-    // All is known of it; what it complained of meanwhile is now said.
+    // Now everything the turn assigns is known. It is run once more if it had complaints, which are
+    // now reported.
     if (was_trial || !trial_complaint_) break;
     trial_ = false;
     last = true;

@@ -1,10 +1,10 @@
 // Where threads of a block wait for each other.
 //
 // CUDA lets threads leave the kernel while others go on: a barrier is for those that are left (CUDA
-// C++ Programming Guide, Synchronization Functions; PTX ISA, bar: "all non-exited threads"). Where
-// whole warps may be missing the woven kernel's threads end one by one (Inferred::leaves): one that
-// waited at the end of its tile would count as if it had come to the barrier in the body. Lanes of
-// a warp have to come together, or none.
+// C++ Programming Guide, Synchronization Functions; PTX ISA, bar: "all non-exited threads"). In a
+// woven kernel, a thread that waited at the end of its tile would count as if it had come to the
+// barrier in the body. So where whole warps may be missing, the woven kernel's threads end one by
+// one (Inferred::leaves). Of a warp, all lanes must come to a meeting, or none.
 #include "clang/AST/DeclTemplate.h"
 #include "generator/infer/interpreter.h"
 #include "llvm/ADT/STLExtras.h"
@@ -28,7 +28,8 @@ bool is_of_block(StringRef name) {
          name.starts_with("__barrier_sync");
 }
 
-// The class of cooperative_groups that waits, by a method or as an argument of a free function.
+// The class of cooperative_groups that a call is about, as the object of a method or as the first
+// argument of a free function; or null.
 const clang::CXXRecordDecl* group_of(const clang::CallExpr* e,
                                      const clang::FunctionDecl* function) {
   const clang::CXXRecordDecl* record = nullptr;
@@ -42,7 +43,8 @@ const clang::CXXRecordDecl* group_of(const clang::CallExpr* e,
   return is_group ? record : nullptr;
 }
 
-// What a group only tells of itself. Everything else of it may wait: sync, shfl, reduce, wait …
+// Whether a function of a group only returns information. All others may wait: sync, shfl, reduce,
+// wait …
 bool only_asks(StringRef name) {
   constexpr StringRef kQuestions[] = {
       "block_index",       "block_rank",      "cluster_rank",     "dim_blocks",  "dim_clusters",
@@ -53,7 +55,7 @@ bool only_asks(StringRef name) {
   return llvm::is_contained(kQuestions, name);
 }
 
-// How many threads such a group has, if its type says so; or 0.
+// How many threads a group has, if its type says so; else 0.
 int64_t size_of_tile(const clang::CXXRecordDecl* group) {
   const auto* tile = dyn_cast<clang::ClassTemplateSpecializationDecl>(group);
   if (!tile) return 0;
@@ -62,14 +64,14 @@ int64_t size_of_tile(const clang::CXXRecordDecl* group) {
                                                              : 0;
 }
 
-// Whether all threads of such a group are of one warp.
+// Whether all threads of a group are in one warp.
 bool is_in_warp(const clang::CXXRecordDecl* group) {
   return size_of_tile(group) <= kWarp &&
          (group->getName().contains("tile") || group->getName() == "coalesced_group");
 }
 
-// PTX ISA: those that name in their last operand which lanes wait. The others, mma and its like,
-// are for whole warps, as the plain kernel has them.
+// Whether the instruction's last operand names the lanes that wait (PTX ISA). The others, such as
+// mma, are for whole warps, as in the plain kernel.
 bool names_lanes(StringRef instruction) {
   return instruction.starts_with("bar.warp") || instruction.starts_with("shfl") ||
          instruction.starts_with("vote") || instruction.starts_with("match") ||
@@ -78,7 +80,7 @@ bool names_lanes(StringRef instruction) {
 
 }  // namespace
 
-// The lanes that a mask names, or 0 where it is not known.
+// The lanes that a mask names, or 0 if the mask is not known.
 NodeId Interpreter::mask_of(const clang::Expr* given) {
   clang::Expr::EvalResult mask;
   if (given->EvaluateAsInt(mask, parsed_.ast)) {
@@ -90,7 +92,8 @@ NodeId Interpreter::mask_of(const clang::Expr* given) {
   return value.root == Root::number ? value.node : nodes.constant(0);
 }
 
-// Those of a group that has a part of a warp: its size is a power of 2, and its place a multiple.
+// The lanes of a group that is a part of a warp. Its size is a power of 2, and its first lane is a
+// multiple of the size.
 NodeId Interpreter::lanes_of(const clang::CXXRecordDecl* group) {
   const int64_t size = size_of_tile(group);
   if (size <= 0 || size > kWarp) return nodes.constant(0);
@@ -108,9 +111,9 @@ void Interpreter::note_meeting(const clang::CallExpr* e, const clang::FunctionDe
          e->getNumArgs() > 0 ? mask_of(e->getArg(0)) : nodes.constant(0));
 }
 
-// `bar.sync 1, 128` is for as many threads as it says, at a barrier where no tile ends: whole
-// warps. What else has `.sync` in its name waits for lanes of the warp: shfl, vote, mma … `last`:
-// its last operand, if that is a number.
+// Notes an instruction that waits. `bar.sync 1, 128` waits for 128 threads at a barrier at which no
+// tile ends, so only whole warps matter. Any other instruction with `.sync` in its name waits for
+// lanes of the warp: shfl, vote, mma … `last` is the last operand, if that is a number.
 void Interpreter::note_meeting(Where where, StringRef instruction,
                                const std::vector<StringRef>& operands, Value last) {
   const bool of_warp = !instruction.starts_with("bar") || instruction.starts_with("bar.warp");
@@ -127,9 +130,9 @@ void Interpreter::note_meeting(Where where, StringRef instruction,
     meet(where, of_warp, nodes.constant(0));
 }
 
-// What is not known is the same for all threads that wait for each other, or of no use here: who of
-// them comes has to be seen. `lanes`: of a warp, whom a thread that comes waits for; where that is
-// 0 it is for those that come.
+// Notes a meeting. It has to be seen which threads come, so an unknown condition is allowed only if
+// it is the same for all threads that wait for each other. `lanes` is a mask of those lanes of the
+// warp that a thread that comes waits for. If it is 0, a thread waits only for lanes that come.
 void Interpreter::meet(Where where, bool of_warp, NodeId lanes) {
   Meeting meeting{
       nodes.constant(1), nodes.constant(1), frames_.front().returned, of_warp, lanes, where};

@@ -1,5 +1,6 @@
-// Numbers in a plain char. Whether it has a sign is the host's: on x86 it has, on ARM it has not.
-// So one outside of 0 to 127 is another number where the code is compiled for another host.
+// Numbers in a plain char. The host decides whether the type is signed: on x86 it is, on ARM it is
+// not. So a number outside of 0 to 127 becomes another one if the code is compiled for another
+// host.
 #include "clang/AST/RecursiveASTVisitor.h"
 #include "generator/infer/interpreter.h"
 
@@ -8,7 +9,7 @@ namespace {
 
 using clang::dyn_cast;
 
-constexpr int64_t kEnd = 128;  // from here on it has a sign, or not
+constexpr int64_t kEnd = 128;  // from here on the host's signedness matters
 
 bool is_plain_char(clang::QualType type) {
   if (const auto* enumeration = type->getAs<clang::EnumType>())
@@ -18,7 +19,8 @@ bool is_plain_char(clang::QualType type) {
                      builtin->getKind() == clang::BuiltinType::Char_U);
 }
 
-// Looks for a plain char in what Clang computes as a constant, and in all that this names.
+// Looks for such a plain char in an expression that Clang computes as a constant, and in everything
+// that the expression names.
 class CharFinder : public clang::RecursiveASTVisitor<CharFinder> {
  public:
   explicit CharFinder(const clang::ASTContext& ast) : ast_(ast) {}
@@ -38,7 +40,7 @@ class CharFinder : public clang::RecursiveASTVisitor<CharFinder> {
   bool VisitDeclRefExpr(clang::DeclRefExpr* e) { return follow(e->getDecl()); }
   bool VisitMemberExpr(clang::MemberExpr* e) { return follow(e->getMemberDecl()); }
   bool VisitCXXConstructExpr(clang::CXXConstructExpr* e) { return follow(e->getConstructor()); }
-  // What is not computed does not count.
+  // Operands of sizeof and types are not computed, so they do not count.
   bool TraverseUnaryExprOrTypeTraitExpr(clang::UnaryExprOrTypeTraitExpr*) { return true; }
   bool TraverseTypeLoc(clang::TypeLoc) { return true; }
 
@@ -70,10 +72,11 @@ bool Interpreter::hangs_on_char(const clang::Expr* e) {
   return at->second = finder.found;
 }
 
-// The value of an expression, unknown if it is a plain char's and not the same on all hosts.
+// The value of an expression. It is unknown if it is that of a plain char and not the same on all
+// hosts.
 Value Interpreter::without_sign(Value value, Type type, Where where) {
   if (!is_plain_char(type) || value.root != Root::number || nodes[value.node].lost) return value;
-  if (nodes[value.node].rows)  // m that lead there are tried
+  if (nodes[value.node].rows)  // a decision: each m that leads there is tried
     nodes.binary(Op::less, nodes.convert(value.node, {8, false}), nodes.constant(kEnd), kInt);
   const Node& node = nodes[value.node];
   if (node.least >= 0 && node.most < kEnd) return value;

@@ -59,7 +59,7 @@ void Interpreter::refuse_statement(const clang::Stmt* s) {
            s->getBeginLoc(), "write it with if, for and while");
 }
 
-// What follows a statement that some threads leave holds for the others.
+// After a statement by which some threads leave, the next ones run for the others only.
 void Interpreter::exec_compound(const clang::CompoundStmt* s) {
   const size_t facts = facts_.size();
   for (const clang::Stmt* child : s->body()) {
@@ -89,7 +89,8 @@ void Interpreter::declare(const clang::VarDecl* variable) {
     return complain(variable->getLocation(),
                     "what is run when '" + variable->getNameAsString() + "' ends is not followed");
   if (!variable->hasLocalStorage()) {
-    // Initialised once, before the kernel, or by each block: what is there is not tracked.
+    // Such a variable is initialised once before the kernel, or by each block. Its contents are not
+    // tracked.
     const clang::Expr* init = variable->getInit();
     if (const auto* made = clang::dyn_cast_or_null<clang::CXXConstructExpr>(init)) {
       if (!made->getConstructor()->isTrivial()) construct({Root::shared, 0, 0}, made);
@@ -128,7 +129,7 @@ void Interpreter::initialise(Value target, Type type, const clang::Expr* init) {
     return construct_base(target, inherited);
   if (const auto* made = dyn_cast<clang::CXXConstructExpr>(plain)) {
     if (type->isRecordType()) return construct(target, made);
-    // Each element of an array, of any number of dimensions.
+    // Constructs each element of an array, of any number of dimensions.
     const Type element = parsed_.ast.getBaseElementType(type);
     const int64_t size = std::max<int64_t>(size_of(element), 1);
     destroy_later(element->getAsCXXRecordDecl(), init->getExprLoc());
@@ -234,8 +235,8 @@ void Interpreter::exec_return(const clang::ReturnStmt* s) {
   mine.returned = nodes.either(mine.returned, here);
 }
 
-// Runs the statements of the body one after the other, each for the threads that have entered at a
-// label above it.
+// Runs the statements of the body one after the other, each for those threads that have entered the
+// body at a label above it.
 void Interpreter::exec_switch(const clang::SwitchStmt* s) {
   if (s->getInit()) exec(s->getInit());
   if (s->getConditionVariableDeclStmt()) exec(s->getConditionVariableDeclStmt());

@@ -1,4 +1,4 @@
-// Numbers as the lanes of a warp have them.
+// Which numbers lanes of a warp have, and whether all have the same.
 #include <algorithm>
 #include <set>
 
@@ -78,12 +78,12 @@ bool Nodes::find_same_in_warp(NodeId id, int depth) const {
   const bool operands = is_same_in_warp(node.a, depth + 1) && is_same_in_warp(node.b, depth + 1) &&
                         is_same_in_warp(node.c, depth + 1);
   if (operands) return true;
-  // These leave lanes as different as they were.
+  // These operations leave lanes as different as they were.
   const bool keeps = node.op == Op::add || node.op == Op::multiply || node.op == Op::shift_left;
   return !keeps && node.safe && !node.block && is_seen_in_warps(id);
 }
 
-// Whether the number is the same in all lanes of a warp, for each thread's number is looked at.
+// Whether the number is the same in all lanes of each warp. Evaluates it for every thread.
 bool Nodes::is_seen_in_warps(NodeId id) const {
   std::set<NodeId> needed;  // a node's operands have smaller numbers than it has
   std::vector<NodeId> left{id};
@@ -97,7 +97,7 @@ bool Nodes::is_seen_in_warps(NodeId id) const {
   }
   const int64_t threads = extent_[thread_x] * extent_[thread_y] * extent_[thread_z];
   std::unordered_map<NodeId, int64_t> values;
-  int64_t first = 0;  // of the warp
+  int64_t first = 0;  // the number of the warp's first lane
   for (int64_t thread = 0; thread < threads; ++thread) {
     const int64_t index[] = {thread % extent_[thread_x],
                              thread / extent_[thread_x] % extent_[thread_y],

@@ -3,10 +3,10 @@
 
 namespace tilepost {
 
-// Which block of the plain kernel makes which tile. Blocks have the coordinates x, y and z, tiles
-// the row and the column, of which there are rows and columns.
+// Which block of the plain kernel makes which tile. A block has the coordinates x, y and z. A tile
+// has a row and a column, out of `rows` rows and `columns` columns of tiles.
 enum class BlockOrder {
-  columns_then_rows,  // x is the tile's column, y its row; what is not said is 0
+  columns_then_rows,  // x is the tile's column, y its row; coordinates not named are 0
   rows_then_columns,  // x is the row, y the column
   columns_and_depth,  // x is the column, z the row
   rows_and_depth,     // x is the row, z the column

@@ -49,7 +49,7 @@ class ArgumentCheck {
   }
 
  private:
-  // CUDA's 16-bit numbers are made of others.
+  // CUDA's 16-bit floating-point types are classes.
   static bool is_short_float(clang::QualType type) {
     const auto* record = type.getCanonicalType()->getAsCXXRecordDecl();
     return record && (record->getName() == "__half" || record->getName() == "__nv_bfloat16");
@@ -108,14 +108,15 @@ class ArgumentCheck {
     };
     for (const auto& [name, type_of_name] : kTypes)
       if (StringRef(element).ends_with(name) && type_of_name != wanted) refuse(name);
-    // Shorter ones stand for the bytes of others.
+    // A 32-bit integer type cannot hold f32. Shorter integer types may stand for the bytes of any
+    // type.
     const clang::QualType pointed = type->getPointeeType();
     if (wanted == TILEPOST_F32 && pointed->isIntegerType() &&
         parsed_.ast.getTypeSize(pointed) == 32)
       refuse(element);
   }
 
-  // A number that the parameter's type would make another of.
+  // Refuses a number that the parameter's integer type cannot hold.
   void check_number(const Parameter& parameter, const KernelArgument& argument) {
     const clang::QualType type = parameter.decl->getType();
     if (!type->isIntegerType()) return;

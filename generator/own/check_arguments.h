@@ -1,4 +1,4 @@
-// What `kernel.arguments` gives a kernel's parameters.
+// Checks what `kernel.arguments` gives a kernel's parameters.
 #pragma once
 
 #include "generator/clang/instantiate.h"
@@ -7,8 +7,8 @@
 
 namespace tilepost {
 
-// Whether every parameter is given something of its type, but those that a launcher gives, and
-// nothing is given to others. Reports what is not, in the spec or at the parameter.
+// Whether every parameter is given a value of its type, except those that a launcher gives, and
+// whether no other name is given one. Reports each fault, in the spec or at the parameter.
 bool check_arguments(const Parsed& parsed, const Instance& instance, const Spec& spec,
                      const OwnKernel& own, Diagnostics& diagnostics);
 

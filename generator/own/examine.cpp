@@ -28,10 +28,10 @@ namespace {
 
 using llvm::StringRef;
 
-// As many blocks fill a table of 256 KiB in generated code.
+// The most blocks in a table of generated code, which then has 256 KiB.
 constexpr size_t kMostInTable = 65536;
 
-// A bound of m up to which a kernel is proven at every m.
+// The greatest bound of m: a kernel is proven at every m up to the bound.
 constexpr int64_t kMostRows = 262144;
 
 constexpr std::string_view kWoven = "woven_";
@@ -43,7 +43,7 @@ std::string woven_name(StringRef function) {
          function.substr(function.rfind(':') + 1).ltrim().str();  // npos + 1 is 0
 }
 
-// What the spec says of the kernel at one shape.
+// Reads a kernel of the user's own and fills in OwnKernel.
 class Examiner {
  public:
   Examiner(const Spec& spec, OwnKernel& own, Diagnostics& diagnostics)
@@ -70,8 +70,8 @@ class Examiner {
     return read && proven;
   }
 
-  // The spec's rules have seen that there are numbers of the spec's own shape; of another one some
-  // may not be.
+  // Fills in `facts` with what the spec says of the kernel at a shape. False if an expression has
+  // no value there. The spec's rules have made sure that each has one at the spec's own shape.
   bool facts_at(const ShapeNumbers& shape, KernelFacts& facts) const {
     std::string why;
     bool all = true;
@@ -99,8 +99,9 @@ class Examiner {
   }
 
  private:
-  // Stand-ins for the headers suffice for most kernels, and then the result depends on no
-  // installation. A kernel that they do not suffice for is read with a toolkit's, if there is one.
+  // Chooses the headers that the kernel is read with. Stand-ins suffice for most kernels, and the
+  // result then depends on no installation. Other kernels are read with the headers of a CUDA
+  // Toolkit, if there is one.
   void choose_headers() {
     SilentDiagnostics silent;
     std::string looked;
@@ -119,7 +120,8 @@ class Examiner {
     return read_function(own_.source, reading_of(own_), diagnostics, use);
   }
 
-  // Those that CUDA has were found, and those of the user's own were put in place.
+  // Reports headers in quotes that were not found. Headers of CUDA are among those that were found,
+  // and those of the user's own were put in place.
   bool check_headers(const Parsed& parsed) const {
     for (const Inclusion& inclusion : parsed.missing)
       if (inclusion.spelled.starts_with('"'))
@@ -128,7 +130,8 @@ class Examiner {
     return parsed.report.ok();
   }
 
-  // Stores into other ranks' memory go by tensor maps alone, which are taken from the mark.
+  // With kernel.store_box a kernel may store into other ranks' memory. It must then store only by
+  // tensor maps that it takes from the mark out_map.
   void check_stores(const std::set<Mark>& marks) {
     const Located<std::vector<int64_t>>& box = own_.spec.store_box;
     if (!box.given()) return;
@@ -147,7 +150,8 @@ class Examiner {
                                      name));
   }
 
-  // Rows of A that arrive while the kernel runs.
+  // If rows of A arrive while the kernel runs, checks that the kernel waits for them, and that its
+  // waiting blocks leave SMs to the communication that they wait for.
   void check_loads(const std::set<Mark>& marks) {
     const PatternRow& pattern = row_of(spec_.pattern.value);
     if (!pattern.moves_input()) return;
@@ -169,7 +173,8 @@ class Examiner {
           "kernel.blocks_per_sm: 1");
   }
 
-  // Fields that are for kernels with marks alone, or for those without.
+  // Refuses fields that do not apply: some are only for kernels with marks, some only for kernels
+  // without.
   bool check_fields() {
     const int errors = diagnostics_.errors();
     const KernelSpec& kernel = own_.spec;
@@ -216,7 +221,7 @@ class Examiner {
     return diagnostics_.errors() == errors;
   }
 
-  // What gives the kernel its arguments.
+  // Checks what gives the kernel its arguments: kernel.arguments, and the launcher if there is one.
   bool check_launch(const Parsed& parsed, const Instance& instance) {
     const Located<std::string>& launcher = own_.spec.launcher;
     if (launcher.given()) placed_.asked_at(launcher.where);
@@ -242,7 +247,8 @@ class Examiner {
     return parsed.report.ok();
   }
 
-  // A library's headers stay inclusions, so what is proven with them may be compiled otherwise.
+  // Refuses a library whose headers stay inclusions: generated code may be compiled with other
+  // versions of them than the proof has read.
   bool check_library() {
     const Located<std::vector<Located<std::string>>>& folders = own_.spec.system_include_dirs;
     if (!folders.given()) return true;
@@ -255,9 +261,9 @@ class Examiner {
     return false;
   }
 
-  // A shape with partial tiles, as far as the kernel takes any, and with other rows than columns: a
-  // transposed output hides in a square, and a missing guard in whole tiles. Of what the kernel
-  // takes one value of, that.
+  // A shape with partial tiles, if the kernel takes any, and with m != n. In a square a transposed
+  // output would not show, and in whole tiles a missing guard would not. A size of which the kernel
+  // takes a single value has that value.
   ShapeNumbers ragged() const {
     const std::array<int64_t, 3>& multiples = own_.spec.requires_.value;
     const std::array<int64_t, 3>& equals = own_.spec.equals;
@@ -282,7 +288,7 @@ class Examiner {
     return false;
   }
 
-  // Where m is bounded: the launch at each.
+  // Where m is bounded, checks that the launch has blocks at every m.
   bool has_blocks_at_all_m() {
     const GemmSpec& gemm = spec_.gemm;
     if (gemm.m.value > kMostRows)
@@ -302,8 +308,8 @@ class Examiner {
     std::vector<ShapeNumbers> tried = {{gemm.m.value, gemm.n.value, gemm.k.value}};
     if (const ShapeNumbers other = ragged(); other.m != gemm.m.value || other.n != gemm.n.value)
       tried.push_back(other);
-    // Where m is bounded: a row, a tile, more tiles than kernels group, and half of all; and where
-    // the proof finds that the kernel may do something else.
+    // Where m is bounded, these m are tried as well: one row, one tile, more tiles than kernels
+    // group, and half of the bound. infer() adds each m at which the kernel may do something else.
     const int64_t rows = own_.spec.tile.value[0];
     if (gemm.any_m)
       for (const int64_t m : {int64_t{1}, rows, 8 * rows + 1, gemm.m.value / 2 + 1})
@@ -331,7 +337,8 @@ class Examiner {
     return check_loop(parsed, *inferred) && take_order(*inferred);
   }
 
-  // A block that takes tiles in turn runs the kernel's body again and again.
+  // With kernel.loop a block runs the kernel's body again for each of its tiles. Refuses a body
+  // that cannot run again.
   bool check_loop(const Parsed& parsed, const Inferred& inferred) const {
     const std::optional<InferredPlace>& obstacle =
         inferred.runs_once ? inferred.runs_once : inferred.leaves;
@@ -345,12 +352,12 @@ class Examiner {
     return false;
   }
 
-  // Of a kernel that is right for the shape that the user asks for, and not for the others that it
-  // is tried at: how to say that it need not take them.
+  // For a kernel that is proven at the shape that the user asks for, but not at another one that
+  // was tried: notes how the spec can say that the kernel need not take the other shape.
   void note_tried(const KernelFacts& asked, const KernelFacts& other) {
     const std::vector<int64_t>& tile = own_.spec.tile.value;
     const std::array<int64_t, 3>& multiples = own_.spec.requires_.value;
-    const bool one_m = !spec_.gemm.any_m;  // else no run's m is known
+    const bool one_m = !spec_.gemm.any_m;  // else a run's m is not known yet
     std::string whole, cures;
     if (one_m && multiples[0] % tile[0] != 0) whole = fmt::format("m: {}", tile[0]);
     if (multiples[1] % tile[1] != 0)
@@ -389,7 +396,7 @@ class Examiner {
   const Spec& spec_;
   OwnKernel& own_;
   Diagnostics& diagnostics_;
-  PlacedDiagnostics placed_;  // for what is read
+  PlacedDiagnostics placed_;  // for errors in the kernel's source
 };
 
 }  // namespace
@@ -408,8 +415,9 @@ Reading reading_of(const OwnKernel& own) {
 
 namespace {
 
-// A kernel of CUTLASS's: what the planner need not know is checked where it is compiled. It has a
-// warpgroup that loads and two that multiply (tilepost/cutlass/launch.hpp).
+// Describes a CUTLASS kernel. What the planner need not know is checked when generated code is
+// compiled. The kernel has one warpgroup that loads and two that multiply
+// (tilepost/cutlass/launch.hpp).
 bool describe_adapted(OwnKernel& own, Diagnostics& diagnostics) {
   PlacedDiagnostics placed(diagnostics, own.spec.function.where);
   Report report(placed, own.source);

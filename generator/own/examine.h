@@ -10,12 +10,13 @@
 
 namespace tilepost {
 
-// The kernel of a spec that has one. `spec_path` is the spec's: the kernel's file is looked for
-// beside it. Null after an error was reported, at its place in the spec or in the kernel's source.
+// Examines the kernel of a spec; null if the spec has none. The kernel's file is looked for beside
+// `spec_path`, the spec's file. Null also after an error, which is reported at its place in the
+// spec or in the kernel's source.
 std::shared_ptr<const OwnKernel> examine_kernel(const Spec& spec, std::string_view spec_path,
                                                 Diagnostics& diagnostics);
 
-// How its source is read, by all who read it.
+// How the kernel's source is read. All code that reads it uses this.
 Reading reading_of(const OwnKernel& own);
 
 }  // namespace tilepost

@@ -1,5 +1,5 @@
-// A kernel of the user's own as planner and emitter take it: what the spec says of it, with its
-// numbers at the planned shape, and what was found by reading it.
+// A kernel of the user's own, for the planner and the emitter: what the spec says of it, with its
+// numbers at the planned shape, and what examining its source has found out.
 #pragma once
 
 #include <array>
@@ -16,7 +16,7 @@ namespace tilepost {
 struct OwnKernel {
   KernelSpec spec;
   std::string name;                  // of the woven kernel: "woven_my_gemm"
-  OneFile source;                    // kernel.cutlass: the file as it is, for it is included
+  OneFile source;                    // kernel.cutlass: the file alone, which is included
   std::vector<std::string> folders;  // those it is compiled with, absolute: of headers that
                                      // generated code includes
   Arch arch =
@@ -28,9 +28,10 @@ struct OwnKernel {
                             // are proven, as `order` says
   bool persistent = false;  // a block computes several tiles; else one
   std::array<int64_t, 3> grid = {1, 1, 1};  // of the plain kernel at the planned shape
-  bool reads_output = false;                // of its tile: before a block there are to be zeros
-  // Bytes into dynamic shared memory where the woven kernel counts a block's threads that have not
-  // ended their part of a tile: behind what is the kernel's own. -1: threads wait for each other.
+  bool reads_output = false;                // a block reads its tile, which must be zero before
+  // Where in dynamic shared memory, in bytes, the woven kernel counts a block's threads that have
+  // not ended their part of a tile. The place is behind the kernel's own memory. -1: there is no
+  // count, because threads wait for each other.
   int32_t count_at = -1;
   BlockOrder order = BlockOrder::table;
   std::vector<int64_t> blocks;  // table: the block, counted along x first, that makes each tile, by

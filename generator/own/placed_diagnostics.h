@@ -1,17 +1,17 @@
-// Where what is wrong with a source as a whole is told.
+// Gives errors about a source as a whole a place in the spec.
 #pragma once
 
 #include "generator/diagnostics.h"
 
 namespace tilepost {
 
-// Hands on what it is told, and gives an error without a place one: where the spec asks for what is
-// missing in the source.
+// Passes messages on. An error without a place gets the place in the spec that asks for what the
+// source lacks.
 class PlacedDiagnostics : public Diagnostics {
  public:
   PlacedDiagnostics(Diagnostics& to, Place asked) : to_(to), asked_(asked) {}
 
-  // From here on another field of the spec asks.
+  // After this call errors without a place get this place.
   void asked_at(Place asked) { asked_ = asked; }
 
   std::string_view add_source(std::string_view name, std::string_view text) override {

@@ -14,7 +14,8 @@ std::string quoted(tilepost_epilogue_op_t operation) {
   return quote(name_of(operation));
 }
 
-// The place in the order; operations that exclude each other share one.
+// The operation's place in the order of an epilogue. Alternatives, such as gelu and silu, share a
+// place.
 int place_of(tilepost_epilogue_op_t operation) {
   switch (operation) {
     case TILEPOST_SCALE:
@@ -49,7 +50,7 @@ std::string in_order(std::vector<Operation> operations) {
   return fmt::format("[{}]", join(names));
 }
 
-// Only the first of each kind of fault: the others tend to be the same one again.
+// Reports only the first fault of each kind, because further ones usually have the same cause.
 void check_order(const std::vector<Operation>& operations, Diagnostics& diagnostics) {
   for (size_t i = 0; i < operations.size(); ++i)
     for (size_t j = 0; j < i; ++j)

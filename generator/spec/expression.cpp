@@ -10,7 +10,7 @@
 
 namespace tilepost {
 
-// Reads by descent: sums of products of what binds tightest.
+// A recursive-descent parser: a sum of products of the operands that bind tightest.
 class ExpressionParser {
  public:
   ExpressionParser(std::string_view text, std::string& why) : text_(text), why_(why) {}
@@ -262,7 +262,7 @@ std::string Expression::in_cpp(std::string_view shape) const {
       case Step::add:
       case Step::subtract:
       case Step::multiply:
-        // Sizes have 32 bits in generated code, all else of an expression has 64.
+        // Sizes have 32 bits in generated code, all other operands have 64.
         if (is_size(x) && is_size(y)) x = fmt::format("static_cast<long long>({})", x);
         x = fmt::format("({} {} {})", x, name_of(node.step), y);
         break;

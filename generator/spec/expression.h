@@ -16,27 +16,27 @@ struct ShapeNumbers {
 };
 
 // Whole numbers, m, n, k, + - * / %, parentheses, min, max and ceil_div of two. / rounds down, and
-// x % y is what x / y leaves. Numbers have 64 bits; what does not fit is no number.
+// x % y is the remainder of x / y. Numbers have 64 bits; a result that does not fit is an error.
 class Expression {
  public:
   Expression() : Expression(0) {}
   explicit Expression(int64_t value);
 
-  // Nothing where the text is no expression; then `why` says at which part.
+  // Nothing if the text is no expression; then `why` names the part that is wrong.
   static std::optional<Expression> parse(std::string_view text, std::string& why);
 
-  // Nothing where a step has no result: it overflows, or divides by 0 or less. Then `why` says
-  // which.
+  // The value at a shape. Nothing if a step overflows or divides by 0 or less; then `why` says
+  // which step.
   std::optional<int64_t> at(const ShapeNumbers& shape, std::string& why) const;
 
-  // As C++ of 64-bit numbers `<shape>.m`, `<shape>.n` and `<shape>.k`
-  // (tilepost/internal/whole_numbers.h).
+  // The expression as C++ with the sizes `<shape>.m`, `<shape>.n` and `<shape>.k`. It computes in
+  // 64 bits, with the functions of tilepost/internal/whole_numbers.h.
   std::string in_cpp(std::string_view shape) const;
 
-  // Whether it is another number for another m.
+  // Whether the expression contains m.
   bool has_m() const;
 
-  // As it was written.
+  // The expression as it was written.
   const std::string& text() const { return text_; }
 
  private:
@@ -63,7 +63,7 @@ class Expression {
   static std::optional<int64_t> apply(Step step, int64_t x, int64_t y);
   static std::string_view name_of(Step step);
 
-  std::vector<Node> nodes_;  // operands before what is done with them
+  std::vector<Node> nodes_;  // postfix: operands before their operation
   std::string text_;
 };
 

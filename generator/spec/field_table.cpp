@@ -1,4 +1,5 @@
-// The rows of the table but those of kernel. A bound stands here and nowhere else.
+// The rows of the table of fields, except those of the section `kernel`. A field's bounds are in
+// its row and nowhere else.
 #include <limits>
 
 #include "generator/spec/kernel/kernel_fields.h"
@@ -10,7 +11,7 @@ using std::string_view;
 
 // tilepost_shape_t holds int32, and kernels round up to tiles and stages.
 constexpr int64_t kMaxSize = std::numeric_limits<int32_t>::max() - 1023;
-constexpr int64_t kMaxWaves = int64_t{1} << 20;  // 1024 groups of it fit an int
+constexpr int64_t kMaxWaves = int64_t{1} << 20;  // 1024 groups of so many waves fit an int
 constexpr int64_t kClusters[] = {1, 2, 4};
 
 constexpr Spelling kOutputTypes[] = {{"bf16", static_cast<int>(TILEPOST_BF16)},
@@ -28,7 +29,7 @@ E choice_of(const FieldValue& reading) {
   return static_cast<E>(reading.choices.front());
 }
 
-// The same of a choice that may be the planner's.
+// choice_of() for a field that takes `auto`: then it is nothing, and the planner chooses.
 template <class E>
 std::optional<E> choice_or_auto(const FieldValue& reading) {
   if (reading.choices.front() == kAuto) return std::nullopt;

@@ -35,7 +35,7 @@ std::string words(const Field& field) {
 
 constexpr char kExpression[] = "a whole number or an expression of m, n and k";
 
-// The expectation without auto.
+// expectation() without the word auto.
 std::string plain_expectation(const Field& field) {
   switch (field.kind) {
     case FieldKind::section:

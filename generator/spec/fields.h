@@ -53,12 +53,13 @@ struct Field {
   std::string_view path = {};  // dotted: "gemm.m"
   FieldKind kind = FieldKind::integer;
   bool required = false;
-  int64_t min = 0, max = 0;                // of each number
+  int64_t min = 0, max = 0;                // bounds of each number
   std::span<const int64_t> values = {};    // if not empty, the only numbers allowed
-  size_t min_items = 0, max_items = 0;     // of a list
-  std::span<const Spelling> choices = {};  // of words
+  size_t min_items = 0, max_items = 0;     // bounds of a list's length
+  std::span<const Spelling> choices = {};  // of kinds word, words and epilogue
   std::string_view noun = {};              // what a text is: "a path", or texts: "paths"
-  // As the user would write it; "auto": absent. A section takes it as a word in its place.
+  // The default as the user would write it; "auto": the field stays absent. A section takes this
+  // word in place of its mapping.
   std::string_view default_text = {};
   std::string_view same_as = {};      // the default is the value of this field
   std::string_view description = {};  // for the schema
@@ -76,17 +77,17 @@ std::span<const Field> fields();
 // The key of a size's mapping.
 inline constexpr std::string_view kMaxKey = "max";
 
-// The field of this dotted path, or null.
+// The field at this dotted path, or null.
 const Field* find_field(std::string_view path);
 
 // What the field takes, as messages and docs/spec.md say it: "a whole number from 1 to 64".
 std::string expectation(const Field& field);
 
-// ", did you mean 'groups'?" for a key that is no field of `section`: of its neighbours, or the
-// whole path where the key belongs elsewhere. "" if none is near.
+// ", did you mean 'groups'?" for a key that is no field of `section`. The suggestion is a field of
+// the section, or a whole path if the key belongs elsewhere. "" if none is near.
 std::string suggest_key(std::string_view section, std::string_view key);
 
-// The same for a dotted path.
+// suggest_key() for a dotted path.
 std::string suggest_path(std::string_view path);
 
 }  // namespace tilepost

@@ -10,8 +10,8 @@ namespace {
 
 using std::string_view;
 
-// Headers that <name>.h would be taken for, in whose folder a compiler looks first: those of the C
-// library, of compilers, of CUDA and of NCCL.
+// Headers of the C library, of compilers, of CUDA and of NCCL. A compiler may look for them first
+// in the folder of the generated <name>.h, and would take that file for the header.
 constexpr string_view kHeaders =
     "aio aliases alloca ar argp argz assert builtin_types byteswap channel_descriptor "
     "common_functions complex cooperative_groups cpio crypt ctype cuComplex cublas cublasLt "
@@ -35,7 +35,7 @@ constexpr string_view kHeaders =
     "uchar ucontext ulimit unistd unwind utime utmp utmpx values varargs vector_functions "
     "vector_types wait wchar wctype wordexp";
 
-// Whatever the locale.
+// Unlike std::isdigit and std::isalnum these two do not depend on the locale.
 bool is_digit(char c) {
   return c >= '0' && c <= '9';
 }

@@ -76,7 +76,7 @@ constexpr std::pair<std::string_view, std::string_view> kOtherNames[] = {
     {"f64", "f64"},          {"float64", "f64"},      {"double", "f64"},
     {"sm_103a", "sm_103a"},  {"sm_120", "sm_120"},    {"sm_120a", "sm_120a"}};
 
-// Types that others have, and that are nobody's misspelling of those above.
+// Types that other libraries have. A user who writes one has not misspelled a type of the spec.
 constexpr std::string_view kTypesOfOthers[] = {
     "tf32", "e5m2", "float8_e5m2", "e2m1", "fp4",   "nvfp4", "mxfp4", "int4", "i4",
     "s4",   "u4",   "uint4",       "int8", "uint8", "i8",    "s8",    "u8",   "int16",

@@ -9,7 +9,7 @@
 
 namespace tilepost {
 
-// Spelling::value of 'auto': the planner's to choose.
+// Spelling::value of 'auto', which leaves the choice to the planner.
 inline constexpr int kAuto = -1;
 
 struct Spelling {
@@ -21,8 +21,9 @@ struct Spelling {
 template <class E>
 std::span<const Spelling> spellings();
 
-// How the spec spells what others call by this name, in lower case: "bf16" for "bfloat16", "sm_90a"
-// for "h100". "" for any other word. This version need not support it: "sm_100" for itself.
+// The spec's spelling for a name in lower case that is common elsewhere: "bf16" for "bfloat16",
+// "sm_90a" for "h100". "" for any other word. The result may be one that this version does not
+// support: "sm_100" gives "sm_100".
 std::string_view spelling_of(std::string_view name);
 
 }  // namespace tilepost

@@ -13,10 +13,11 @@ void note_pattern(const Spec& spec, Diagnostics& diagnostics) {
   diagnostics.note(spec.pattern.where, "pattern is given here");
 }
 
-// The patterns of which `holds`, as messages name them, and the ending of a verb that follows.
+// The patterns for which `holds` is true, as messages name them, and the ending of the verb that
+// follows.
 struct PatternList {
   std::string text;      // "pattern 'x'", or "patterns x, y and z"
-  const char* singular;  // "s" after one
+  const char* singular;  // "s" after one pattern, "" after several
 };
 
 template <class Holds>
@@ -44,7 +45,7 @@ void check_routing(const Spec& spec, Diagnostics& diagnostics) {
   note_pattern(spec, diagnostics);
 }
 
-// Whether the most that a rank receives is the spec's to say; reports why not.
+// Whether the spec may say how many rows a rank receives at most. Reports why not.
 bool may_bound_received(const Spec& spec, Diagnostics& diagnostics) {
   const PatternRow& row = row_of(spec.pattern.value);
   const Place where = spec.max_received->where;
@@ -67,8 +68,9 @@ bool may_bound_received(const Spec& spec, Diagnostics& diagnostics) {
   return false;
 }
 
-// Some rank receives at least as many rows as a rank has: all of them go somewhere. A run with
-// fewer may send none.
+// The least bound is the number of rows that one rank has: all rows go somewhere, so some rank
+// receives at least as many. If runs have any m the least bound is 1, because a run may have fewer
+// rows.
 void check_bounds(const Spec& spec, Diagnostics& diagnostics) {
   const GemmSpec& gemm = spec.gemm;
   const int64_t least = gemm.any_m ? 1 : gemm.m.value;
@@ -83,7 +85,7 @@ void check_bounds(const Spec& spec, Diagnostics& diagnostics) {
   diagnostics.note(gemm.m.where, "gemm.m is given here");
 }
 
-// What ranks receive is bounded as gemm.m is.
+// The rows that a rank receives have the same bounds as gemm.m.
 void check_received(const Spec& spec, Diagnostics& diagnostics) {
   const GemmSpec& gemm = spec.gemm;
   if (spec.max_received) {
@@ -101,7 +103,7 @@ void check_received(const Spec& spec, Diagnostics& diagnostics) {
                                   received.value, spec.ranks.value, most));
     return;
   }
-  if (received.value <= gemm.m.value) return;  // as A itself
+  if (received.value <= gemm.m.value) return;  // no more rows than A has, which are checked already
   check_product(received, gemm.n, "the output, rows received * gemm.n,", diagnostics);
   check_product(received, gemm.k, "the rows received, times gemm.k,", diagnostics);
 }
@@ -117,7 +119,8 @@ void check_layout(const Spec& spec, Diagnostics& diagnostics) {
                   quote(row.name)));
 }
 
-// The slots of a run with another m are in a table of its own, and op_info has the planned m's.
+// A run with another m has a table of slots of its own, and tilepost_op_info_t has only the table
+// of the planned m.
 void check_slots(const Spec& spec, Diagnostics& diagnostics) {
   if (!row_of(spec.pattern.value).may_keep_slots() || !spec.gemm.any_m ||
       spec.schedule.layout.value != TILEPOST_TILE || spec.consumer.value != TILEPOST_CONSUMER_NONE)
@@ -183,7 +186,7 @@ void check_consumer(const Spec& spec, Diagnostics& diagnostics) {
   }
 }
 
-// Groups are counted in waves, and every m has its own.
+// The spec counts groups in waves, and each m has another number of waves.
 void check_groups(const Spec& spec, Diagnostics& diagnostics) {
   if (!spec.gemm.any_m || !spec.schedule.groups) return;
   diagnostics.error(
@@ -194,7 +197,8 @@ void check_groups(const Spec& spec, Diagnostics& diagnostics) {
   diagnostics.note(spec.gemm.m.where, "gemm.m is given here");
 }
 
-// What has no communication cannot have it in groups. A budget for it is left unused.
+// A pattern without communication cannot send in groups. A budget of SMs for communication is
+// allowed and stays unused.
 void check_nothing_sent(const Spec& spec, Diagnostics& diagnostics) {
   if (row_of(spec.pattern.value).communicates()) return;
   const auto& groups = spec.schedule.groups;

@@ -327,7 +327,7 @@ class FieldReader {
       argument.real = *real;
       return true;
     }
-    // An expression has no sign.
+    // An expression cannot begin with a sign, so a negative number is read here.
     if (const std::optional<int64_t> whole = parse_integer(value); whole && *whole < 0) {
       argument.whole = Expression(*whole);
       return true;
@@ -335,7 +335,8 @@ class FieldReader {
     return read_number(value, argument.whole);
   }
 
-  // Of a word alone, what it may have been meant for.
+  // Reads a whole number. If the value is a single unknown word, the refusal suggests what was
+  // meant.
   bool read_number(const Value& value, Expression& whole) {
     std::string why;
     if (!is_c_name(value.text) || Expression::parse(value.text, why))
@@ -393,8 +394,9 @@ class FieldReader {
   Diagnostics& diagnostics_;
 };
 
-// A field that a rule between fields may miss is given, also where its value is refused: nobody is
-// told that it is missing. Makes of the reading what no rule refuses.
+// For a field whose value was refused. Some rules between fields would report such a field as
+// missing, though it was given. For these kinds of fields, makes `reading` a value that no rule
+// refuses and returns true.
 bool stands_for_refused(const Field& field, FieldValue& reading) {
   switch (field.kind) {
     case FieldKind::expression:

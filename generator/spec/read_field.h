@@ -9,7 +9,7 @@ namespace tilepost {
 // Checks `value` against `field` and stores it; reports what is wrong. Not for sections.
 void read_field(const Field& field, const Value& value, Spec& spec, Diagnostics& diagnostics);
 
-// Stores the default of a field that was not given, if it has one that is not the planner's.
+// Stores the default of a field that was not given, unless it has none or the planner chooses it.
 void store_default(const Field& field, Spec& spec);
 
 }  // namespace tilepost

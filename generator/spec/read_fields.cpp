@@ -45,7 +45,8 @@ class ValueParser {
     return parse_word(value, depth > 0);
   }
 
-  // What stands in brackets, separated by commas, of which the last may be followed by one.
+  // Reads the entries in brackets, separated by commas. The last entry may be followed by a comma
+  // too.
   bool parse_collection(Value& value, Value::Kind kind, char end, int depth) {
     const Place where = value.where;
     if (depth >= kMaxDepth) {
@@ -92,8 +93,8 @@ class ValueParser {
     return true;
   }
 
-  // A word in quotes, in which a doubled quote stands for itself, or a bare one: outside of
-  // brackets up to the end, inside up to what separates.
+  // Reads a word in quotes, in which a doubled quote stands for one quote, or a bare word. Outside
+  // of brackets a bare word extends to the end of the text, inside to the next separator.
   bool parse_word(Value& value, bool inside) {
     skip_blanks();
     if (next_is('\'') || next_is('"')) return parse_quoted(value);

@@ -16,11 +16,10 @@ struct FieldText {
   std::string value;  // a word, a number, `[a, b]`, `{max: n}` or `auto`; words may stand in quotes
 };
 
-// Reads a spec whose every given field is one of `given`, in any order. What is refused, and in
-// what words, is as for a spec in YAML; a field given twice is refused too. Each text becomes a
-// source
-// "<field>" of `diagnostics`, into which the places of the Spec point. Nothing if there was an
-// error.
+// Reads a spec that has the fields of `given`, in any order, and no others. It is refused for the
+// same reasons and in the same words as a spec in YAML, and also if a field is given twice. Each
+// text becomes a source "<field>" of `diagnostics`, into which the places of the Spec point.
+// Nothing if there was an error.
 std::optional<Spec> read_fields(std::span<const FieldText> given, Diagnostics& diagnostics);
 
 }  // namespace tilepost

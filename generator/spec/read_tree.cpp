@@ -15,8 +15,8 @@ class TreeReader {
  public:
   TreeReader(Spec& spec, Diagnostics& diagnostics) : spec_(spec), diagnostics_(diagnostics) {}
 
-  // Reads all fields of `section` ("" at the top) out of `mapping`. `where` is what a missing
-  // field is missing from.
+  // Reads all fields of `section` ("" at the top) out of `mapping`. `where` is the place at which a
+  // missing field is reported.
   void read_section(string_view section, const Value& mapping, Place where) {
     for (const Entry& entry : mapping.entries) {
       const Field* field =
@@ -75,7 +75,7 @@ class TreeReader {
   Diagnostics& diagnostics_;
 };
 
-// A spec of another format is not judged by this one's fields.
+// Refuses a spec of another format at once, because its fields may be other ones.
 bool check_format(const Value& root, Diagnostics& diagnostics) {
   const Entry* format = root.find("tilepost");
   if (format == nullptr) return true;

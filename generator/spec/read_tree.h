@@ -12,7 +12,7 @@
 namespace tilepost {
 
 // Reads the mapping `root`. Reports every error it finds and returns nothing if there was one.
-// `path` becomes Spec::path, `where` is what a missing field is missing from.
+// `path` becomes Spec::path, `where` is the place at which a missing field is reported.
 std::optional<Spec> read_tree(const Value& root, std::string_view path, Place where,
                               Diagnostics& diagnostics);
 
@@ -22,14 +22,15 @@ struct Target {
   bool bound = false;
 };
 
-// Null field and an error at `where` if the path names nothing.
+// Finds the target of a path. If the path names nothing, the field is null and an error is reported
+// at `where`.
 Target find_target(std::string_view path, Place where, Diagnostics& diagnostics);
 
 // The entry that `target` has in `root`, or null.
 const Entry* find_entry(const Target& target, const Value& root);
 
-// Makes `value` the target's in the mapping `root`, in place of what is there. `where`: of the
-// path.
+// Sets the target's value in the mapping `root`, in place of what is there. `where` is the place of
+// the path.
 void put(const Target& target, Place where, Value value, Value& root);
 
 }  // namespace tilepost

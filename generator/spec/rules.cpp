@@ -30,7 +30,7 @@ void check_archs(const Located<std::vector<Arch>>& archs, Diagnostics& diagnosti
                     "compiler, the other by nvcc; write two specs, or generate twice with --arch");
 }
 
-// What the bundled kernels multiply, and what they round their sums to.
+// Refuses types that the bundled kernels do not multiply, or do not round their sums to.
 void check_bundled_types(GemmSpec& gemm, Diagnostics& diagnostics) {
   if (gemm.b_is_user)
     diagnostics.error(gemm.b.where,

@@ -10,7 +10,7 @@ namespace tilepost {
 // included, comes near 2^63 and no tile index leaves 32 bits.
 inline constexpr int64_t kMaxElements = int64_t{1} << 46;
 
-// Fills the defaults that follow another field (gemm.b and gemm.out are as gemm.a) and reports
+// Fills in defaults that follow from another field (gemm.b and gemm.out from gemm.a) and reports
 // every contradiction. Fields that were refused are absent and cause no further error.
 void apply_rules(Spec& spec, Diagnostics& diagnostics);
 
@@ -18,28 +18,27 @@ void apply_rules(Spec& spec, Diagnostics& diagnostics);
 // ranks (epilogue_rules.cpp).
 void check_epilogue(const Spec& spec, Diagnostics& diagnostics);
 
-// Why runs of the spec cannot be served by several kernels, each those of a range of m; "" if they
-// can.
+// Why the spec's runs cannot have several kernels, each for a range of m; "" if they can.
 std::string why_one_kernel(const Spec& spec);
 
-// The most rows that a rank multiplies: gemm.m, but where rows of A are routed what a rank
-// receives.
+// The most rows that a rank multiplies: gemm.m, or the rows that a rank receives if rows of A are
+// routed.
 int64_t most_multiplied(const Spec& spec);
 
-// Reports a product of two extents that is too large for what follows.
+// Reports a product of two extents that is not below kMaxElements. `what` names the product.
 void check_product(const Located<int64_t>& x, const Located<int64_t>& y, const char* what,
                    Diagnostics& diagnostics);
 
-// What goes with the pattern: routing, what ranks receive, layout, consumer, groups
+// Checks what depends on the pattern: routing, received rows, layout, consumer, groups
 // (pattern_rules.cpp).
 void check_pattern(const Spec& spec, Diagnostics& diagnostics);
 
-// What goes with a kernel of the user's own, and whether its numbers are some of a kernel's
-// (kernel_rules.cpp).
+// Checks what is possible with a kernel of the user's own, and whether its numbers can be those of
+// a kernel (kernel_rules.cpp).
 void check_kernel(const Spec& spec, Diagnostics& diagnostics);
 
-// What the transport can carry, and what only one of them does: each says it of itself
-// (generator/plan/transports).
+// Checks what the transport can carry, and fields that only some transports use. Each transport has
+// rules of its own (generator/plan/transports).
 void check_transport(const Spec& spec, Diagnostics& diagnostics);
 
 }  // namespace tilepost

@@ -1,4 +1,4 @@
-// What a spec is made of before it is judged: a tree of values, each with its place. YAML
+// A spec before its fields are checked: a tree of values, each with its place. YAML
 // (generator/yaml) and fields given as text (read_fields.h) both become one.
 #pragma once
 
@@ -45,7 +45,7 @@ struct Entry {
 // The value as messages call it: "'bf15'", "a list", "nothing".
 std::string describe(const Value& value);
 
-// Each reports that a bound above is passed, or that a key is there already.
+// These report that a bound above is exceeded, or that a key is there already.
 void refuse_depth(Place where, Diagnostics& diagnostics);
 void refuse_entries(Place where, Diagnostics& diagnostics);
 void refuse_twice(std::string_view key, Place where, Place first, Diagnostics& diagnostics);

@@ -10,7 +10,8 @@ namespace {
 
 constexpr double kCompileSeconds = 600;  // for the host
 
-// Groups are chosen by floating point, and every rank must choose the same.
+// Groups are chosen with floating-point numbers, and every rank must choose the same groups. So no
+// multiplication is contracted with an addition.
 constexpr const char* kHostFlags[] = {"-std=c++20", "-O2", "-pthread", "-ffp-contract=off"};
 
 bool write_units(const std::vector<Unit>& units, const WorkDir& dir, Diagnostics& diagnostics) {
@@ -52,7 +53,7 @@ std::vector<Unit> program_units(const std::vector<HarnessProgram>& programs) {
   std::vector<Unit> units;
   size_t count = 0;
   for (const HarnessProgram& program : programs) {
-    if (has_plain(program)) continue;  // it has headers of its own
+    if (has_plain(program)) continue;  // compiled alone: it has headers of its own
     if (count++ % kProgramsPerUnit == 0)
       units.push_back({"unit_" + std::to_string(units.size()) + ".cpp", ""});
     units.back().text += "#include \"programs/" + program.name + ".cpp\"\n";
@@ -73,7 +74,7 @@ SourcesResult write_sources(const std::vector<HarnessProgram>& programs, bool cu
 
 BuildPlan plan_host_build(const std::vector<HarnessProgram>& programs,
                           const std::vector<std::string>& compiler, const WorkDir& dir) {
-  // The longest first.
+  // The sources that take longest to compile come first.
   std::vector<std::string> sources;
   for (const HarnessProgram& program : programs)
     if (has_plain(program))

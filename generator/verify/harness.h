@@ -9,18 +9,19 @@
 
 namespace tilepost {
 
-// registry.cpp of the harness. `audited`: with the plain kernels of programs that have one.
+// The text of the harness's registry.cpp. `audited`: it has the plain kernels of programs that are
+// audited.
 std::string emit_registry(const std::vector<HarnessProgram>& programs, bool audited);
 
 // The harness's own C++ sources, with those of one of the two targets.
 Unit verify_unit(bool cuda);
 
-// On the host, many programs in each unit.
+// The translation units of programs for the host, each with many programs.
 inline constexpr size_t kProgramsPerUnit = 40;
 std::vector<Unit> program_units(const std::vector<HarnessProgram>& programs);
 
-// The headers that stand in for CUDA's where a kernel of the user's own runs on the CPU, in the
-// working folder.
+// The folder, in the working folder, of headers that stand in for CUDA's where a kernel of the
+// user's own runs on the CPU.
 inline constexpr const char* kShimHeaders = "runtime/verify/host/shim/include";
 
 // Writes all that the compiler will read: resources, programs, registry, units.

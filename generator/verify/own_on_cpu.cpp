@@ -19,11 +19,11 @@
 namespace tilepost {
 namespace {
 
-// Products of all runs of all ranks: minutes on a few cores.
+// The most products in all runs of all ranks. So many take minutes on a few cores.
 constexpr double kMostProducts = 2e10;
 constexpr double kTrialSeconds = 120;
 
-// What is in the kernel's text that a CPU has not, or "".
+// The first thing in the kernel's text that a CPU does not have, or "".
 std::string gpu_only(llvm::StringRef text) {
   const Tokens tokens(text);
   for (const Token& token : tokens.all()) {

@@ -10,9 +10,10 @@
 
 namespace tilepost {
 
-// Why the plan's kernel cannot run there, or "": it has what only a GPU has, would take too long
-// for `runs` runs, or does not compile with the shim's headers in place of CUDA's, which is tried
-// in `dir` with the compiler whose words these are. `dir` has what the tool carries.
+// Why the plan's kernel cannot run on the CPU, or "". It may need what only a GPU has, take too
+// long for `runs` runs, or not compile with the shim's headers in place of CUDA's. The last is
+// tried in `dir`, where the files that the tool carries must be, with a compiler whose command
+// begins with the words of `compiler`.
 std::string obstacle_on_cpu(const Plan& plan, int runs, const std::vector<std::string>& compiler,
                             const WorkDir& dir, Diagnostics& diagnostics);
 

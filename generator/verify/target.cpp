@@ -7,7 +7,8 @@
 namespace tilepost {
 namespace {
 
-// GPUs that the programs need. Ranks that do not communicate need not all be there.
+// How many GPUs the programs need: one for each rank, but a single one for ranks that do not
+// communicate.
 int max_ranks(const std::vector<HarnessProgram>& programs) {
   int ranks = 1;
   for (const HarnessProgram& program : programs)
@@ -16,7 +17,8 @@ int max_ranks(const std::vector<HarnessProgram>& programs) {
   return ranks;
 }
 
-// Of the newest architecture that every program has a plan for, or none.
+// The GPUs that are assumed on another machine: those of the newest architecture that the first
+// program has a plan for. Their `sm` is 0 if it has none.
 Gpus asked_gpus(const std::vector<HarnessProgram>& programs) {
   Gpus gpus;
   gpus.count = max_ranks(programs);
@@ -25,8 +27,8 @@ Gpus asked_gpus(const std::vector<HarnessProgram>& programs) {
   return gpus;
 }
 
-// Why the programs cannot run on these GPUs, or on this machine's, or "". Fills in `choice` on the
-// way.
+// Why the programs cannot run on this machine's GPUs, or `elsewhere` on those of asked_gpus(); ""
+// if they can, and then `choice` is filled in.
 std::string obstacle(const std::vector<HarnessProgram>& programs, bool elsewhere,
                      TargetChoice& choice) {
   for (const HarnessProgram& program : programs)

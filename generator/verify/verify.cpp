@@ -16,8 +16,8 @@
 namespace tilepost {
 namespace {
 
-// runtime/verify/check_program.cpp: exact and random. Of an audited kernel exact alone, and before
-// it those of audit/audit.cpp: footprint and bits.
+// A program has two checks, exact and random (runtime/verify/check_program.cpp). An audited kernel
+// has three: footprint and bits (audit/audit.cpp), then exact.
 constexpr int kChecksPerProgram = 2, kChecksWithAudit = 3;
 
 constexpr int kPassed = 0, kFailed = 1, kNotWritten = 3;
@@ -26,7 +26,8 @@ std::string count_of(int64_t count, const char* what) {
   return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
 }
 
-// More than the harness's own patience: see runtime/verify/check_program.cpp.
+// How long the harness may be silent, in seconds. This is longer than the harness's own deadline
+// (runtime/verify/check_program.cpp).
 double idle_seconds(const std::vector<HarnessProgram>& programs) {
   double products = 0;
   for (const HarnessProgram& program : programs) {
@@ -43,7 +44,8 @@ int64_t checks_of(const std::vector<HarnessProgram>& programs) {
   return audited * kChecksWithAudit + others * kChecksPerProgram;
 }
 
-// The runs of a plan for any m or with routes are as many as there are of these to go through.
+// "4 runs" for the summary. With a plan for any m or with routes the number of runs is not known
+// here, and checks are counted instead.
 std::string extent(const std::vector<HarnessProgram>& programs, int runs) {
   const auto count = static_cast<int64_t>(programs.size());
   for (const HarnessProgram& program : programs) {
@@ -124,7 +126,7 @@ std::vector<HarnessProgram> bring_to_host(const std::vector<HarnessProgram>& pro
   });
 }
 
-// Plans, generates and compiles into `dir`; the harness's path, or "" and the exit code.
+// Generates and compiles the harness in `dir`. Returns its path, or "" after setting `exit_code`.
 std::string make_harness(const std::vector<HarnessProgram>& programs, const TargetChoice& target,
                          int jobs, const std::string& cache, WorkDir& dir, Progress& progress,
                          Diagnostics& diagnostics, int& exit_code) {

@@ -27,7 +27,7 @@ struct VerifyOptions {
   std::string cache_dir;          // keeps the compiled runtime for the next run; empty: not
 };
 
-// What a verification came to, for programs.
+// The result of a verification, for programs.
 struct VerifyReport {
   std::string target;              // "cuda", "host"; empty: none was chosen
   std::string target_reason;       // why the host, where GPUs were not excluded

@@ -5,7 +5,8 @@ namespace {
 
 constexpr char kUserType[] = "TilepostUser";
 
-// The pointer that the parameter takes; what it promises of other pointers is the callee's.
+// `from` as a pointer of the parameter's type, without __restrict, which is only the callee's
+// promise.
 std::string pointer(const Parameter& parameter, const std::string& from) {
   std::string type = parameter.type;
   for (size_t at; (at = type.find("__restrict")) != std::string::npos;) type.erase(at, 10);

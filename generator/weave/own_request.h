@@ -1,4 +1,4 @@
-// What is woven of a kernel of the user's own, with marks or without.
+// The request to weave a kernel of the user's own, with marks or without.
 #pragma once
 
 #include <array>
@@ -12,12 +12,12 @@
 
 namespace tilepost {
 
-// Texts are C++ in which `shape` is the run's tilepost_shape_t, and a, b and c are pointers to
-// void.
+// The texts below are C++. In them `shape` is the run's tilepost_shape_t, and a, b and c are
+// pointers to void.
 struct OwnRequest {
   OneFile source;
-  Reading reading;     // with the kernel in it as what is asked for: "lib::my_gemm<128>"
-  std::string kernel;  // what the woven one is called
+  Reading reading;                               // asks for the kernel: "lib::my_gemm<128>"
+  std::string kernel;                            // the name of the woven kernel
   std::map<std::string, std::string> arguments;  // by parameter: whole or real numbers
   std::map<std::string, std::string> memory;     // by parameter: "a", "b", "c", "nullptr"; or of
                                                  // user data "data_.at[1]"
@@ -26,9 +26,9 @@ struct OwnRequest {
   int32_t shared_bytes = 0;                      // dynamic, of a block
   int32_t blocks_per_sm = 1;                     // as the spec says
   int32_t count_at = -1;                         // OwnKernel::count_at
-  bool loop = false;                             // unmarked: a block takes tiles in turn
+  bool loop = false;                             // unmarked: a block computes several tiles
   bool cpu = false;      // the text is for the CPU shim (runtime/verify/host/shim)
-  bool stores = false;   // into other ranks' memory
+  bool stores = false;   // the kernel stores into other ranks' memory
   bool waits = false;    // A arrives while the kernel runs
   bool one_arch = true;  // the text is for the architecture of `reading` alone
   std::string out;       // which parameter points to the output
@@ -36,17 +36,18 @@ struct OwnRequest {
   std::string shape;     // of a kernel without marks that it launches: members of tilepost_shape_t
 };
 
-// For kernels that have user data: the type of `data_`, in front of the user's namespace. Else "".
+// The text that declares the type of `data_`, for kernels that have user data; else "". It belongs
+// in front of the user's namespace.
 std::string user_type(const OwnRequest& request);
-// A value of it: the first addresses that `from` points to.
+// An expression of that type: the first `count` addresses that `from` points to.
 std::string user_of(int32_t count, const std::string& from);
 
-// In the user's namespace of a woven text that has a launch of its own: what the kernel is as a
-// pointer, and what launches it.
+// Functions in the user's namespace of a woven text that has a launch of its own: one returns the
+// kernel as a pointer, one launches it.
 inline constexpr char kWovenFunction[] = "woven_function_";
 inline constexpr char kWovenLauncher[] = "woven_launcher_";
 
-// What the parameter is given. Refuses a parameter that is given nothing; then it is "".
+// The argument for a parameter. Refuses a parameter that is given nothing, and returns "".
 std::string argument_of(const Parsed& parsed, const OwnRequest& request,
                         const Parameter& parameter);
 

@@ -10,8 +10,8 @@ namespace tilepost {
 
 namespace {
 
-// Three parses: the source as written, with tunables folded, and pruned. Each sees through what the
-// one before made constant.
+// Parses the text three times: as written, with tunables folded, and pruned. Each parse profits
+// from what the one before made constant.
 std::optional<WovenKernel> weave_text(const WeaveRequest& request, Text text, Report& report) {
   Reading reading;
   reading.cuda = request.cuda;

@@ -32,9 +32,9 @@ Place to_place(llvm::SMRange range) {
   return {range.Start.getPointer(), range.End.getPointer()};
 }
 
-// Refuses commas in `gap`, a stretch between two words, that have nothing before them: the parser
-// passes over them. A gap has only punctuation, blanks and comments. `after_word`: a word ends
-// where it begins.
+// Refuses commas in `gap`, a stretch between two words, that have nothing before them, because the
+// parser ignores such commas. A gap has only punctuation, blanks and comments. `after_word`: the
+// gap follows a word.
 bool check_gap(StringRef gap, bool after_word, Diagnostics& diagnostics) {
   char before = after_word ? 'w' : ' ';
   for (size_t i = 0; i < gap.size(); ++i) {
@@ -78,7 +78,7 @@ class TreeBuilder {
     return value;
   }
 
-  // Whether commas stand where they should; after the tree is complete.
+  // Whether all commas are between values. Called after the tree is complete.
   bool check_commas() {
     const char* end = text_.begin();
     for (const StringRef word : words_) {
@@ -90,8 +90,8 @@ class TreeBuilder {
     return check_gap(StringRef(end, text_.end() - end), !words_.empty(), diagnostics_);
   }
 
-  // True if nothing more can be read: an abandoned node must not be advanced past, the parser would
-  // descend into it without a limit.
+  // True if nothing more can be read. The parser must not advance past an abandoned node, because
+  // it would descend into that node without a limit.
   bool stopped() const { return abandoned_ || stream_.failed(); }
 
  private:
@@ -182,7 +182,7 @@ class TreeBuilder {
   StringRef text_;
   yaml::Stream& stream_;
   Diagnostics& diagnostics_;
-  std::vector<StringRef> words_;  // scalars as they stand, in the order of the text
+  std::vector<StringRef> words_;  // scalars as they are written, in the order of the text
   bool abandoned_ = false;
 };
 

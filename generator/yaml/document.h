@@ -14,8 +14,8 @@
 namespace tilepost {
 
 // Parses guarded text that points into a source of `diagnostics`. Reports every fault of the
-// structure, and stops at the first where the text is not YAML; nothing if there was one. Blank
-// text is a null value.
+// structure; where the text is not YAML it stops at the first. Returns nothing if there was a
+// fault. Blank text is a null value.
 std::optional<Value> parse_document(llvm::StringRef text, Diagnostics& diagnostics);
 
 }  // namespace tilepost

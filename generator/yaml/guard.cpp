@@ -36,8 +36,8 @@ bool check_bytes(StringRef text, Diagnostics& diagnostics) {
 }
 
 // LLVM's parser calls itself for every comma that follows a comma, with only blanks and comments
-// between them. This counts such commas wherever they stand, in a string too: what a string is,
-// only the parser knows. Lines that begin with '#' hold no token for it either.
+// between them. This counts such commas everywhere, even in strings, because only the parser knows
+// what is a string. Lines that begin with '#' are comments here too.
 bool check_commas(StringRef text, Diagnostics& diagnostics) {
   size_t row = 0;  // commas so far with nothing between them
   bool line_start = true;

@@ -1,9 +1,10 @@
-// The guard: what is refused before a YAML parser sees the text.
+// The guard refuses what must not reach a YAML parser.
 //
-// LLVM's scanner and parser trust their input: a very long line costs them quadratic time, a row of
-// commas a stack frame each, bytes that are not UTF-8 pass through inside quotes, tabs and later
-// documents give misleading errors or none. The guard makes each of these one precise error. Depth,
-// aliases and tags are left to document.h, which knows strings and comments from structure.
+// LLVM's scanner and parser trust their input. A very long line costs them quadratic time, and each
+// comma of a row of commas a stack frame. Bytes that are not UTF-8 pass through inside quotes. Tabs
+// and further documents give misleading errors or none. The guard makes each of these one precise
+// error. document.h checks depth, aliases and tags, because it can tell strings and comments from
+// structure.
 #pragma once
 
 #include "generator/diagnostics.h"
@@ -14,8 +15,8 @@ namespace tilepost {
 inline constexpr size_t kMaxSpecBytes = size_t{1} << 20;
 inline constexpr size_t kMaxLineBytes = 4096;
 
-// Commas with nothing between them; even two are a mistake, which document.h refuses where it
-// stands in a list.
+// The most commas with nothing between them. Even two are a mistake, but only document.h can tell
+// whether they are in a list; it refuses them there.
 inline constexpr size_t kMaxCommas = 64;
 
 // Checks a whole spec file. `text` must point into a source of `diagnostics`. Reports the first

@@ -9,7 +9,7 @@
 namespace tilepost {
 namespace {
 
-// Values from the command line take the place of the file's before it is read.
+// Puts a value of the command line in place of the file's, before fields are read.
 void apply_override(const Override& given, Value& root, Diagnostics& diagnostics) {
   constexpr std::string_view kFlag = "-D ";
   const std::string_view text = diagnostics.add_source(

@@ -12,7 +12,7 @@
 
 namespace tilepost {
 
-// `-D gemm.m=4096`: a value, in YAML, that takes the place of the file's.
+// `-D gemm.m=4096`: a value in YAML that replaces the file's.
 using Override = FieldText;
 
 // Reads a spec. Reports every error it finds and returns nothing if there was one. `name` is what

@@ -68,13 +68,13 @@ json::Object any_of(std::initializer_list<const char*> types) {
   return json::Object{{"anyOf", std::move(list)}};
 }
 
-// YAML reads some words as numbers or truth values.
+// A text may also be a number or a truth value, because YAML reads some words as such.
 json::Object text_schema() {
   json::Object text{{"type", "string"}, {"pattern", "."}};
   return json::Object{{"anyOf", json::Array{std::move(text), any_of({"number", "boolean"})}}};
 }
 
-// What it says is read by Expression, not by the schema.
+// The schema takes any string: Expression checks what it says.
 json::Object expression_schema() {
   json::Object number{{"type", "integer"}, {"minimum", 0}};
   return json::Object{{"anyOf", json::Array{std::move(number), any_of({"string"})}}};

@@ -1,12 +1,14 @@
-// CUTLASS 3 kernels for Hopper whose tiles overlap with communication: docs/cutlass.md.
+// CUTLASS 3 kernels for Hopper whose tiles overlap with communication. docs/cutlass.md explains
+// them.
 //
-// A kernel of type cutlass::gemm::kernel::GemmUniversal changes two of its arguments:
+// A kernel of type cutlass::gemm::kernel::GemmUniversal takes the last two of these template
+// arguments from tilepost:
 //
 //   using Gemm = cutlass::gemm::kernel::GemmUniversal<
 //       cute::Shape<int, int, int>, Mainloop, tilepost::cutlass::Epilogue<CollectiveEpilogue>,
 //       tilepost::cutlass::Scheduler>;
 //
-// CUTLASS's headers are the user's; tilepost neither has nor links them.
+// The user brings CUTLASS's headers. tilepost neither has nor links them.
 #ifndef TILEPOST_CUTLASS_HPP
 #define TILEPOST_CUTLASS_HPP
 

@@ -1,4 +1,4 @@
-// What host code asks of an element type.
+// The size of an element type, for host code.
 #ifndef TILEPOST_DTYPE_H
 #define TILEPOST_DTYPE_H
 
@@ -8,7 +8,7 @@
 
 namespace tilepost {
 
-// Bytes of an element.
+// How many bytes an element has.
 constexpr int64_t element_bytes(tilepost_dtype_t type) {
   switch (type) {
     case TILEPOST_BF16:

@@ -1,9 +1,9 @@
 // Marks: what a GEMM kernel says about itself so that communication can be woven into it.
 //
-// Every mark is an inline function that means something un-woven, so a marked kernel compiles and
-// runs as the plain GEMM it is. The weaver replaces the callee: tilepost::tile becomes
-// tilepost::woven::tile with the plan's view as first argument, and so on (device/woven.cuh,
-// host/woven.h).
+// Every mark is an inline function that has a meaning of its own. So a marked kernel that is not
+// woven compiles and runs as the plain GEMM that it is. The weaver replaces the callee:
+// tilepost::tile becomes tilepost::woven::tile with the plan's view as its first argument, and so
+// on (device/woven.cuh, host/woven.h). Below, "Woven" says what a mark does after that.
 #ifndef TILEPOST_MARK_CUH
 #define TILEPOST_MARK_CUH
 
@@ -15,7 +15,7 @@
 
 namespace tilepost {
 
-// Element type of a kernel's operands; of its output only the 16-bit ones.
+// Element types of a kernel's operands. Its output has a 16-bit type.
 enum class DType { bf16, f16, e4m3, f32 };
 
 // The tiles of one output: how many, how large, and how a plain kernel walks them. `cluster` CTAs
@@ -28,8 +28,8 @@ struct TileGrid {
 };
 
 // One position of the schedule. `m` and `n` are the first row and column of the product that the
-// tile computes, `row` is the destination row of its first row, -1 for a padding tile, which exists
-// to fill a cluster: compute it or not, but do not store it.
+// tile computes. `row` is the destination row of the tile's first row, or -1 for a padding tile. A
+// padding tile only fills up a cluster: compute it or not, but do not store it.
 struct Tile {
   int m, n;
   int row;
@@ -45,50 +45,50 @@ struct Coord {
 // Which stores tile_done has to complete.
 struct BlockStores {};  // ordinary stores by all threads of the block; called by all of them
 struct WarpStores {};   // ordinary stores by the lanes of a warp; called by all of them
-struct BulkStores {     // bulk-group stores issued by the calling thread, which alone calls
-  int part = 0;         // number of what it has stored, of the `parts` in which a tile is stored
+struct BulkStores {     // bulk-group stores issued by the calling thread; only that thread calls
+  int part = 0;         // a tile is stored in `parts` parts: the number of the part stored
   int parts = 1;
-  unsigned run = 0;  // as TileStores has it
+  unsigned run = 0;  // TileStores::run
 };
 
-// What a thread that issues a tile's TMA stores knows of its last one, for pace(). `threads`
-// threads of a CTA issue stores at the same time, this is number `thread` of them.
+// What a thread that issues TMA stores of tiles remembers of its last one, for pace(). `threads`
+// threads of a CTA issue stores at the same time, and this one is number `thread`.
 struct Pacer {
   int thread, threads;
-  unsigned last = 0;  // the SM's clock; 0: none yet
+  unsigned last = 0;  // the SM's clock at that store, in cycles; 0: none yet
 };
 
-// Shared memory of a CTA that the kernel leaves alone: its address there (ptx::shared_address), a
-// multiple of 128, and how much.
+// Shared memory of a CTA that the kernel itself does not use: its address there
+// (ptx::shared_address), a multiple of 128, and its size.
 struct HelperMemory {
   unsigned address;
   int bytes;
 };
 
-// What a thread that stores tiles knows of the run whose tiles other ranks get.
+// What a thread that stores tiles knows of the run, where other ranks get the tiles.
 struct TileStores {
-  unsigned run = 0;       // its number
+  unsigned run = 0;       // the run's number
   bool may_store = true;  // the run was not given up
 };
 
-// Where a box of a tile goes: (x, y) of a tensor map.
+// Where a box of a tile goes: to (x, y) of a tensor map.
 template <class Map>
 struct OutPlace {
   const Map* map;
   int x, y;
 };
 
-// What a CTA has of every tile: rows [first_row, end_row), all of its `columns`; number `number` of
-// the parts that a tile has.
+// The part of a tile that a CTA has, the same in every tile: rows [first_row, end_row) and all of
+// the tile's `columns`. `number` is its number among the parts of the tile.
 struct TilePart {
   int number;
   int first_row, end_row;
   int columns;
 };
 
-// All that a CTA has: that part of the tiles at positions first, first + stride, … below tiles. A
-// tile has `per_tile` parts; they are stored in boxes of `box_rows` rows. Of the tile's u units of
-// eight rows part p has those from p * u / per_tile on, rounded down.
+// All parts that a CTA has: `part` of each tile at positions first, first + stride, … below
+// `tiles`. A tile has `per_tile` parts, which are stored in boxes of `box_rows` rows. If a tile has
+// u units of eight rows, part p begins at unit p * u / per_tile, rounded down.
 struct TileParts {
   int first, stride, tiles;
   int per_tile;
@@ -96,38 +96,39 @@ struct TileParts {
   TilePart part;
 };
 
-// Where a CTA has its part of a tile in shared memory: a panel for every 64 columns, `stride` bytes
-// apart, rows of 128 bytes in the swizzled form that TMA stores from: of a row's eight chunks of 16
-// bytes, chunk c lies at c ^ (row % 8). All addresses are those of shared memory; barriers are
-// mbarriers of 8 bytes: a panel is there when its own has completed a phase, and may be written
-// again when all who read panels have arrived at the other. Who reads them may use `own`, and
-// `idle` once the CTA's last panel is there.
+// Where a CTA's part of a tile lies in shared memory. There is a panel for every 64 columns, and
+// panels are `stride` bytes apart. A panel's rows have 128 bytes, in the swizzled form that TMA
+// stores from: chunk c of a row's eight chunks of 16 bytes lies at c ^ (row % 8). All addresses are
+// in shared memory, and barriers are mbarriers of 8 bytes. A panel is there when its barrier at
+// `full` has completed a phase. Panels may be written again when all their readers have arrived at
+// `empty`. The readers may use `own` as memory and, once the CTA's last panel is there, also
+// `idle`.
 struct TilePanels {
   unsigned address;
   int stride;
-  unsigned full;   // of the first panel; the others' follow
-  unsigned empty;  // 0: nobody else reads panels
+  unsigned full;   // the first panel's barrier; those of the others follow
+  unsigned empty;  // 0: only the store thread reads panels
   HelperMemory own, idle;
 };
 
-// Which loads input_ready has to let wait.
+// Which loads of A input_ready has to hold back.
 struct BlockLoads {};  // ordinary and asynchronous copies by all threads of the block; all call
-struct BulkLoads {     // TMA loads by the calling thread, which alone calls
+struct BulkLoads {     // TMA loads by the calling thread; only that thread calls
   int arrived = 0;     // groups that the thread need not wait for any more; kept for its next tile
-  // Of a kernel that is a whole run: its number, and which half of what counters have to reach
-  // holds.
+  // In a kernel that is a whole run: the number of the run, and which half of
+  // tilepost_exchange_t::expected is valid.
   unsigned run = 0, half = 0;
 };
-// The same in a kernel whose idle warps wait for it (exchange_rows), kept for all of its tiles.
+// TMA loads by a thread for which idle warps wait (exchange_rows). It keeps this for all its tiles.
 struct HelpedLoads {
   unsigned arrived;     // the word of shared memory that open_input and exchange_rows get
-  int tiles = 0;        // that the thread has asked for
-  bool opened = false;  // the maps of in_map
+  int tiles = 0;        // how many tiles the thread has asked for
+  bool opened = false;  // whether in_map's maps are fenced
   unsigned parity = 0;  // of the run
 };
 
-// A number the plan may choose. The name is a string literal; `fallback` is what un-woven code
-// uses.
+// A number that the plan may choose. The name is a string literal. `fallback` is the value in
+// un-woven code.
 template <class T>
 TILEPOST_INLINE constexpr T tunable(const char* /*name*/, T fallback) {
   return fallback;
@@ -138,7 +139,7 @@ TILEPOST_INLINE int num_tiles(const TileGrid& grid) {
   return (grid.tiles_m + grid.cluster - 1) / grid.cluster * grid.cluster * grid.tiles_n;
 }
 
-// The tile at `position`: bands of `band` tile rows, each swept along n, every other one backwards.
+// The tile at `position`. Bands of `band` tile rows are swept along n, every other band backwards.
 TILEPOST_INLINE Tile tile(const TileGrid& grid, int position) {
   const int padded_m = (grid.tiles_m + grid.cluster - 1) / grid.cluster * grid.cluster;
   const int band_tiles = grid.band * grid.tiles_n;
@@ -152,7 +153,8 @@ TILEPOST_INLINE Tile tile(const TileGrid& grid, int position) {
   return Tile{m * grid.tile_m, n * grid.tile_n, m < grid.tiles_m ? m * grid.tile_m : -1, 0};
 }
 
-// The output element (row, col) of a tile; ld is the row length of the row-major output.
+// The output element (row, col) of a tile. `ld` is the row length of the row-major output, in
+// elements.
 template <class T>
 TILEPOST_INLINE T& out(T* c, const TileGrid& /*grid*/, const Tile& tile, int row, int col, int ld) {
   return c[static_cast<long long>(tile.row + row) * ld + tile.n + col];
@@ -166,102 +168,107 @@ TILEPOST_INLINE T& out(T* c, int row, int col, int ld) {
 }
 
 // The output as the tile's stores see it, for kernels that address it by themselves: element
-// (tile.m + i, tile.n + j) of the product is at [(tile.m + i) * ld + tile.n + j] behind this
-// pointer. Of a padding tile nothing is there.
+// (tile.m + i, tile.n + j) of the product is at [(tile.m + i) * ld + tile.n + j] from this pointer.
+// A padding tile has no elements there.
 template <class T>
 TILEPOST_INLINE T* out_base(T* c, const TileGrid& /*grid*/, const Tile& /*tile*/, int /*ld*/) {
   return c;
 }
 
-// The same place for a TMA store whose tensor map covers the output.
+// The coordinates of element (row, col) of a tile, for a TMA store whose tensor map covers the
+// output.
 TILEPOST_INLINE Coord out_coord(const TileGrid& /*grid*/, const Tile& tile, int row, int col) {
   return Coord{tile.n + col, tile.row + row};
 }
 
-// The tensor map for that store, of type Map; `map` covers the output.
+// The tensor map for that store. `map` covers the output.
 template <class Map>
 TILEPOST_INLINE const Map* out_map(const Map* map, const Tile& /*tile*/) {
   return map;
 }
 
-// The calling thread will store tiles of an output of m rows through out_map; `storers` threads of
-// the CTA do, and all of them call. Woven where maps lie in global memory: the fence that TMA needs
-// before it reads them (PTX ISA, fence.proxy.tensormap); and where no kernel in front of this one
-// has waited until other ranks' memory may be written, that wait. False: the run was given up, so
-// nothing may be stored, and no tile is done.
+// Says that the calling thread will store tiles of an output of m rows through out_map. `storers`
+// threads of the CTA store tiles, and all of them call. Woven, where maps lie in global memory:
+// executes the fence that TMA needs before it reads them (PTX ISA, fence.proxy.tensormap). Where no
+// kernel in front of this one has waited until other ranks' memory may be written, waits for that.
+// False: the run was given up, so the thread may store nothing and calls no tile_done.
 TILEPOST_INLINE bool open_out_maps(int /*m*/, int /*storers*/) {
   return true;
 }
 
-// The same in a kernel that adds sources (below): the thread keeps what it learns of the run.
+// The same in a kernel that adds sources (below). The thread keeps in `stores` what it learns of
+// the run.
 TILEPOST_INLINE void open_out_maps(int /*m*/, int /*storers*/, TileStores& /*stores*/) {}
 
-// ---- Sources: what other ranks have computed of a tile, which the kernel adds to its own sums
-// before it rounds them.
+// ---- Sources: other ranks' parts of a tile, which the kernel adds to its own sums before it
+// rounds them.
 
-// How many sources the tile has; their order is that in which they are added.
+// How many sources the tile has. They are added in the order of their numbers.
 TILEPOST_INLINE int num_sources(const Tile& /*tile*/) {
   return 0;
 }
 
-// All lanes of a warp of each CTA, once, before any of them calls open_sources; `notes`: shared
-// memory that the kernel leaves alone, at least 16 bytes; `storers` as for open_out_maps. Woven:
-// begins the run, which the first CTA's warp tells the other ranks.
+// All lanes of one warp of each CTA call this once, before any of them calls await_source. `notes`
+// is shared memory that the kernel itself does not use, at least 16 bytes. `storers` is as for
+// open_out_maps. Woven: begins the run, and the first CTA's warp tells the other ranks so.
 TILEPOST_INLINE void begin_sources(HelperMemory /*notes*/, int /*storers*/) {}
 
-// The same warp, once it has nothing left to do; `parts` as for await_source. Woven: the run ends
-// with the last of these, and where sums go to all ranks not before those of the others are here.
+// The same warp calls this when it has nothing left to do. `parts` is as for await_source. Woven:
+// the run ends with the last of these calls. Where sums go to all ranks, it does not end before the
+// other ranks' sums are here.
 TILEPOST_INLINE void end_sources(HelperMemory /*notes*/, int /*parts*/) {}
 
-// To how many other ranks the sum of a tile with sources goes.
+// How many other ranks get the sum of a tile with sources.
 TILEPOST_INLINE int num_pushes(const Tile& /*tile*/) {
   return 0;
 }
 
-// The tensor map, of type Map, for the stores of the tile at one of these, with the coordinates of
-// out_coord.
+// The tensor map for the stores of that sum on the other rank number `push`. The coordinates are
+// those of out_coord.
 template <class Map>
 TILEPOST_INLINE const Map* push_map(const Map* map, int /*push*/) {
   return map;
 }
 
-// The calling thread, one of `storers` of the CTA, has completed all of its stores; `parts` as for
-// await_source. Woven where sums go to all ranks: the last thread of all CTAs tells them.
+// Says that the calling thread, one of the CTA's `storers`, has completed all of its stores.
+// `parts` is as for await_source. Woven, where sums go to all ranks: the last thread of all CTAs
+// tells the other ranks.
 TILEPOST_INLINE void stores_done(const TileStores& /*stores*/, int /*storers*/, int /*parts*/) {}
 
-// Waits until parts [first, first + count), of the `parts` in which a tile is stored, of the tile's
-// source `source` are there for TMA loads by the calling thread. `notes` as begin_sources has it.
+// A tile is stored in `parts` parts. Waits until parts [first, first + count) of the tile's source
+// `source` are there for TMA loads by the calling thread. `notes` is as for begin_sources.
 TILEPOST_INLINE void await_source(const Tile& /*tile*/, int /*source*/, int /*first*/,
                                   int /*count*/, int /*parts*/, HelperMemory /*notes*/) {}
 
-// The tensor map, of type Map, for those loads, with the coordinates of out_coord.
+// The tensor map for those loads. The coordinates are those of out_coord.
 template <class Map>
 TILEPOST_INLINE const Map* source_map(const Map* map, int /*source*/) {
   return map;
 }
 
-// The thread is about to issue one of several TMA stores of a tile. Woven where they go to other
-// ranks' memory: waits until the plan's time has passed since the one before, so that tiles leave
-// evenly while the next are computed. `last_tile`: there is nothing left to compute meanwhile.
+// Says that the thread is about to issue one of several TMA stores of a tile. Woven, where the
+// stores go to other ranks' memory: waits until the plan's time has passed since the store before,
+// so that tiles leave evenly while the next ones are computed. `last_tile`: nothing is left to
+// compute meanwhile.
 TILEPOST_INLINE void pace(Pacer& /*pacer*/, const Tile& /*tile*/, bool /*last_tile*/) {}
 
-// The tile's rows of A are read from here on. Woven where A arrives while the kernel runs: waits
-// until they have. A thread that keeps its BulkLoads does not ask twice for the same rows.
+// Says that the tile's rows of A are read from here on. Woven, where A arrives while the kernel
+// runs: waits until these rows have arrived. A thread that keeps its BulkLoads does not wait twice
+// for the same rows.
 TILEPOST_INLINE void input_ready(const Tile& /*tile*/, BlockLoads) {}
 TILEPOST_INLINE void input_ready(const Tile& /*tile*/, BulkLoads& /*loads*/) {}
 TILEPOST_INLINE void input_ready(const Tile& /*tile*/, BulkLoads&& /*loads*/) {}
 
 TILEPOST_INLINE void input_ready(const Tile& /*tile*/, HelpedLoads& /*loads*/) {}
 
-// Whether input_ready of the tile, which is the next one, would come back at once: a kernel may
-// load what it has of other operands meanwhile.
+// Whether input_ready would return at once for the tile, which must be the next one. If not, a
+// kernel may load other operands first.
 TILEPOST_INLINE bool input_has_come(const Tile& /*tile*/, const HelpedLoads& /*loads*/) {
   return true;
 }
 
-// The tensor map, of type Map, for loads of the tile's rows of A; `map` covers A. Woven where A
-// arrives while the kernel runs: the tile's rows are this rank's own, or are among those that
-// arrive in other memory.
+// The tensor map for loads of the tile's rows of A. `map` covers A. Woven, where A arrives while
+// the kernel runs: the map of this rank's own rows, or of the memory where other rows arrive.
 template <class Map>
 TILEPOST_INLINE const Map* in_map(const Map* map, const Tile& /*tile*/) {
   return map;
@@ -277,37 +284,40 @@ TILEPOST_INLINE const Map* in_map(const Map* map, const Tile& /*tile*/,
   return map;
 }
 
-// One thread, before the first barrier of the CTA. `arrived`: a word of shared memory that the
-// kernel leaves alone. Woven where helper warps tell there what has arrived: sets it to zero.
+// One thread calls this before the first barrier of the CTA. `arrived` is a word of shared memory
+// that the kernel itself does not use. Woven, where helper warps say in that word what has arrived:
+// sets it to zero.
 TILEPOST_INLINE void open_input(unsigned /*arrived*/) {}
 
-// The calling thread will load through in_map. Woven where maps lie in global memory: the fence
-// that TMA needs before it reads them (PTX ISA, fence.proxy.tensormap).
+// Says that the calling thread will load through in_map. Woven, where maps lie in global memory:
+// executes the fence that TMA needs before it reads them (PTX ISA, fence.proxy.tensormap).
 TILEPOST_INLINE void open_in_map() {}
 
-// The same where the thread keeps its BulkLoads: a kernel that is a whole run then finds out which.
+// The same where the thread keeps its BulkLoads. In a kernel that is a whole run the thread also
+// finds out which run it is.
 TILEPOST_INLINE void open_in_map(BulkLoads& /*loads*/) {}
 
-// A warp of the CTA has nothing to do; all its lanes call, once, and no other warp. `output` is the
-// type of C, a constant; `storers` as for open_out_maps. Woven where other ranks' parts of C are to
-// be added up, or rows moved: does that while the kernel runs (device/tasks.cuh). `finishers`, a
-// constant: how many warps of the CTA call finish_tasks, at most 15.
+// Says that a warp of the CTA has nothing to do. All its lanes call this once, and no other warp
+// does. `output` is the type of C, a constant. `storers` is as for open_out_maps. `finishers`, a
+// constant, is how many warps of the CTA call finish_tasks, at most 15. Woven, where other ranks'
+// parts of C are to be added up or rows are to be moved: the warp does that while the kernel runs
+// (device/tasks.cuh).
 TILEPOST_INLINE void helper_warp(HelperMemory /*helper*/, DType /*output*/, int /*storers*/,
                                  int /*finishers*/ = 0) {}
 
-// Warp `warp` of `finishers` has nothing left to multiply; all its lanes call, once. `helper` and
-// `output` as for helper_warp. Woven where helper warps add up or move what all ranks have stored:
-// does so with what comes last, of which one warp would still have much to do.
+// Says that warp `warp` of `finishers` has nothing left to multiply. All its lanes call this once.
+// `helper` and `output` are as for helper_warp. Woven, where helper warps add up or move what all
+// ranks have stored: does so with what comes last, for which one warp alone would need long.
 TILEPOST_INLINE void finish_tasks(HelperMemory /*helper*/, DType /*output*/, int /*warp*/,
                                   int /*finishers*/) {}
 
-// The calling thread will store parts of tiles (few rows). Woven where other ranks get them: finds
-// out which run it is, and waits until their memory may be written.
+// Says that the calling thread will store parts of tiles (few rows). Woven, where other ranks get
+// these parts: finds out which run it is, and waits until the other ranks' memory may be written.
 TILEPOST_INLINE void open_exchange(TileStores& /*stores*/) {}
 
-// To how many places a box of a tile goes, and the place `place` of those; the box has `rows` rows
-// of a tile from `row` on, and columns from `col` on. `map` covers the output. Woven where other
-// ranks get the tile: memory of theirs.
+// To how many places a box of a tile goes, and the place number `place`. The box has `rows` rows of
+// the tile from `row` on, and columns from `col` on. `map` covers the output. Woven, where other
+// ranks get the tile: the places are in their memory.
 TILEPOST_INLINE int num_places(const TileStores& /*stores*/, const Tile& /*tile*/, int /*row*/,
                                int /*rows*/) {
   return 1;
@@ -319,43 +329,44 @@ TILEPOST_INLINE OutPlace<Map> out_place(const TileStores& /*stores*/, const Map*
   return {map, tile.n + col, tile.row + row};
 }
 
-// The calling thread has committed all stores of a part: rows [first, end) of the tile, `part` of
-// all the schedule's. Woven where other ranks get it: completes them and tells the ranks.
+// Says that the calling thread has committed all stores of a part: of rows [first, end) of the
+// tile, which are number `part` among the parts of the whole schedule. Woven, where other ranks get
+// the part: completes the stores and tells these ranks.
 TILEPOST_INLINE void part_stored(const TileStores& /*stores*/, const Tile& /*tile*/, int /*first*/,
                                  int /*end*/, int /*part*/) {}
 
-// The same where the thread has the part's elements at `panel`, as many a row as a tile has
-// columns.
+// The same where the part's elements lie at `panel`, in rows as long as a tile has columns.
 template <class T>
 TILEPOST_INLINE void part_stored(const TileStores& /*stores*/, const Tile& /*tile*/, int /*first*/,
                                  int /*end*/, int /*part*/, const T* /*panel*/) {}
 
-// Threads of the CTA, `threads` of them in whole warps, have nothing to do; all of them call, once,
-// this is number `thread`. `shape` is the kernel's, `output` the type of C, a constant. Woven where
-// ranks exchange tiles: adds up what has come of the CTA's parts (device/exchange.cuh). `joining`,
-// a constant: how many threads of the CTA call finish_exchange.
+// Says that `threads` threads of the CTA, in whole warps, have nothing to do. Each of them calls
+// this once, and this one is number `thread`. `shape` is the kernel's. `output` is the type of C, a
+// constant. `joining`, a constant, is how many threads of the CTA call finish_exchange. Woven,
+// where ranks exchange tiles: adds up what has come of the CTA's parts (device/exchange.cuh).
 template <class Shape>
 TILEPOST_INLINE void exchange_tiles(const TileParts& /*parts*/, const TilePanels& /*panels*/,
                                     const Shape& /*shape*/, DType /*output*/, int /*thread*/,
                                     int /*threads*/, int /*joining*/ = 0) {}
 
-// Threads in whole warps have nothing left to multiply; all of them call, once. They are numbered
-// behind those that call exchange_tiles: this is number `thread` of `threads`, all together. Woven
-// where those add up parts: joins them for the CTA's last part, when no more is to be done.
+// Says that threads, in whole warps, have nothing left to multiply. Each of them calls this once.
+// They are numbered behind the threads that call exchange_tiles: this one is number `thread` of the
+// `threads` that both are together. Woven, where the threads in exchange_tiles add up parts: joins
+// them for the CTA's last part.
 template <class Shape>
 TILEPOST_INLINE void finish_exchange(const TileParts& /*parts*/, const TilePanels& /*panels*/,
                                      const Shape& /*shape*/, DType /*output*/, int /*thread*/,
                                      int /*threads*/) {}
 
-// The same threads. Woven where ranks exchange rows of A: stores some of this rank's with all
-// ranks, and waits for those that the CTA's tiles need (device/exchange_rows.cuh). `arrived`: as
-// open_input has it.
+// The threads that call exchange_tiles call this, too. `arrived` is as for open_input. Woven, where
+// ranks exchange rows of A: stores some of this rank's rows in the memory of all ranks, and waits
+// for the rows that the CTA's tiles need (device/exchange_rows.cuh).
 template <class Shape>
 TILEPOST_INLINE void exchange_rows(const TileParts& /*parts*/, const Shape& /*shape*/,
                                    unsigned /*arrived*/, int /*thread*/, int /*threads*/) {}
 
-// The same of a thread that stands for a CTA and does everything by turns: exchange_rows before its
-// first tile, exchange_tiles behind its last. `rows`: A, as the kernel has it.
+// Both for a thread that stands for a whole CTA and does everything in turn: it calls exchange_rows
+// before its first tile, and exchange_tiles behind its last. `rows` is A, as the kernel has it.
 template <class Shape, class T>
 TILEPOST_INLINE void exchange_rows(const TileParts& /*parts*/, const Shape& /*shape*/,
                                    const T* /*rows*/) {}
@@ -363,9 +374,9 @@ template <class Shape, class T>
 TILEPOST_INLINE void exchange_tiles(const TileParts& /*parts*/, const Shape& /*shape*/,
                                     DType /*output*/, const T* /*rows*/) {}
 
-// Every store of the tile has been issued. Woven: completes them and raises the group's counter,
-// also for a padding tile; where they went to another rank's memory, the counter there, and none
-// for a padding tile, which no rank owns.
+// Says that every store of the tile has been issued. Woven: completes the stores and raises the
+// group's counter, also for a padding tile. Where the stores went to another rank's memory, raises
+// the counter there, and none for a padding tile, which no rank owns.
 TILEPOST_INLINE void tile_done(const Tile& /*tile*/, BlockStores) {}
 TILEPOST_INLINE void tile_done(const Tile& /*tile*/, WarpStores) {}
 TILEPOST_INLINE void tile_done(const Tile& /*tile*/, BulkStores) {}

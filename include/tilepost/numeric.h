@@ -1,10 +1,11 @@
 // The element types for host code: the 16- and 8-bit floating-point types as plain structs, with
 // exact conversions to and from float.
 //
-// Host code (the host target's kernels and collective, tests, the verify program) uses these where
-// CUDA code uses __nv_bfloat16 and __half: no compiler support is needed and every platform rounds
-// alike. float to 16 bits rounds to nearest, ties to even; overflow gives infinity; NaN stays NaN,
-// made quiet, with its sign and the upper bits of its payload (IEEE 754-2019, 4.3.1 and 6.2.3).
+// Host code (the host target's kernels and collectives, tests, the verify program) uses these types
+// where CUDA code uses __nv_bfloat16 and __half. They need no compiler support, and every platform
+// rounds alike. A conversion from float to 16 bits rounds to nearest, ties to even. Overflow gives
+// infinity. A NaN stays a NaN, made quiet, with its sign and the upper bits of its payload (IEEE
+// 754-2019, 4.3.1 and 6.2.3).
 #ifndef TILEPOST_NUMERIC_H
 #define TILEPOST_NUMERIC_H
 
@@ -25,7 +26,8 @@ struct F16 {
 };
 
 // E4M3 of the OCP 8-bit floating point specification: sign, 4 exponent bits with bias 7, 3 mantissa
-// bits; no infinities; all ones is NaN; the largest number is 448. Of inputs only.
+// bits. There are no infinities, all ones is NaN, and the largest number is 448. Only inputs have
+// this type.
 struct E4m3 {
   uint8_t bits;
 };
@@ -83,9 +85,9 @@ TILEPOST_INLINE constexpr float to_float(E4m3 value) {
   return __builtin_bit_cast(float, sign | bits);
 }
 
-// Adding just under half of the last place kept, and the last bit kept itself, carries exactly when
-// rounding to nearest even rounds up; a carry out of the mantissa is the next exponent, or
-// infinity.
+// The sum of the bits, just under half of the last place kept, and the last bit kept carries
+// exactly when rounding to nearest even rounds up. A carry out of the mantissa gives the next
+// exponent, or infinity.
 TILEPOST_INLINE constexpr Bf16 to_bf16(float value) {
   const uint32_t bits = __builtin_bit_cast(uint32_t, value);
   if ((bits & 0x7fffffffu) > 0x7f800000u)
@@ -105,7 +107,7 @@ TILEPOST_INLINE constexpr F16 to_f16(float value) {
   } else if (magnitude >= 0x38800000u) {  // 2^-14, the least normal number
     half = (magnitude + 0x0fffu + ((magnitude >> 13) & 1u) - ((127u - 15u) << 23)) >> 13;
   } else {
-    // The last place of 0.5f is 2^-24, that of the subnormals: the addition rounds for us.
+    // The last place of 0.5f is 2^-24, like that of the subnormals, so the addition rounds.
     const float rounded = __builtin_bit_cast(float, magnitude) + 0.5f;
     half = __builtin_bit_cast(uint32_t, rounded) - 0x3f000000u;
   }

@@ -1,8 +1,8 @@
-// The runtime's C++ interface: owners around the C handles of tilepost.h, nothing more.
+// The runtime's C++ interface: classes that own the C handles of tilepost.h, and nothing more.
 //
-// No call throws. Each returns a Status, which must be looked at and which carries the error's
-// text, so that it can be passed on between threads. Comm and Op are move-only and release what
-// they own when they go; destroy an Op before its Comm.
+// No call throws. Each returns a Status, which must be looked at. A Status carries the error's
+// text, so that it can be passed on between threads. Comm and Op are move-only, and their
+// destructors release what they own. Destroy an Op before its Comm.
 #ifndef TILEPOST_TILEPOST_HPP
 #define TILEPOST_TILEPOST_HPP
 
@@ -13,7 +13,7 @@
 
 namespace tilepost {
 
-// A result and, unless it is TILEPOST_OK or TILEPOST_IN_PROGRESS, what went wrong.
+// A result and, unless that is TILEPOST_OK or TILEPOST_IN_PROGRESS, what went wrong.
 class [[nodiscard]] Status {
  public:
   Status() = default;
@@ -34,7 +34,7 @@ class [[nodiscard]] Status {
   std::string text_;
 };
 
-// One rank of a communicator. Empty until one of the makers has filled it.
+// One rank of a communicator. It is empty until init() or adopt() has filled it.
 class Comm {
  public:
   Comm() = default;
@@ -68,7 +68,7 @@ class Comm {
   tilepost_comm_t handle_ = nullptr;
 };
 
-// One operation. Empty until create() has filled it; the calls of an empty one return
+// One operation. It is empty until create() has filled it. Calls of an empty one return
 // TILEPOST_INVALID_ARGUMENT.
 class Op {
  public:
@@ -78,7 +78,7 @@ class Op {
     std::swap(handle_, other.handle_);
     return *this;
   }
-  // Waits for its runs, within the deadline.
+  // Waits for the operation's runs, within the deadline.
   ~Op() { tilepost_op_destroy(handle_); }
 
   // tilepost_op_create: collective. `program` is what the generated <name>_program() returns.
@@ -90,7 +90,8 @@ class Op {
     return status;
   }
 
-  // tilepost_op_run: what tilepost.h says of the plan's pattern, asynchronous in `stream`.
+  // tilepost_op_run: starts a run as tilepost.h says for the plan's pattern, asynchronous in
+  // `stream`.
   Status run(const void* a, const void* b, void* out, CUstream_st* stream) {
     return Status(tilepost_op_run(handle_, a, b, out, stream));
   }
@@ -99,14 +100,14 @@ class Op {
     operands.struct_size = sizeof operands;
     return Status(tilepost_op_run_with(handle_, &operands, stream));
   }
-  // tilepost_op_route: where the rows of the following runs go; collective. struct_size is filled
-  // in.
+  // tilepost_op_route: sets where the rows of the following runs go; collective. struct_size is
+  // filled in.
   Status route(tilepost_route_t route, tilepost_arrivals_t* arrivals = nullptr) {
     route.struct_size = sizeof route;
     if (arrivals != nullptr) arrivals->struct_size = sizeof *arrivals;
     return Status(tilepost_op_route(handle_, &route, arrivals));
   }
-  // tilepost_op_register, tilepost_op_unregister: outputs of the caller's into which the other
+  // tilepost_op_register, tilepost_op_unregister: for outputs of the caller's into which the other
   // ranks store; collective.
   Status register_output(void* buffer, int64_t bytes) {
     return Status(tilepost_op_register(handle_, buffer, bytes));

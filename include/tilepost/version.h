@@ -7,8 +7,8 @@
 #define TILEPOST_VERSION_PATCH 0
 #define TILEPOST_VERSION_STRING "0.1.0"
 
-// Raised whenever a structure in plan.h or a call in tilepost.h changes incompatibly. Generated
-// code refuses to compile against another number.
+// This number is raised whenever a structure in plan.h or a call in tilepost.h changes
+// incompatibly. Generated code refuses to compile against another number.
 #define TILEPOST_ABI_VERSION 10
 
 #endif  // TILEPOST_VERSION_H

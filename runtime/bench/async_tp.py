@@ -9,15 +9,17 @@
                        torch.ops.symm_mem.one_shot_all_reduce_out and two_shot_all_reduce_
                        A [m, k], B [n, k] on every rank -> [m, n]
 
-One process per GPU. A result is checked on whole numbers, exactly, before it is timed on normal
-random ones. In every round every side runs once, in a new random order, after L2 has been flushed;
-the host enqueues while the GPUs sleep, a small all-reduce lets all ranks start together, and the
-time is the slowest rank's, by events. Few rows are also run in CUDA graphs of 20, each a twentieth. Run by `tilepost bench --torch PYTHON`, and by hand:
+There is one process for each GPU. A result is checked exactly on whole numbers, before it is timed
+on normal random ones. In every round every side runs once, in a new random order, after L2 has been
+flushed. The host enqueues while the GPUs sleep, and a small all-reduce lets all ranks start
+together. The time is the slowest rank's, taken with events. Problems of few rows are also run in
+CUDA graphs of 20 runs; the time of one run is a twentieth of the graph's.
+`tilepost bench --torch PYTHON` runs this program, and it can be run by hand:
 
   python3 async_tp.py --ranks 4 --shapes 8192x8192x2048,4096x8192x2048 --rounds 50 --json out.json
 
-Exit status: 0 all was measured, 1 a result was wrong or a measurement failed, 2 command line,
-77 this machine cannot: no PyTorch, not enough GPUs, no fused operations.
+Exit status: 0 all was measured, 1 a result was wrong or a measurement failed, 2 wrong command line,
+77 this machine cannot measure: it has no PyTorch, not enough GPUs, or no fused operations.
 """
 import argparse
 import json
@@ -33,12 +35,12 @@ PATTERNS = ("gemm_reduce_scatter", "all_gather_gemm", "gemm_all_reduce")
 FLUSH_BYTES = 256 << 20  # more than any L2
 SLEEP_CYCLES = 6_000_000  # some 3 ms: longer than enqueueing takes
 WARMUPS = 10  # rounds
-REFERENCE_ROWS = 8  # of every rank, recomputed in fp32
+REFERENCE_ROWS = 8  # rows of every rank that are recomputed in fp32
 SPARSE_PRODUCTS = 64  # non-zero products of a sum, on average: few enough to be exact in bf16
 CANNOT = 77
-MOST_GRAPHED_ROWS = 2048  # with more rows what the host does costs nothing
+MOST_GRAPHED_ROWS = 2048  # with more rows the host's work is hidden
 RUNS_OF_GRAPH = 20
-WRONG = 3  # of a rank's process: it went through, a result was wrong
+WRONG = 3  # exit status of a rank's process that finished, but had a wrong result
 
 
 def parse_shape(text):
@@ -98,8 +100,8 @@ class Case:
             _symmetric_memory.rendezvous(self.whole, self.group)
 
     def variants(self):
-        """What is timed: names and functions without arguments. The first is what others are
-        compared with; "fused" is the fastest of the rest where there are several."""
+        """What is timed: names and functions without arguments. The others are compared with the
+        first. with_fused adds "fused" if several ways may be the fastest."""
         if self.reduces:
             return {"sequence": self.sequence, "one_shot": self.one_shot,
                     "two_shot": self.two_shot}
@@ -146,7 +148,8 @@ class Case:
         return self.torch.ops.symm_mem.two_shot_all_reduce_(self.whole, "sum", self.group)
 
     def reference(self):
-        """The first rows of every rank's share in fp32, as (rows of out, what they must be)."""
+        """Returns (rows of out, what they must be) for the first rows of every rank's share, in
+        fp32."""
         torch, dist = self.torch, self.dist
         rows = min(REFERENCE_ROWS, self.share)
         b = self.b.float().t()
@@ -163,7 +166,8 @@ class Case:
         return self.out.new_tensor(places, dtype=torch.int64), all_rows.float() @ b
 
     def count_wrong(self):
-        """Elements of all ranks in which a result, the sequence's and a plain one differ."""
+        """Counts the elements on all ranks in which a result differs from the sequence's, or the
+        sequence's from a plain one."""
         self.fill_exact()
         expected = self.sequence().clone()
         places, rows = self.reference()
@@ -176,12 +180,13 @@ class Case:
 
 
 def measure(torch, arguments, variants, runs=1):
-    """{name: [µs …]}, a sample per round, each of one of `runs` runs of a variant."""
+    """Returns {name: [µs …]} with a sample for each round. A variant makes `runs` runs, and a
+    sample is the time of one."""
     dist = torch.distributed
     flush = torch.empty(FLUSH_BYTES, dtype=torch.uint8, device="cuda")
     token = torch.zeros(1, device="cuda")
     begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-    order = random.Random(arguments.seed)  # the same on every rank
+    order = random.Random(arguments.seed)  # gives the same order on every rank
     samples = {name: [] for name in variants}
     for index in range(-WARMUPS, arguments.rounds):
         for name in order.sample(sorted(variants), len(variants)):
@@ -205,7 +210,7 @@ def median(values):
 
 
 def with_fused(samples):
-    """Names the fastest way but the sequence "fused", beside its own name."""
+    """Gives the fastest way, the sequence aside, the name "fused" beside its own name."""
     if "fused" not in samples:
         ways = [samples[name] for name in sorted(samples) if name != "sequence"]
         samples["fused"] = min(ways, key=median)
@@ -213,7 +218,7 @@ def with_fused(samples):
 
 
 def capture(torch, variants):
-    """CUDA graphs of several runs of each variant, as functions."""
+    """Captures several runs of each variant in a CUDA graph. Returns functions that replay them."""
     graphs = {}
     for name, variant in variants.items():
         graph = torch.cuda.CUDAGraph()
@@ -275,7 +280,7 @@ def work(rank, arguments, port):
     dist.init_process_group("nccl", store=store, rank=rank, world_size=arguments.ranks)
     if hasattr(symmetric_memory, "enable_symm_mem_for_group"):
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # newer versions need no such call and say so
+            warnings.simplefilter("ignore")  # newer versions need no such call and warn
             symmetric_memory.enable_symm_mem_for_group(dist.group.WORLD.group_name)
     report = {"torch": torch.__version__, "cuda": torch.version.cuda or "",
               "nccl": ".".join(map(str, torch.cuda.nccl.version())),
@@ -294,7 +299,7 @@ def work(rank, arguments, port):
 
 
 def obstacle(arguments):
-    """Why this machine cannot measure, or ""."""
+    """Returns why this machine cannot measure, or ""."""
     try:
         import torch
         import torch.distributed._symmetric_memory  # noqa: F401, defines torch.ops.symm_mem
@@ -310,7 +315,7 @@ def obstacle(arguments):
 
 
 def run_ranks(arguments, port):
-    """Runs a process per rank until the deadline; the exit status."""
+    """Runs a process for each rank until the deadline. Returns the exit status."""
     context = multiprocessing.get_context("spawn")
     processes = [context.Process(target=work, args=(rank, arguments, port))
                  for rank in range(arguments.ranks)]
@@ -340,7 +345,7 @@ def run_ranks(arguments, port):
 
 def main():
     arguments = parse_arguments()
-    # Before CUDA starts, and inherited by the ranks: without NVLink multicast.
+    # Turns NVLink multicast off. This must come before CUDA starts; the ranks inherit it.
     os.environ["TORCH_SYMM_MEM_DISABLE_MULTICAST"] = "1"
     os.environ["NCCL_NVLS_ENABLE"] = "0"
     reason = obstacle(arguments)

@@ -1,6 +1,6 @@
-// The bench harness: checks and measures every program it was built with, and prints records
-// (record.h). Exit status: 0 all was measured, 1 a result was wrong or a measurement failed, 2
-// command line.
+// The bench harness. It checks and measures every program that it was built with, and prints
+// records (record.h). Exit status: 0 all was measured, 1 a result was wrong or a measurement
+// failed, 2 wrong command line.
 #include <chrono>
 #include <cstdio>
 
@@ -28,7 +28,7 @@ class Harness {
     print_machine(machine_, nvml_);
   }
 
-  // False: a result was wrong, or there is no measurement.
+  // Returns false if a result was wrong, or if there is no measurement.
   bool measure(const Entry& entry) {
     bool ok = false;
     program_ = entry.name;
@@ -67,7 +67,7 @@ class Harness {
            " s: a kernel or a collective hangs\"}";
   }
 
-  // Also tells a reader of the records that the silence is work.
+  // Also prints a sign of life, so that a reader of the records knows that work goes on.
   void alive() {
     watchdog_.alive();
     const auto now = std::chrono::steady_clock::now();

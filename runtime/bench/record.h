@@ -1,17 +1,19 @@
-// The harness's output: one JSON object a line, for `tilepost bench` to read and for people to
-// keep. The first member is always "record", its kind:
+// The harness's output: one JSON object on each line, for `tilepost bench` to read and for people
+// to keep. The first member is always "record", the kind of the object. These are the kinds and
+// their other members:
 //
-//   machine   what is measured on, once
-//   begin     program; a new program, and now and then a sign of life
-//   check     program, variant, against, elements, wrong; of variant overlap also out: "own", which
-//             is the operation's memory (--lent-output), "registered" (--registered), or "caller's"
+//   machine   the machine that is measured on; printed once
+//   begin     program; printed when a program begins, and now and then as a sign of life
+//   check     program, variant, against, elements, wrong; for variant overlap also out, which says
+//             what memory the output is: "own", the operation's (--lent-output), "registered"
+//             (--registered), or "caller's"
 //   reference program, mode, what cuBLASLt computes, of how many rows, which of its candidates was
-//             the fastest, and the kernels of that, by name
-//   sample    program, mode, round, us {variant: microseconds per launch}, mhz, watts; of an
-//             operation on all ranks also ours_of_rank {rank: microseconds of ours}, as us has the
-//             slowest rank's
+//             the fastest, and the names of that candidate's kernels
+//   sample    program, mode, round, us {variant: microseconds per launch}, mhz, watts; for an
+//             operation on all ranks us is that of the slowest rank, and ours_of_rank
+//             {rank: microseconds} has ours on each rank
 //   note      program, text
-//   failed    program, text: no measurement
+//   failed    program, text: there is no measurement
 //   end       program
 #pragma once
 

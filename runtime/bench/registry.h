@@ -1,4 +1,4 @@
-// The programs a harness was built with; the definition is written by `tilepost bench`.
+// The programs that a harness was built with. `tilepost bench` writes the definition.
 #pragma once
 
 #include "runtime/harness/plain_launch.h"
@@ -6,17 +6,17 @@
 
 namespace tilepost::bench {
 
-// A template un-woven, compiled with the numbers of a plan: the same kernel, without the signal.
+// An un-woven template, compiled with the numbers of a plan: the same kernel, without the signal.
 struct PlainKernel {
   const void* function;  // the __global__ function
   int threads, shared_bytes;
 };
 
 struct Entry {
-  const char* name;  // of the program
+  const char* name;  // name of the program
   const tilepost_program_t* (*program)(void);
-  PlainKernel (*plain)(void);               // null of a kernel of the user's own,
-  harness::PlainLaunch (*own)() = nullptr;  // which has this
+  PlainKernel (*plain)(void);               // null for a kernel of the user's own
+  harness::PlainLaunch (*own)() = nullptr;  // a kernel of the user's own; else null
 };
 
 struct Registry {

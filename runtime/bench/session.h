@@ -1,5 +1,5 @@
-// What the measurements of all programs share: the harness's command line, the machine, a sign of
-// life. The harness is called by `tilepost bench` and, with --keep, by hand.
+// What the measurements of all programs share: the harness's command line, the machine, and a sign
+// of life. `tilepost bench` calls the harness; with --keep it can also be run by hand.
 #pragma once
 
 #include <cstdint>
@@ -13,10 +13,11 @@ namespace tilepost::bench {
 struct HarnessOptions {
   uint64_t seed = 1;
   int rounds = 50;
-  bool cool = true, sustained = true;  // which modes
-  bool lent_output = false;  // operations that lend memory for their output are given it as out
-  bool registered = false;   // outputs are registered where the operation has a use for it
-  std::string only;          // name of the one program to measure; empty: all
+  bool cool = true, sustained = true;  // the modes to measure in
+  bool lent_output = false;  // if an operation lends memory for its output, it is given that memory
+                             // as out
+  bool registered = false;   // outputs are registered, if the operation has a use for that
+  std::string only;          // name of the only program to measure; empty: all
 };
 
 // Returns false, having printed why, if an argument is wrong.

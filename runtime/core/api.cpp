@@ -1,4 +1,5 @@
-// The C entry points that are the same for every target: check, dispatch, let no exception out.
+// The C entry points that are the same for every target. They check arguments, dispatch to the
+// target and let no exception out.
 #include <cinttypes>
 #include <cstddef>
 #include <cstring>
@@ -28,7 +29,7 @@ tilepost_result_t guarded(const char* call, Body body) {
   }
 }
 
-// A child of fork() has the handles, and nothing that they stand for.
+// A child of fork() has copies of the handles, but not the threads and device state behind them.
 tilepost_result_t check_process(const char* call, const tilepost_owned& handle) {
   if (handle.process == getpid()) return TILEPOST_OK;
   return fail(
@@ -145,7 +146,7 @@ tilepost_result_t tilepost_op_run(tilepost_op_t op, const void* a, const void* b
 tilepost_result_t tilepost_op_run_with(tilepost_op_t op, const tilepost_run_operands_t* operands,
                                        CUstream_st* stream) {
   if (operands == nullptr) return null_argument(__func__, "operands");
-  // As it was before it had `user`, or as it is.
+  // The structure may have the size that it had before `user` was added, or the present one.
   const size_t size = operands->struct_size;
   if (size != offsetof(tilepost_run_operands_t, user) && size != sizeof *operands)
     return wrong_size(__func__, "operands", size, sizeof *operands, "tilepost_run_operands_t");

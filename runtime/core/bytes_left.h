@@ -5,7 +5,8 @@
 
 namespace tilepost {
 
-// `bytes` are left to the process, or, less than 0, were given back after all. Any thread.
+// Counts `bytes` as left to the process or, if less than 0, as freed after all. Any thread may
+// call.
 void add_bytes_left(int64_t bytes);
 
 }  // namespace tilepost

@@ -8,7 +8,8 @@
 
 #include "tilepost/tilepost.h"
 
-// Whose handle it is: threads, and what a target has of a device, do not survive fork().
+// The process that made a handle. A child of fork() cannot use it, because threads and a target's
+// device state do not survive fork().
 struct tilepost_owned {
   const pid_t process = getpid();
 };
@@ -17,11 +18,11 @@ struct tilepost_owned {
 struct tilepost_comm : tilepost_owned {
   virtual ~tilepost_comm() = default;
 
-  // How many operations it has, counted by api.cpp.
+  // How many operations the communicator has, counted by api.cpp.
   std::shared_ptr<std::atomic<int>> live_ops = std::make_shared<std::atomic<int>>(0);
 
-  // Makes an operation; arguments are non-null, program's ABI version is right, options complete
-  // and schedule_bytes not 0.
+  // Makes an operation. The caller has checked that no argument is null, that the program's ABI
+  // version is right, and that options are complete, with schedule_bytes not 0.
   virtual tilepost_result_t create_op(const tilepost_program_t& program,
                                       const tilepost_options_t& options,
                                       std::unique_ptr<tilepost_op>& op) = 0;
@@ -33,15 +34,16 @@ struct tilepost_op : tilepost_owned {
     if (live_ops) --*live_ops;
   }
 
-  // Its communicator's, from when the caller has it.
+  // The communicator's count. Null until the operation is handed to the caller.
   std::shared_ptr<std::atomic<int>> live_ops;
 
-  // a, b and out have been checked to be non-null; what the plan asks for besides (operands.h),
-  // alignment and device are the target's business.
+  // a, b and out have been checked not to be null. The target checks the plan's other operands
+  // (operands.h), alignment and device.
   virtual tilepost_result_t run(const tilepost_run_operands_t& operands, CUstream_st* stream) = 0;
-  // The structures have been checked to be there and of the right size; route.h checks the rest.
+  // The structures have been checked to be there and to have the right size. route.h checks the
+  // rest.
   virtual tilepost_result_t route(const tilepost_route_t& route, tilepost_arrivals_t* arrivals) = 0;
-  // `buffer` may be null: all ranks are told so (registration.h).
+  // `buffer` may be null, so that all ranks can be told of that error (registration.h).
   virtual tilepost_result_t register_output(void* buffer, int64_t bytes) = 0;
   virtual tilepost_result_t unregister_output(const void* buffer) = 0;
   virtual tilepost_result_t status() = 0;

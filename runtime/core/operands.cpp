@@ -28,7 +28,7 @@ void EpilogueOperands::add_for_consumer(const char* name, const void* pointer) {
   list_[count_++] = {name, pointer, kVectorAlignment, "consumer"};
 }
 
-// Where ranks are summed, one of them adds the bias.
+// Where ranks are summed, only rank 0 adds the bias.
 EpilogueOperands::EpilogueOperands(const tilepost_plan_t& plan, int rank,
                                    const tilepost_run_operands_t& operands) {
   const int ops = plan.epilogue;

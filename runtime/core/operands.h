@@ -1,4 +1,4 @@
-// What a plan takes of a run's operands besides a, b and out, the same for every target.
+// Which of a run's operands a plan reads besides a, b and out. This is the same for every target.
 #pragma once
 
 #include <span>
@@ -7,7 +7,7 @@
 
 namespace tilepost {
 
-// Bytes to which matrices and vectors of elements are aligned: kernels may read rows in vectors.
+// Alignment of matrices and vectors, in bytes: kernels may read rows in vectors of this size.
 constexpr size_t kVectorAlignment = 16;
 
 // One operand of a plan's epilogue or consumer, or of its kernel.
@@ -18,21 +18,21 @@ struct EpilogueOperand {
   const char* reader = "epilogue";
 };
 
-// That the pointer is a multiple of the alignment.
+// Checks that the pointer is a multiple of the alignment.
 tilepost_result_t check_alignment(const EpilogueOperand& operand);
 
-// The operands that the plan reads on this rank: its epilogue's, its consumer's, its kernel's user
-// data, and `gathered` if it was given.
+// The operands that the plan reads on this rank: those of its epilogue and its consumer, the user
+// data of its kernel, and `gathered` if it was given.
 class EpilogueOperands {
  public:
   EpilogueOperands(const tilepost_plan_t& plan, int rank, const tilepost_run_operands_t& operands);
 
-  // TILEPOST_INVALID_ARGUMENT names the one that is null, or says what is wrong with norm_epsilon.
+  // TILEPOST_INVALID_ARGUMENT: an operand is null, which the error names, or norm_epsilon is wrong.
   tilepost_result_t check() const;
 
   std::span<const EpilogueOperand> list() const { return {list_, count_}; }
 
-  // As the kernel takes them, but for `out`; what the epilogue does not read is null.
+  // The operands as the kernel takes them, without `out`. What the epilogue does not read is null.
   const tilepost_epilogue_t& for_kernel() const { return for_kernel_; }
 
  private:
@@ -48,8 +48,9 @@ class EpilogueOperands {
   float epsilon_ = 0;
 };
 
-// tilepost_run_operands_t::m: how many rows the run has. `routed`: the rows of the last route, -1
-// before the first one; not looked at unless the plan is routed.
+// Sets `rows` to how many rows the run has. `asked` is tilepost_run_operands_t::m. `routed` is the
+// rows of the last route, or -1 before the first one, and is not looked at unless the plan is
+// routed.
 tilepost_result_t rows_of_run(const tilepost_plan_t& plan, int64_t asked, int64_t routed,
                               int64_t& rows);
 

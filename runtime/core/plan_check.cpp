@@ -16,13 +16,13 @@ namespace {
 
 constexpr int64_t kMostExtent = std::numeric_limits<int32_t>::max();
 
-// Every function says whether its rules hold; the first that does not has set the error.
+// Every function says whether its rules hold. The first rule that does not hold sets the error.
 class PlanRules {
  public:
   PlanRules(const char* name, const tilepost_plan_t& plan, const PlanLimits& limits)
       : name_(name), plan_(plan), map_(plan.map), limits_(limits) {}
 
-  // Rules that read a field come behind those that bound it.
+  // A rule that reads a field comes behind the rule that bounds the field.
   tilepost_result_t check(int world) {
     if (values_are_known() && extents() && kernel() && ranks(world) && rows_sent() && transport() &&
         layout() && division() && consumer() && elements() && sharing() && shots() && pushes() &&
@@ -57,7 +57,7 @@ class PlanRules {
         fail(TILEPOST_INVALID_ARGUMENT, "'%s': the plan has no %s; regenerate it", name_, what);
     return false;
   }
-  // Enumerators; last: the last one there is.
+  // Whether the field has an enumerator's value. `last` is the last enumerator.
   template <class Enum>
   bool known(const char* what, const Enum& field, int last) {
     const int value = stored_value(field);
@@ -93,7 +93,7 @@ class PlanRules {
         "one of 16 or 32 bits; e4m3, " + std::to_string(TILEPOST_E4M3) + ", is of inputs only");
   }
 
-  // What the runtime divides by, counts with and hands to kernels.
+  // Sizes by which the runtime divides, with which it counts and which it hands to kernels.
   bool extents() {
     if (!(positive("m", map_.m) && positive("n", map_.n) && positive("k", plan_.k) &&
           positive("tile_m", map_.tile_m) && positive("tile_n", map_.tile_n) &&
@@ -144,7 +144,7 @@ class PlanRules {
            is_there(reinterpret_cast<const void*>(kernel.launcher), "launcher");
   }
 
-  // All 0, or as many threads as a CTA has.
+  // kernel.block is all 0, or has as many threads as a CTA.
   bool block() {
     const tilepost_kernel_t& kernel = plan_.kernel;
     if (kernel.block[0] == 0) return true;
@@ -169,7 +169,7 @@ class PlanRules {
     return expect(map_.ranks == shares, "number of shares", map_.ranks, std::to_string(shares));
   }
 
-  // Rows of A that are routed: what a rank multiplies follows from what ranks send, or is a bound.
+  // Routed rows of A: how many a rank multiplies follows from how many ranks send, or is a bound.
   bool rows_sent() {
     const int64_t sent = plan_.rows_sent;
     if (!row().input_is_routed())
@@ -205,7 +205,7 @@ class PlanRules {
                   "panel (0) where rows of A arrive or ranks touch each other's memory");
   }
 
-  // Which rows a group is divided into (plan.h).
+  // The division of the schedule into groups (plan.h).
   bool division() {
     return division_fits() && stagger() &&
            expect(map_.round_robin == (takes_turns() ? 1 : 0), "round_robin", map_.round_robin,
@@ -249,7 +249,7 @@ class PlanRules {
         "stagger", map_.stagger, "0, or more where groups are parts of shares");
   }
 
-  // Consumers have something to do, and rows to do it with.
+  // A consumer has something to do, and whole rows to do it with.
   bool consumer() {
     switch (plan_.consumer) {
       case TILEPOST_CONSUMER_NONE:
@@ -266,7 +266,7 @@ class PlanRules {
     return false;
   }
 
-  // What a GPU's consumers read of a product, and what its helper warps add up.
+  // Elements that a GPU's consumers read and its helper warps add up have 16 bits.
   bool elements() {
     const bool exchanged = plan_.access == TILEPOST_ACCESS_TILES && !row().moves_input();
     const bool added = row().sums && moves_inside(plan_);
@@ -276,7 +276,7 @@ class PlanRules {
                   "one of 16 bits where a consumer, helper warps or other ranks' kernels read it");
   }
 
-  // Ranks that touch each other's memory: few enough for the target's tables.
+  // The ranks that touch each other's memory are few enough for the target's tables.
   bool sharing() {
     if (!shares_memory()) return messages();
     return in_range("ranks", plan_.ranks, limits_.fewest_peers, limits_.most_peers) &&
@@ -289,7 +289,7 @@ class PlanRules {
            stores_by_owner();
   }
 
-  // Beside a GEMM that may wait for it NCCL must find the SMs that it takes: with no bound it takes
+  // NCCL must find enough free SMs beside a GEMM that may wait for it. Without a bound it takes
   // more than are free.
   bool messages() {
     const int least = std::max(1, plan_.comm_lanes);
@@ -299,7 +299,7 @@ class PlanRules {
         std::to_string(least) + " or more, one for each lane of messages");
   }
 
-  // Kernels that store where other ranks want it.
+  // Kernels that store into the memory of the ranks that own the rows.
   bool stores_by_owner() {
     if (!writes()) return true;
     return expect(!is_routed(plan_), "routing", plan_.routing,
@@ -312,8 +312,8 @@ class PlanRules {
                   "memory");
   }
 
-  // Kernels that exchange tiles, or rows of A: flags and tables are for so many ranks, and helper
-  // warps move sixteen bytes at a time.
+  // Kernels that exchange tiles or rows of A: flags and tables have room for
+  // TILEPOST_MOST_EXCHANGING ranks, and helper warps move 16 bytes at a time.
   bool shots() {
     const bool tiles = plan_.access == TILEPOST_ACCESS_TILES;
     if (!tiles)
@@ -343,8 +343,8 @@ class PlanRules {
                   "a multiple of 8 where kernels exchange tiles");
   }
 
-  // Rows of A are always pushed where memory is shared: by tasks, or by copy engines. Sums are
-  // where kernels store the parts: by tasks alone, on a GPU.
+  // Where memory is shared, rows of A are always pushed, by tasks or by copy engines. Sums are
+  // pushed where kernels store the parts, and on a GPU only inside the kernel.
   bool pushes() {
     if (row().moves_input())
       return expect(plan_.pushes == (shares_memory() ? 1 : 0), "pushes", plan_.pushes,
@@ -360,16 +360,16 @@ class PlanRules {
                   "1 where the kernel adds up what all ranks get, 0 elsewhere");
   }
 
-  // A kernel that adds does so in every run, and only slots are zero before it.
+  // A kernel that adds to memory does so in every run, and only slots are zeroed before it.
   bool sums() {
     return expect(!writes() || plan_.sum != TILEPOST_SUM_ADDED || !paths_of(plan_).has(false),
                   "sum", plan_.sum, "staged (0) where some runs do not overlap") &&
            expect(fuses_as_it_may(plan_), "fused_sum", plan_.fused_sum, "one that all else allows");
   }
 
-  // Parts lie side by side, in slots, and bulk copies move rows of them, or of A: multiples of 16
-  // bytes (PTX ISA, cp.async.bulk). A kernel that reads its own rows of A elsewhere has two tensor
-  // maps of A.
+  // Parts lie side by side in slots. Bulk copies move rows of them, or rows of A, in multiples of
+  // 16 bytes (PTX ISA, cp.async.bulk). Kernels with tasks use tensor maps, two of A where they read
+  // this rank's own rows elsewhere.
   bool tasks() {
     if (plan_.task_parts == 0 || on_host()) return true;
     const tilepost_kernel_t& kernel = plan_.kernel;
@@ -398,7 +398,7 @@ class PlanRules {
                   "a multiple of " + std::to_string(kTaskUnit));
   }
 
-  // Tasks, or the kernel's epilogue, take the gaps out; bulk copies move the rows between them.
+  // Only tasks and the kernel's epilogue take gaps out, and bulk copies move the rows between gaps.
   bool row_gap() {
     const bool may = writes() && path_of(plan_, true).completes && !row().moves_input();
     const int64_t bytes = plan_.row_gap * element_bytes(plan_.output);
@@ -407,8 +407,8 @@ class PlanRules {
                   "a multiple of " + std::to_string(kTaskUnit));
   }
 
-  // Rows of A in two places have two tensor maps, and what reads them waits for those that arrive.
-  // Tasks that push a rank's rows, or copy them, leave them where they are for the kernel.
+  // A kernel that reads rows of A in two places has two tensor maps, and waits for the rows that
+  // arrive. Where tasks push or copy a rank's own rows, the kernel reads these rows where they are.
   bool reads_own() {
     if (!in_range("reads_own", plan_.reads_own, 0, 1)) return false;
     const bool arrives = paths_of(plan_).planned.waits == Waits::tiles;
@@ -425,8 +425,8 @@ class PlanRules {
                   "tensor maps (0) where the kernel reads rows of A in two places");
   }
 
-  // A kernel that is a whole run does all there is to do with what other ranks store, and has an
-  // address of each.
+  // A kernel that is a whole run does all that is to be done with what other ranks store, and has
+  // room for TILEPOST_MOST_EXCHANGING ranks' addresses.
   bool meets() {
     if (!in_range("meets", plan_.meets, 0, 1)) return false;
     if (plan_.meets == 0) return true;
@@ -438,8 +438,8 @@ class PlanRules {
            in_range("ranks", plan_.ranks, 2, TILEPOST_MOST_EXCHANGING);
   }
 
-  // Beside collectives of other communicators no GEMM waits for other ranks, and no kernel pushes
-  // what it has for them.
+  // Where collectives of other communicators may run beside the GEMM, it waits for no other rank,
+  // and no kernel pushes rows of A.
   bool neighbours() {
     if (!in_range("neighbours", plan_.neighbours, 0, 1)) return false;
     const bool waits = plan_.task_parts > 0 || paths_of(plan_).any(&RunPath::holds_sms);
@@ -459,8 +459,8 @@ class PlanRules {
     return false;
   }
 
-  // The schedule must be the one that the planner verified, tile by tile and group by group: tables
-  // of a plan that was tampered with must not run out of bounds.
+  // The schedule must be the one that the planner verified, tile by tile and group by group. So no
+  // table of a plan that was tampered with leads out of bounds.
   tilepost_result_t schedule() const {
     const TileMap built = build_tile_map(map_);
     const uint64_t hash = hash_tile_map(built);

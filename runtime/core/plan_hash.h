@@ -8,18 +8,18 @@
 namespace tilepost {
 
 // FNV-1a over everything in a plan that decides what its ranks exchange: the problem, the schedule,
-// by what runs with other numbers of rows choose theirs, who moves what, and in which pieces. Not
-// over the rest of the kernel, which may be another one on another GPU.
+// the model by which runs with other numbers of rows choose their schedules, who moves what, and in
+// which pieces. The rest of the kernel is not hashed, because another GPU may have another kernel.
 uint64_t hash_plan(const tilepost_plan_t& plan);
 
-// A word of a hash: both halves count.
+// A hash folded to 32 bits, so that both halves count.
 constexpr uint32_t folded(uint64_t hash) {
   return static_cast<uint32_t>(hash ^ hash >> 32);
 }
 
-// What an operation's runs are in memory that it may share with others; `operation`: its number,
-// the same on all ranks. Operations of one plan are told apart too: no two numbers make the same
-// word of it.
+// The word that says, in memory that operations may share, which operation a run belongs to.
+// `operation` is the operation's number, which is the same on all ranks. Operations of one plan are
+// told apart too, because different numbers give different words.
 constexpr uint32_t word_of_plan(uint64_t plan_hash, uint64_t operation) {
   return folded(plan_hash) ^ static_cast<uint32_t>(operation);
 }

@@ -1,6 +1,6 @@
-// One operation to its caller, and one for each range of m behind it (ranges.h): the same for every
-// target. Each has been made with the others, collectively and in one order; who makes them sees to
-// it that their runs follow each other.
+// What is one operation to its caller, and behind it an operation for each range of m (ranges.h).
+// This is the same for every target. The target makes these operations together, collectively and
+// in one order, and ensures that their runs follow each other.
 #pragma once
 
 #include <memory>
@@ -13,13 +13,13 @@ namespace tilepost {
 
 class RangedOp final : public tilepost_op {
  public:
-  // An operation that serves runs of at most so many rows, of those that no later one does.
+  // An operation. It serves runs of at most `most_rows` rows that no later part serves.
   struct Part {
     int64_t most_rows;
     std::unique_ptr<tilepost_op> op;
   };
 
-  // Two parts at least, with fewer and fewer rows.
+  // At least two parts, each for fewer rows than the one before.
   explicit RangedOp(std::vector<Part> parts);
 
   tilepost_result_t run(const tilepost_run_operands_t& operands, CUstream_st* stream) override;

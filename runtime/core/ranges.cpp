@@ -11,7 +11,8 @@
 namespace tilepost {
 namespace {
 
-// What all plans of an operation have in common, for callers pass the same to every run.
+// What all plans of an operation must have in common, because callers pass the same operands to
+// every run.
 struct Fact {
   const char* name;
   int64_t value;
@@ -25,7 +26,7 @@ std::vector<Fact> facts_of(const tilepost_plan_t& plan) {
           {"consumer", plan.consumer}, {"any_m", plan.any_m}};
 }
 
-// Whether a run of another plan has its rows, and its output, where the caller looks for them.
+// Whether the caller finds rows and output in the same places, whichever plan serves the run.
 bool may_take_turns(const tilepost_plan_t& plan) {
   const bool keeps_slots =
       plan.map.layout == TILEPOST_TILE && plan.consumer == TILEPOST_CONSUMER_NONE;

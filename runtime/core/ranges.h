@@ -1,8 +1,8 @@
-// Plans of a program that serve runs of one operation, each those of a range of m.
+// Plans of a program that serve the runs of one operation, each plan the runs of a range of m.
 //
 // A program may have several plans for one architecture. The first of them could serve every run of
-// the operation; those behind it are for fewer and fewer rows. A run is the plan's that is for the
-// fewest rows of those that have room for it.
+// the operation, and those behind it are for fewer and fewer rows. Of the plans that have room for
+// a run, the one for the fewest rows serves it.
 #pragma once
 
 #include <cstddef>
@@ -14,22 +14,24 @@
 
 namespace tilepost {
 
-// Plans of one operation; the first is the one with the operation's m.
+// The plans of one operation. The first has the operation's m.
 using PlanRanges = std::vector<const tilepost_plan_t*>;
 constexpr size_t kMostRanges = TILEPOST_MOST_RANGES;
 
-// Those of the program that are for the same target and architecture as `first`, the first of them,
-// in their order. Nothing of them has been checked.
+// The plans of the program for the target and architecture of `first`, in their order. `first` is
+// the first of them. The plans need not have been checked.
 PlanRanges ranges_of(const tilepost_program_t& program, const tilepost_plan_t& first);
 
-// That plans, each of which keeps the rules by itself (plan_check.h), are of one problem, and for
-// fewer and fewer rows. TILEPOST_INVALID_ARGUMENT names the first thing that is not so.
+// Checks that the plans are for one problem, and each for fewer rows than the one before. Each plan
+// by itself must have passed check_plan. TILEPOST_INVALID_ARGUMENT: this does not hold, and the
+// error names the first difference. TILEPOST_UNSUPPORTED: there are more than kMostRanges plans.
 tilepost_result_t check_ranges(const tilepost_program_t& program, const PlanRanges& plans);
 
-// hash_plan of all of them: of a single plan, its own.
+// A hash over hash_plan of all plans. For a single plan it is hash_plan itself.
 uint64_t hash_plans(const PlanRanges& plans);
 
-// Whose run one of `m` rows is; 0, which says what is wrong with it, where none has room for it.
+// The index of the plan that serves a run of `m` rows. 0 if none has room for the run: that plan's
+// operation then says what is wrong.
 size_t range_of_run(std::span<const int64_t> most_rows, int64_t m);
 
 }  // namespace tilepost

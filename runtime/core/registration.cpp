@@ -21,7 +21,7 @@ const char* call_name(int64_t call) {
                                                           : "tilepost_op_unregister";
 }
 
-// What is said of one rank's buffer has to be said of all.
+// Checks that two ranks have named buffers of the same number and size.
 tilepost_result_t compare(int rank, const RegistrationTerms& terms, int other,
                           const RegistrationTerms& theirs) {
   if (theirs.number != terms.number)

@@ -9,20 +9,20 @@
 
 namespace tilepost {
 
-// Checks `route` against the plan and names the first value that is wrong. `inputs` points into the
-// route; its `most` is this rank's own rows as yet.
+// Checks `route` against the plan. The error names the first value that is wrong. `inputs` then
+// points into the route, and its `most` is this rank's own rows for the time being.
 tilepost_result_t check_route(const tilepost_plan_t& plan, const tilepost_route_t& route,
                               RouteInputs& inputs);
 
-// Routed rows of A: whether every rank has room for what it would receive. `all_counts`: as of
-// finish_route, the same on all ranks, and so is the answer.
+// Routed rows of A: checks that every rank has room for what it would receive. `all_counts` is as
+// for finish_route. It is the same on all ranks, and so is the result.
 tilepost_result_t check_received(const tilepost_plan_t& plan, std::span<const int64_t> all_counts);
 
 // The arrays of a route's tilepost_arrivals_t.
 class Arrivals {
  public:
   Arrivals() = default;
-  // Of a finished route.
+  // `run` is that of a finished route.
   Arrivals(const RunMap& run, int rank, const RouteInputs& inputs)
       : rows_(run.counts.arriving(rank)),
         rows_from_(run.counts.from_each(rank)),

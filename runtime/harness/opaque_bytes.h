@@ -1,4 +1,4 @@
-// Random bytes for what only a kernel of the user's own knows the form of.
+// Random bytes for data whose form is known only to a kernel of the user's own.
 #pragma once
 
 #include <cstdint>
@@ -6,9 +6,10 @@
 
 namespace tilepost::harness {
 
-// Bytes that are finite numbers in whichever floating-point type, at even places: of 16 bits and
-// more from 2^-15 to 2 in magnitude, of 8 bits below 2. As whole numbers they are random, but that
-// bit 6 of every byte is 0, and that every second byte has three more bits that do not vary.
+// Random bytes that are finite numbers in every floating-point type, at even addresses: types of 16
+// bits and more have magnitudes from 2^-15 to 2, types of 8 bits below 2. Read as whole numbers the
+// bytes are random, except that bit 6 of every byte is 0 and that every second byte has three more
+// fixed bits.
 inline std::vector<unsigned char> opaque_bytes(int64_t count, uint64_t stream) {
   std::vector<unsigned char> bytes(static_cast<size_t>(count));
   uint64_t bits = 0;
@@ -20,7 +21,8 @@ inline std::vector<unsigned char> opaque_bytes(int64_t count, uint64_t stream) {
       bits = (bits ^ (bits >> 27)) * 0x94d049bb133111ebu;
       bits ^= bits >> 31;
     }
-    // The upper byte of a number of 16 bits: its sign, 0111, three bits of its own.
+    // The upper byte of a number of 16 bits has a random sign, the fixed bits 0111, and three
+    // random bits.
     bytes[i] = static_cast<unsigned char>(i % 2 == 0 ? bits & 0xbf : (bits & 0x87) | 0x38);
   }
   return bytes;

@@ -1,4 +1,4 @@
-// A thread per rank that goes through a check in step with the others.
+// One thread for each rank; the threads go through a check in step with each other.
 #pragma once
 
 #include <barrier>
@@ -8,8 +8,8 @@
 
 namespace tilepost::harness {
 
-// What the ranks of one check share. A rank that fails goes on meeting the others, so that none
-// waits for it in vain.
+// What the ranks of one check share. A rank that fails in a step still meets the others at the end
+// of the step, so that none waits for it in vain.
 class RankTeam {
  public:
   explicit RankTeam(int ranks) : ranks_(ranks), barrier_(ranks) {}
@@ -17,11 +17,11 @@ class RankTeam {
   // Calls body(rank) on a thread per rank and returns when all have returned.
   void run(const std::function<void(int)>& body);
 
-  // Runs `step` on this rank, turning what it throws into a failure, unless some rank has already
-  // failed; then meets the others. True: no rank has failed.
+  // Runs `step` on this rank, unless some rank has already failed. An exception of `step` becomes a
+  // failure. Then waits for all other ranks. Returns true if no rank has failed.
   bool step(int rank, const std::function<void()>& step);
 
-  // Keeps the first failure.
+  // Notes a failure. Only the first one is kept.
   void fail(const std::string& text);
 
   // After run(): "" or what the first rank to fail said.

@@ -1,4 +1,4 @@
-// printf into a string: the harness uses the standard library only.
+// printf into a string. The harness uses nothing beyond the standard library.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// The last resort against a hang: the runtime's own deadlines should end every wait before it.
+// The last resort against a hang. The runtime's own deadlines should end every wait before it acts.
 #pragma once
 
 #include <chrono>
@@ -14,8 +14,8 @@ class Watchdog {
   Watchdog();
   ~Watchdog();
 
-  // From now on: prints `line` and ends the process with status 1 unless alive() or disarm() is
-  // called every `seconds`.
+  // From now on, the watchdog prints `line` and ends the process with status 1 if neither alive()
+  // nor disarm() is called for `seconds`.
   void arm(double seconds, std::string line);
   void alive();
   void disarm();

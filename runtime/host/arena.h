@@ -1,5 +1,5 @@
 // Memory of one rank into which the kernels of all ranks store where they exchange tiles
-// (TILEPOST_ACCESS_TILES): what is an arena on GPUs (runtime/cuda/shared/arena.h).
+// (TILEPOST_ACCESS_TILES). It corresponds to the arena on GPUs (runtime/cuda/shared/arena.h).
 #pragma once
 
 #include <atomic>
@@ -13,16 +13,16 @@
 
 namespace tilepost {
 
-// What an operation stores there.
+// How much memory an operation needs there.
 struct ArenaNeed {
-  int parts;      // that have flags
-  int64_t bytes;  // of its slots, or of the rows of A that arrive
+  int parts;      // parts that have flags
+  int64_t bytes;  // for its slots, or for the rows of A that arrive
 };
 ArenaNeed arena_need(const tilepost_plan_t& plan);
 
-// Runs of all operations that share it come one behind the other, in the same order on all ranks,
-// and have its numbers. Other ranks hold a reference too: they may store after its operations have
-// gone.
+// Runs of all operations that share an arena follow each other in the same order on all ranks, and
+// the arena numbers them. Other ranks hold a reference to the arena too, because they may store
+// into it after its operations are gone.
 class HostArena {
  public:
   HostArena(int ranks, const ArenaNeed& room);
@@ -30,16 +30,16 @@ class HostArena {
   bool has_room(const ArenaNeed& need) const {
     return need.parts <= room_.parts && need.bytes <= room_.bytes;
   }
-  // Fills in where things are, the same on every rank whose arena has as much room.
+  // Fills in where things lie, which is the same on every rank whose arena has as much room.
   void place(tilepost_exchange_t& exchange);
   int64_t bytes() const { return static_cast<int64_t>(memory_.size() * sizeof(Line)); }
   char* memory() { return reinterpret_cast<char*>(memory_.data()); }
 
-  // This rank's, and its own to change: the run that it is in, and the kind of the one before.
+  // Words that only this rank changes: the number of its last run, and the kind of that run.
   uint32_t run[kReadWord + 1] = {};
-  // What the last two of its runs are, by the parity of their numbers. Written before the run is
-  // said to have begun, and read by who has seen that. No rank begins a run before all others have
-  // begun the last one, and so looked at the one before that.
+  // What the last two of this rank's runs are, by the parity of their numbers. A run's terms are
+  // written before this rank says that it has begun the run, and are read by ranks that have seen
+  // that. No rank ends a run before all others have begun it, and so have compared the one before.
   RunTerms terms[2];
 
  private:

@@ -6,8 +6,8 @@
 namespace tilepost {
 
 // Finds the program's plans for the host target and checks them against a communicator of `world`
-// ranks. TILEPOST_UNSUPPORTED: there is none, or one asks for what this target does not do.
-// TILEPOST_INVALID_ARGUMENT: it contradicts itself, the communicator or another one.
+// ranks. TILEPOST_UNSUPPORTED: there is no such plan, or a plan asks for what this target does not
+// do. TILEPOST_INVALID_ARGUMENT: a plan contradicts itself, the communicator or another plan.
 tilepost_result_t check_host_program(const tilepost_program_t& program, int world,
                                      PlanRanges& checked);
 

@@ -7,7 +7,8 @@
 namespace tilepost {
 namespace {
 
-// This rank's part of the block, for all ranks. The ranks' parts are disjoint and cover it.
+// Sums this rank's part of the block for all ranks. The ranks' parts are disjoint and cover the
+// block.
 template <class T>
 void all_reduce(const HostTeam& team, int rank, const Step& step) {
   const int64_t begin = step.count * rank / team.ranks;
@@ -21,7 +22,7 @@ void all_reduce(const HostTeam& team, int rank, const Step& step) {
   add_up(sum);
 }
 
-// This rank's part of every rank's block, as far as it is kept.
+// Sums this rank's part of every rank's block, as far as the step keeps it.
 template <class T>
 void reduce_scatter(const HostTeam& team, int rank, size_t index, const Step& step) {
   Sum<T> sum{{}, {static_cast<T*>(team.buffers[rank]->received) + step.to}, step.keep};
@@ -52,7 +53,7 @@ bool sends_rows(StepKind kind) {
   return kind == StepKind::send_rows || kind == StepKind::send_own_rows;
 }
 
-// The peer's send that `number` sends of its to this rank come before; null if there is none.
+// Send number `number`, from 0, of the peer's sends to this rank; null if there is none.
 const Step* find_send(const HostBuffers& peer, bool rows, int rank, int number) {
   for (const Step& step : peer.steps)
     if ((rows ? sends_rows(step.kind) : step.kind == StepKind::send) && step.peer == rank &&
@@ -66,7 +67,7 @@ class Receiver {
   Receiver(const HostTeam& team, int rank)
       : team_(team), rank_(rank), received_(static_cast<size_t>(team.ranks), 0) {}
 
-  // False: the peer sends nothing or another number of elements.
+  // False: the peer sends nothing, or another number of elements.
   bool receive(const Step& step) {
     const bool rows = step.kind == StepKind::receive_rows;
     const HostBuffers& peer = *team_.buffers[step.peer];
@@ -83,10 +84,10 @@ class Receiver {
  private:
   const HostTeam& team_;
   const int rank_;
-  std::vector<int> received_;  // [ranks] from each, in this group
+  std::vector<int> received_;  // [ranks] how many sends of each were received in this group
 };
 
-// Collectives have the same place and size on every rank.
+// Whether the collective has the same place among the steps, and the same size, on every rank.
 bool all_have(const HostTeam& team, size_t index, const Step& step) {
   for (int other = 0; other < team.ranks; ++other) {
     const std::span<const Step> steps = team.buffers[other]->steps;

@@ -1,4 +1,4 @@
-// What stands between received data and out on the host target: rows in order, and their norm.
+// The consumer on the host target: it puts received rows in order, or normalises them, into out.
 #pragma once
 
 #include <cstdint>
@@ -12,18 +12,18 @@ struct HostConsumer {
   const tilepost_plan_t& plan;
   const RunMap& run;
   int rank;
-  const void* data;         // what steps left: the send buffer, or what was received
+  const void* data;         // what the steps left: the send buffer, or received memory
   const void* norm_weight;  // [n]
   void* norm_residual;      // [rows, n]
   float norm_epsilon;
   void* out;  // [rows, n]
 };
 
-// Row `row` of the data, row-major, into n elements at `to`; undoes the tile layout.
+// Copies row `row` of the data to n consecutive elements at `to`, and so undoes the tile layout.
 void load_row(const HostConsumer& consumer, int64_t row, void* to);
 
-// Carries out the plan's consumer. Norms are computed in fp32, the sum with the residual is rounded
-// before it is squared: what is kept is what is normalised.
+// Carries out the plan's consumer. Norms are computed in fp32. The sum with the residual is rounded
+// before it is squared, so that the sum that is kept is the one that is normalised.
 void consume(const HostConsumer& consumer);
 
 }  // namespace tilepost

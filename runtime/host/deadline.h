@@ -1,4 +1,4 @@
-// A point in time after which a wait gives up, or none.
+// A deadline: the point in time after which a wait gives up, or none.
 #pragma once
 
 #include <chrono>
@@ -28,7 +28,7 @@ class Deadline {
   }
   bool passed() const { return seconds_ > 0 && Clock::now() >= time_; }
 
-  // Waits until `ready` holds; returns false if the deadline passed before it did.
+  // Waits until `ready` holds. Returns false if the deadline passed before that.
   template <class Ready>
   bool wait(std::condition_variable& changed, std::unique_lock<std::mutex>& lock,
             Ready ready) const {

@@ -1,4 +1,4 @@
-// Moving and adding elements on the host.
+// Copies and sums of elements on the host.
 #pragma once
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 
 namespace tilepost {
 
-// Copies `count` elements of `bytes` bytes each; to where they are already is allowed.
+// Copies `count` elements of `bytes` bytes each. Source and destination may be the same.
 inline void copy_elements(const void* from, int64_t first_read, void* to, int64_t first_written,
                           int64_t count, int bytes) {
   std::memmove(static_cast<char*>(to) + first_written * bytes,
@@ -31,17 +31,17 @@ void with_element(tilepost_dtype_t output, Body body) {
     case TILEPOST_F32:
       return body(float{});
     case TILEPOST_E4M3:
-      break;  // of inputs only: plan_check.cpp
+      break;  // only inputs have this type (plan_check.cpp)
   }
 }
 
-// What ranks add up: a block from each, in their order, and where the sum goes.
+// A sum over ranks: a block of terms from each, in the order of ranks, and where the sum goes.
 template <class T>
 struct Sum {
   std::vector<const T*> terms;
   std::vector<T*> results;
   int64_t count;
-  bool rounds_each = false;  // every addition is rounded to T; else all are in fp32, and the last
+  bool rounds_each = false;  // whether every addition is rounded to T; if not, only the last one is
 };
 
 template <class T>

@@ -1,5 +1,6 @@
-// What operations of the host target have in common that are one to their caller, each for a range
-// of m (runtime/core/ranges.h). An operation that is alone is a family of one.
+// A family: operations of the host target, each for a range of m, that are one operation to their
+// caller (runtime/core/ranges.h). This is what they have in common. A single operation is a family
+// of one.
 #pragma once
 
 #include <algorithm>
@@ -25,13 +26,13 @@ struct HostFamily {
 
   bool takes_turns() const { return plans.size() > 1; }
 
-  // What one of them gets of what the caller gives all.
+  // Each operation's part of the bytes that the caller gives to all together.
   int64_t part_of(int64_t bytes) const {
     return std::max<int64_t>(1, bytes / static_cast<int64_t>(plans.size()));
   }
 
-  // Once all of them are made. Nothing is counted that failed: the number must be the same on all
-  // ranks.
+  // Numbers the family. This is called when all its operations have been made, so that one that
+  // failed is not counted: the number must be the same on all ranks.
   void count() {
     if (!row_of(*plans.front()).communicates()) return;
     HostStream& stream = group->stream(rank);
@@ -44,9 +45,12 @@ struct HostFamily {
   const char* const name;
   const PlanRanges plans;
   const uint64_t hash;                             // hash_plans
-  uint64_t operation = 0;                          // RunTerms; 0 where no other rank is met
-  uint64_t runs = 0;                               // posted, of all of them; the stream's mutex
-  std::vector<std::shared_ptr<HostArena>> arenas;  // theirs alone, where there are several
+  uint64_t operation = 0;                          // RunTerms::operation; 0 where ranks do not
+                                                   // communicate
+  uint64_t runs = 0;                               // posted, of all operations; guarded by the
+                                                   // stream's mutex
+  std::vector<std::shared_ptr<HostArena>> arenas;  // for these operations alone, if there are
+                                                   // several
 };
 
 }  // namespace tilepost

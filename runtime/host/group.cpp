@@ -86,10 +86,10 @@ void HostGroup::leave() {
 
 void HostGroup::leave_locked() {
   inside_.fetch_sub(1, std::memory_order_release);
-  if (aborted()) wake_streams();  // they wait for ended()
+  if (aborted()) wake_streams();  // destructors and synchronize wait for ended()
 }
 
-// Counts this rank in and waits for the others. Requires mutex_.
+// Counts this rank as arrived and waits for the others. Requires mutex_.
 bool HostGroup::meet(int rank, const HostStep& step, const Deadline& deadline,
                      std::unique_lock<std::mutex>& lock) {
   if (aborted()) return false;
@@ -120,8 +120,9 @@ bool HostGroup::meet(int rank, const HostStep& step, const Deadline& deadline,
   return complete();
 }
 
-// Aborts with the ranks that are missing from this rank's meeting, and what the first one that is
-// known to wait for something waits for: that is nearest to the cause. Requires mutex_.
+// Aborts with a text that names the ranks missing from this rank's meeting. If some of them are
+// known to wait for a counter, the text says what the first one waits for, which is nearest to the
+// cause. Requires mutex_.
 void HostGroup::report_absent(int rank, const HostStep& step, const Deadline& deadline) {
   std::string absent, detail;
   for (int other = 0; other < world_; ++other) {

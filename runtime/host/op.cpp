@@ -7,10 +7,11 @@
 namespace tilepost {
 namespace {
 
-// Runs that may wait for their turn; posting another one waits for a free place.
+// How many runs may wait for their turn. Posting another one waits for a free place.
 constexpr size_t kQueueLength = 256;
 
-// Gemm and gemm_all_reduce leave slots, of which the caller must know which is which.
+// Whether gemm or gemm_all_reduce leaves its output in slots. The caller must then know which slot
+// has which tile.
 bool keeps_slots(const tilepost_plan_t& plan) {
   return plan.map.layout == TILEPOST_TILE && plan.map.division == TILEPOST_DIVISION_ROWS &&
          plan.consumer == TILEPOST_CONSUMER_NONE;
@@ -70,7 +71,7 @@ void* HostOp::at(Buffer place, const Request& request) {
     case Buffer::out:
       break;
     case Buffer::send:
-    case Buffer::owners:  // whose kernel stores by a table
+    case Buffer::owners:  // the kernel looks up by a table where to store
       return staging_.data();
     case Buffer::received:
       return received_.data();
@@ -80,7 +81,8 @@ void* HostOp::at(Buffer place, const Request& request) {
   return request.operands.out;
 }
 
-// Made on the first run with so many rows, and again where it has made room since.
+// The map of a run. It is made on the first run with this number of rows, and again if the cache
+// has dropped it since.
 std::shared_ptr<const RunMap> HostOp::run_map(int64_t rows) {
   if (is_routed(plan_)) return routed_;
   if (rows == planned_->m) return planned_;
@@ -154,8 +156,8 @@ tilepost_result_t HostOp::refuse() const {
               group_->failure_text());
 }
 
-// Requires idle() or an ended group: the error of an operation that still had runs is what ended
-// them; the others learn that the communicator is gone.
+// Requires idle() or an ended group. An operation that still had runs returns the failure that
+// ended them. Any other returns that the communicator was aborted.
 tilepost_result_t HostOp::result() const {
   if (!group_->aborted()) return TILEPOST_OK;
   if (!idle()) return fail(group_->failure(), "%s", group_->failure_text());

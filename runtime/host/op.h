@@ -1,10 +1,11 @@
 // One operation on one rank of the host target.
 //
-// `workers` threads compute tiles; one more thread per operation communicates: it waits for each
-// group's counter and carries out the group's steps while the workers go on with later groups, or,
-// where A is gathered, carries out the steps and raises the counters that the workers wait for.
-// Where ranks share memory (op_shared.cpp) the kernels of all ranks may store into this one's.
-// Runs queue up; the next one starts when the last one of this rank is complete.
+// `workers` threads compute tiles, and one more thread per operation communicates. The
+// communicating thread waits for each group's counter and carries out the group's steps while the
+// workers go on with later groups. Where A is gathered, it carries out the steps and then raises
+// the counters that the workers wait for. Where ranks share memory (op_shared.cpp), the kernels of
+// all ranks may store into this rank's memory. Runs queue up, and the next one starts when this
+// rank's last one is complete.
 #pragma once
 
 #include <memory>
@@ -26,7 +27,7 @@
 
 namespace tilepost {
 
-// Where an operation's kernels on other ranks store, where these exchange tiles.
+// Where kernels exchange tiles: the memory of one rank into which the kernels of other ranks store.
 struct HostExchangeMemory {
   std::shared_ptr<HostArena> arena;
   void* landed;  // sums that come in a second shot
@@ -34,12 +35,12 @@ struct HostExchangeMemory {
 
 class HostOp final : public tilepost_op {
  public:
-  // `plan` is one of the family's.
+  // `plan` is one of the family's plans.
   HostOp(std::shared_ptr<HostFamily> family, const tilepost_plan_t& plan,
          const tilepost_options_t& options, int workers);
   ~HostOp() override;
 
-  // Starts the threads; throws std::system_error if the system has no more.
+  // Starts the threads. Throws std::system_error if the system cannot start one.
   void start();
 
   tilepost_result_t run(const tilepost_run_operands_t& operands, CUstream_st* stream) override;
@@ -51,7 +52,7 @@ class HostOp final : public tilepost_op {
   tilepost_result_t get_info(tilepost_op_info_t& info) override;
 
  private:
-  // A posted run. Runs count from 1; run r lives in queue_[r % kQueueLength].
+  // A posted run. Runs are numbered from 1, and run r is queue_[r % kQueueLength].
   struct Request {
     uint64_t ticket = 0;
     uint64_t number = 0;  // RunTerms::number
@@ -59,9 +60,9 @@ class HostOp final : public tilepost_op {
     tilepost_epilogue_t epilogue{};
     std::shared_ptr<const RunMap> run;
     uint32_t ready = 0;        // tilepost_view_t::ready
-    void* gathered = nullptr;  // where all ranks' rows of A come to, and are read
+    void* gathered = nullptr;  // where all ranks' rows of A arrive and are read
     uint32_t output = 0;       // RunTerms::output
-    std::vector<void*> there;  // [ranks] that output on every rank; none: it is not registered
+    std::vector<void*> there;  // [ranks] that output on every rank; empty if it is not registered
     std::vector<void*> user;   // the run's user data
   };
 
@@ -91,7 +92,7 @@ class HostOp final : public tilepost_op {
   HostBuffers buffers_of(const Request& request, int group);
   void finish_run(const Request& request);
   void pack(const Request& request);
-  // Rows of A as steps take them.
+  // The rows of A from which steps read.
   const void* input_of(const Request& request) const {
     return request.run->path.packs ? packed_.data() : request.operands.a;
   }
@@ -125,14 +126,14 @@ class HostOp final : public tilepost_op {
   tilepost_result_t refuse() const;
 
   bool idle() const { return finished_ == posted_; }
-  // Whether no rank will touch this operation's memory any more.
+  // Whether no rank will touch this operation's memory again.
   bool is_let_go() const { return group_->aborted() ? group_->ended() : idle(); }
   tilepost_result_t result() const;
   // Whether the kernel of a run must not start before the communicating thread says so.
   static bool waits_to_start(const RunPath& path) {
     return path.by_owner || path.meets || path.waits == Waits::kernel;
   }
-  // This rank's memory for what a run has there.
+  // This rank's memory for `place` in a run.
   void* at(Buffer place, const Request& request);
 
   const std::shared_ptr<HostFamily> family_;
@@ -145,26 +146,28 @@ class HostOp final : public tilepost_op {
   const int input_bytes_;   // per element of A and B
   const int output_bytes_;  // per element of the output
   std::vector<uint32_t> counters_;
-  std::vector<uint32_t> reached_;  // by group: where its counter stands after the runs so far
+  std::vector<uint32_t> reached_;  // by group: what its counter reads after the runs so far
   std::vector<uint8_t> staging_;   // Buffer::send
   std::vector<uint8_t> received_;  // Buffer::received
   std::vector<uint8_t> packed_;    // rows of A by destination: RunPath::packs
   std::vector<uint8_t> gathered_;  // all ranks' rows of A, where the caller does not want them, or
-                                   // others read them
-  // Of sums that are added as they arrive, too, the host keeps a block for every rank: which order
-  // is taken must not depend on which rank stores first.
+                                   // other ranks read them
+  // The host keeps a block for every rank, even with TILEPOST_SUM_ADDED, so that the order of
+  // additions does not depend on which rank stores first.
   const Slots blocks_;
   std::vector<uint8_t> slots_, sums_, landed_;  // what ranks share (steps.h)
-  HostMemory memory_{};                         // the addresses of that, for the others
-  // What this rank has brought to a collective (HostGroup::begin_collective), which may outlive the
-  // call that brought it: of a group of messages, and of a route.
+  HostMemory memory_{};                         // these addresses, for the other ranks
+  // What this rank has brought to a collective (HostGroup::begin_collective): its buffers for a
+  // group of messages, and the numbers that it tells the others about a route or an output. They
+  // are members because other ranks may still read them when the call that brought them has
+  // returned.
   HostBuffers own_{};
   std::vector<int64_t> told_;
-  // TILEPOST_ACCESS_WRITE: by owner, where this rank's kernel stores in this run, and what it
-  // raises.
+  // TILEPOST_ACCESS_WRITE: by owner, where this rank's kernel stores in this run, and which
+  // counters it raises.
   std::vector<void*> peer_out_;
   std::vector<uint32_t*> peer_counters_;
-  // TILEPOST_ACCESS_TILES: this rank's memory and that of all ranks, and what the kernel of a run
+  // TILEPOST_ACCESS_TILES: this rank's memory, that of all ranks, and what the kernel of a run
   // works with.
   std::shared_ptr<HostArena> arena_;
   HostExchangeMemory own_arena_{};
@@ -172,25 +175,27 @@ class HostOp final : public tilepost_op {
   tilepost_exchange_t exchange_{};
   std::vector<HostRows> slot_rows_;        // tilepost_exchange_t::slot_maps
   std::vector<void*> landed_of_;           // tilepost_exchange_t::there
-  uint32_t over_ = 0;                      // not 0: kernels wait for nothing more
+  uint32_t over_ = 0;                      // not 0: kernels stop waiting
   uint32_t awaited_ = 0;                   // 1 + the rank that a worker has been waiting for
   std::vector<int32_t> rows_;              // tilepost_op_info_t::rows
-  std::shared_ptr<const RunMap> planned_;  // of the plan's m; not routed
-  ScheduleCache<std::shared_ptr<const RunMap>> others_;  // of any m; runs keep theirs alive
-  std::shared_ptr<const RunMap> routed_;                 // the last route's
+  std::shared_ptr<const RunMap> planned_;  // the run of the plan's m; null for routed plans
+  ScheduleCache<std::shared_ptr<const RunMap>> others_;  // those of other m; a run keeps its own
+                                                         // alive
+  std::shared_ptr<const RunMap> routed_;                 // the run of the last route
   Arrivals arrivals_;
   uint64_t routes_ = 0;
-  std::vector<RegisteredRange> registered_;  // into which other ranks push, in place of landed_
-  std::vector<std::vector<void*>> registered_on_;  // of each of these, [ranks] where it begins
-  uint32_t registrations_ = 0;                     // so far, and calls that make or undo one
+  std::vector<RegisteredRange> registered_;        // outputs into which other ranks push instead of
+                                                   // landed_
+  std::vector<std::vector<void*>> registered_on_;  // for each of these, [ranks] where it begins
+  uint32_t registrations_ = 0;                     // made so far; and calls that made or undid one
   uint64_t registration_calls_ = 0;
-  uint32_t overlapped_ = 0;  // runs posted whose A arrives while they compute
+  uint32_t overlapped_ = 0;  // posted runs whose A arrives while they compute
 
-  HostStream& stream_;  // its mutex guards all below
+  HostStream& stream_;  // its mutex guards all members below
   std::vector<Request> queue_;
   uint64_t posted_ = 0;
   uint64_t finished_ = 0;
-  uint64_t returned_ = 0;  // calls of the kernel that have returned, over all runs
+  uint64_t returned_ = 0;  // kernel calls that have returned, over all runs
   uint64_t opened_ = 0;    // runs whose kernels may start
   bool stop_ = false;
   std::vector<std::thread> threads_;

@@ -1,11 +1,11 @@
 // Runs whose kernels exchange tiles, or rows of A, by themselves (TILEPOST_ACCESS_TILES;
 // tilepost/host/exchange.h).
 //
-// Here is what the first CTA does besides on GPUs, in the thread that communicates: it tells all
-// ranks which run this one begins, and that the one before has ended; behind a run of another kind
-// it waits until all ranks have ended that, and only then lets the workers in; and while they work
-// it meets the other ranks. No run ends before all ranks have begun it: two buffers are enough
-// (docs/internals/exchange-of-tiles.md).
+// This file has what the first CTA does besides on GPUs. On the host the communicating thread does
+// it. The thread tells all ranks which run this rank begins, and that the run before has ended.
+// Behind a run of another kind it waits until all ranks have ended that run, and only then lets the
+// workers in. While the workers compute, it meets the other ranks. No run ends before all ranks
+// have begun it, so two buffers are enough (docs/internals/exchange-of-tiles.md).
 #include <algorithm>
 
 #include "runtime/core/plan_hash.h"
@@ -17,7 +17,7 @@
 namespace tilepost {
 namespace {
 
-constexpr int kSharedParts = 4096;  // of operations that share memory: more than most have
+constexpr int kSharedParts = 4096;  // parts in memory that operations share: more than most have
 
 // "rank 1", "ranks 1, 3".
 std::string in_words(const std::vector<int>& ranks) {
@@ -26,16 +26,16 @@ std::string in_words(const std::vector<int>& ranks) {
   return text;
 }
 
-// Lines are told from those of earlier runs by their numbers alone: nothing else may have been
-// stored where they are.
+// Whether the plan's operation may share an arena. Lines are told from those of earlier runs by
+// their numbers alone, so nothing else may have been stored in their place.
 bool may_share(const tilepost_plan_t& plan) {
   return plan.shots != TILEPOST_ONE_SHOT_LINES;
 }
 
 }  // namespace
 
-// All ranks make their operations in the same order, and so choose alike. Shared memory stays as
-// long as the communicator.
+// All ranks make their operations in the same order, and so choose the same arenas. Shared arenas
+// stay as long as the communicator.
 void HostOp::take_arena(bool share) {
   if (plan_.access != TILEPOST_ACCESS_TILES) return;
   ArenaNeed need = arena_need(plan_);
@@ -52,7 +52,7 @@ void HostOp::take_arena(bool share) {
   arena_ = arenas.emplace_back(std::make_shared<HostArena>(plan_.ranks, need));
 }
 
-// False: the communicator was aborted, here and below.
+// Here and below, false means that the communicator was aborted.
 bool HostOp::exchange_tiles(uint64_t run, const Request& request) {
   if (others_arenas_.empty() && !meet_arenas(place_of(request, HostStep::kBegin))) return false;
   const HostStep place = place_of(request, HostStep::kExchange);
@@ -70,8 +70,8 @@ bool HostOp::exchange_tiles(uint64_t run, const Request& request) {
   return true;
 }
 
-// In the first run ranks tell each other where their memory is, which on GPUs is known when the
-// operation has been made.
+// In an operation's first run the ranks tell each other where their memory is. On GPUs they do so
+// when the operation is made.
 bool HostOp::meet_arenas(const HostStep& place) {
   own_arena_ = {arena_, landed_.data()};
   if (!group_->begin_collective(rank_, place, &own_arena_, deadline_seconds_)) return false;
@@ -81,7 +81,7 @@ bool HostOp::meet_arenas(const HostStep& place) {
   return visit.end_collective(rank_, place, deadline_seconds_);
 }
 
-// The rows of a slot end with those that the rank gets in this run.
+// Sets what the kernel of the run works with. A slot has the rows that its rank gets in this run.
 void HostOp::set_exchange(const Request& request) {
   const RunMap& map = *request.run;
   const bool gathers = row_of(plan_).moves_input();
@@ -122,8 +122,9 @@ void HostOp::set_exchange(const Request& request) {
   __atomic_store_n(&awaited_, 0u, __ATOMIC_RELAXED);
 }
 
-// A release operation each: who reads the number has seen what the run is, and all that the run
-// before did here.
+// Tells every rank that this one has begun the run and, if the last run exchanged tiles or rows,
+// that it has ended that. Both are release operations: a rank that reads the number sees what the
+// run is, and all that the run before did on this rank.
 void HostOp::tell_begun(const RunTerms& terms) {
   const uint32_t number = arena_->run[kRunWord] + 1;
   arena_->terms[number & 1] = terms;
@@ -142,7 +143,8 @@ void HostOp::tell_begun(const RunTerms& terms) {
   }
 }
 
-// Waits until every rank has begun, or ended, that many runs, by signed distance.
+// Waits until every rank has begun, or ended, run `number`. Numbers are compared by signed
+// distance.
 bool HostOp::await_ranks(const HostStep& place, int64_t lines, uint32_t number, const char* what) {
   const Deadline deadline(deadline_seconds_);
   for (Poll poll;; poll.pause()) {
@@ -163,7 +165,7 @@ bool HostOp::await_ranks(const HostStep& place, int64_t lines, uint32_t number, 
   }
 }
 
-// Whether all ranks, which have begun a run of this number, have begun the same.
+// Whether all ranks have begun the same run. Requires that all have begun a run of this number.
 bool HostOp::compare_ranks(const HostStep& place) {
   const uint32_t number = arena_->run[kRunWord] + 1;
   for (int rank = 0; rank < plan_.ranks; ++rank) {
@@ -176,7 +178,8 @@ bool HostOp::compare_ranks(const HostStep& place) {
   return true;
 }
 
-// What the workers of a run that take too long wait for: whose tiles, or rows of A; or nothing.
+// If a run's workers take too long: a text that says which rank's tiles or rows of A they wait for;
+// empty if they wait for none.
 std::string HostOp::what_is_awaited() {
   const uint32_t source = __atomic_load_n(&awaited_, __ATOMIC_RELAXED);
   if (source == 0) return {};

@@ -1,4 +1,4 @@
-// Setting a route: the ranks tell each other how many rows they have and where these go.
+// Setting a route: the ranks tell each other how many rows they have and how many go to each rank.
 #include <algorithm>
 
 #include "runtime/core/error.h"
@@ -6,8 +6,8 @@
 
 namespace tilepost {
 
-// Routes and runs meet in the same place, so a route waits until none of this rank's runs is left.
-// False: the communicator was aborted.
+// Ranks meet in the same place for routes and for runs. So a route waits until none of this rank's
+// runs is left. False: the communicator was aborted.
 bool HostOp::wait_for_stream() {
   std::unique_lock lock(stream_.mutex);
   stream_.changed.wait(lock,
@@ -15,7 +15,7 @@ bool HostOp::wait_for_stream() {
   return !group_->aborted();
 }
 
-// `all`: what the ranks have brought, one after the other. False as above.
+// Tells all ranks `mine`. `all` gets what the ranks have told, in their order. False as above.
 bool HostOp::exchange(const HostStep& place, std::vector<int64_t> mine, std::vector<int64_t>& all) {
   if (group_->aborted()) return false;  // others may still read what was told before
   told_ = std::move(mine);
@@ -29,7 +29,7 @@ bool HostOp::exchange(const HostStep& place, std::vector<int64_t> mine, std::vec
   return visit.end_collective(rank_, place, deadline_seconds_);
 }
 
-// `number`: of the operation's calls of this kind.
+// `number` counts the operation's calls of this kind.
 HostStep HostOp::exchange_place(Meeting call, uint64_t number) const {
   HostStep place{{}, HostStep::kExchange};
   place.terms.program = name_;
@@ -40,8 +40,8 @@ HostStep HostOp::exchange_place(Meeting call, uint64_t number) const {
   return place;
 }
 
-// Ranks choose the same groups because they know the most rows that any of them has, and refuse a
-// route alike because they know all of its counts.
+// Ranks choose the same groups because they all know the most rows that any rank has. They refuse a
+// route alike because they all know all of its counts.
 tilepost_result_t HostOp::agree_on_route(RouteInputs& inputs, std::unique_ptr<RunMap>& run) {
   const auto failed = [&] { return fail(group_->failure(), "%s", group_->failure_text()); };
   const HostStep place = exchange_place(Meeting::route, ++routes_);

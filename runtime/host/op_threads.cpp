@@ -10,13 +10,13 @@
 namespace tilepost {
 namespace {
 
-// Added to counters that workers wait for when a run is given up: beyond all that they may wait
-// for, and still ahead by signed distance.
+// When a run is given up, the counters that workers wait for are raised by this much. That is
+// beyond anything that workers may wait for, and still ahead by signed distance.
 constexpr uint32_t kFarAhead = 1u << 30;
 
 }  // namespace
 
-// Waits until it is run `run`'s turn. False: the operation ends.
+// Waits for the turn of run `run`. False: the operation ends.
 bool HostOp::next_request(uint64_t run, Request& request) {
   std::unique_lock lock(stream_.mutex);
   const auto its_turn = [&] {
@@ -28,8 +28,8 @@ bool HostOp::next_request(uint64_t run, Request& request) {
   return true;
 }
 
-// Nothing may leave a thread: what `body` throws ends the communicator instead. The texts fit a
-// string that allocates nothing.
+// No exception may leave a thread, so what `body` throws ends the communicator instead. The texts
+// are short enough for a std::string that allocates nothing.
 template <class Body>
 void HostOp::end_by_abort(Body body) {
   try {
@@ -53,8 +53,8 @@ void HostOp::work(int worker) {
   });
 }
 
-// A kernel that stores into other ranks' memory does so as one that reads or writes it in a
-// collective: no rank may take it away meanwhile.
+// A kernel that stores into other ranks' memory enters the group, as a thread does in a collective,
+// so that no rank frees that memory meanwhile.
 void HostOp::compute(const Request& request, int worker) {
   if (!request.run->path.by_owner && !request.run->path.meets) {
     compute_alone(request, worker);
@@ -78,7 +78,8 @@ void HostOp::compute_alone(const Request& request, int worker) {
     view.share_rows = static_cast<int32_t>(share_rows(run.map()));
     view.share_tiles = share_tiles(run.map());
   } else if (run.path.by_owner) {
-    view.share_rows = std::numeric_limits<int32_t>::max();  // all tiles are of owner 0: itself
+    view.share_rows = std::numeric_limits<int32_t>::max();  // all tiles belong to owner 0, which is
+                                                            // this rank
   }
   view.peer_out = peer_out_.data();
   view.peer_counters = peer_counters_.data();
@@ -97,8 +98,8 @@ void HostOp::compute_alone(const Request& request, int worker) {
   }
 }
 
-// What the kernel gets as A. Where rows are exchanged that is this rank's own, at their places
-// among all.
+// What the kernel gets as A. Where rows of A are exchanged, it is a pointer from which this rank's
+// own rows are at their places among all rows.
 const void* HostOp::rows_of_a(const Request& request) const {
   const RunMap& run = *request.run;
   if (run.path.reads == InputFrom::a) return request.operands.a;
@@ -113,15 +114,15 @@ void HostOp::launch(const Request& request, int worker, const tilepost_view_t& v
                              run.shape, request.epilogue, worker, num_workers_, view);
 }
 
-// Ends also when the run is given up, as a kernel's own wait does (input_ready).
+// The wait also ends when the run is given up, as a kernel's own wait does (input_ready).
 void HostOp::wait_arrival(int group, uint32_t ready) const {
   const uint32_t* counter = counters_.data() + size_t{TILEPOST_COUNTER_STRIDE} * group;
   while (static_cast<int32_t>(__atomic_load_n(counter, __ATOMIC_ACQUIRE) - ready) < 0)
     std::this_thread::yield();
 }
 
-// Waits until what the kernel reads is there, where the whole GEMM comes after it, or where it may
-// store. False: the communicator was aborted. The communicating thread keeps the deadline.
+// Waits until the kernel of the run may start: what it reads is there, or it may store into other
+// ranks' memory. False: the communicator was aborted. The communicating thread keeps the deadline.
 bool HostOp::wait_open(uint64_t run) {
   std::unique_lock lock(stream_.mutex);
   stream_.changed.wait(lock, [&] { return opened_ >= run || group_->aborted(); });
@@ -140,7 +141,7 @@ void HostOp::communicate() {
     for (uint64_t run = 1; next_request(run, request) && communicate_run(run, request); ++run) {
       const std::lock_guard lock(stream_.mutex);
       finished_ = run;
-      queue_[run % queue_.size()].run.reset();  // it may have made room since
+      queue_[run % queue_.size()].run.reset();  // the cache may have dropped it since
       ++stream_.completed;
       stream_.changed.notify_all();
     }
@@ -162,7 +163,7 @@ bool HostOp::communicate_run(uint64_t run, const Request& request) {
   return true;
 }
 
-// Ranks that run different plans never meet: what they run is compared before.
+// Ranks that run different plans of a family would never meet, so their runs are compared first.
 bool HostOp::says_the_same(const Request& request) {
   return !row_of(plan_).communicates() ||
          group_->compare(rank_, place_of(request, HostStep::kExchange).terms);
@@ -186,7 +187,7 @@ bool HostOp::exchange_messages(uint64_t run, const Request& request) {
   return true;
 }
 
-// The runs before have ended, on all ranks that read what they had sorted.
+// Sorts rows of A by destination. Earlier runs have ended on all ranks that read what these sorted.
 void HostOp::pack(const Request& request) {
   const auto bytes = static_cast<size_t>(plan_.k) * input_bytes_;
   const auto* from = static_cast<const uint8_t*>(request.operands.a);
@@ -197,8 +198,8 @@ void HostOp::pack(const Request& request) {
   }
 }
 
-// What follows the kernel and the steps; a norm that on GPUs is the kernel's (RunPath::normalises),
-// too.
+// Does what follows the kernel and the steps. That includes a norm which on GPUs the kernel
+// computes (RunPath::normalises).
 void HostOp::finish_run(const Request& request) {
   const RunMap& map = *request.run;
   const tilepost_run_operands_t& operands = request.operands;
@@ -221,7 +222,7 @@ HostBuffers HostOp::buffers_of(const Request& request, int group) {
           request.gathered, request.run->steps[group]};
 }
 
-// All ranks meet even where this one neither sends nor receives.
+// Carries out a group's steps. All ranks meet even where this one neither sends nor receives.
 bool HostOp::carry_out(const HostStep& place) {
   copy_own_rows(own_, input_bytes_);
   if (!group_->begin_collective(rank_, place, &own_, deadline_seconds_)) return false;
@@ -237,8 +238,8 @@ bool HostOp::carry_out(const HostStep& place) {
   return visit.end_collective(rank_, place, deadline_seconds_);
 }
 
-// Counters are never reset: a run starts where the targets of those before it have led, modulo
-// 2^32.
+// Waits for the group's tiles. Counters are never reset: a run starts from the sum of the targets
+// of all runs before it, modulo 2^32.
 bool HostOp::wait_group(const HostStep& place, uint32_t target) {
   const int group = place.group;
   const HostSignal signal{counters_.data() + size_t{TILEPOST_COUNTER_STRIDE} * group,
@@ -248,21 +249,21 @@ bool HostOp::wait_group(const HostStep& place, uint32_t target) {
   return true;
 }
 
-// The store is a release operation: the kernel's acquire load that reads it sees the group's rows.
+// The store is a release operation, so a kernel whose acquire load reads it sees the group's rows.
 void HostOp::raise(int group, uint32_t value) {
   __atomic_store_n(counters_.data() + size_t{TILEPOST_COUNTER_STRIDE} * group, value,
                    __ATOMIC_RELEASE);
 }
 
-// Counters of groups that the run lacks go on with its last one's: numbers of runs are compared by
-// their signed distance, so none may fall behind.
+// The run's last group also raises the counters of groups that the run lacks. Numbers of runs are
+// compared by signed distance, so no counter may fall behind.
 void HostOp::raise_arrived(int group, const Request& request) {
   const int groups = request.run->num_groups();
   const int end = group + 1 == groups ? plan_.map.num_groups : group + 1;
   for (; group < end; ++group) raise(group, request.ready);
 }
 
-// Nothing will arrive any more: lets workers go that wait for it inside the kernel.
+// Nothing will arrive any more. Releases workers that wait for it inside the kernel.
 void HostOp::release_workers() {
   __atomic_store_n(&over_, 1u, __ATOMIC_RELAXED);
   if (!row_of(plan_).moves_input()) return;
@@ -271,7 +272,8 @@ void HostOp::release_workers() {
     raise(static_cast<int>(group), overlapped_ + kFarAhead);
 }
 
-// A run is complete when its workers have returned too: only then may the caller free A and B.
+// Waits until the run's workers have returned. Only then is the run complete, so that the caller
+// may free A and B.
 bool HostOp::wait_workers(uint64_t run, const Request& request) {
   const Deadline deadline(deadline_seconds_);
   {

@@ -5,8 +5,8 @@
 namespace tilepost {
 namespace {
 
-// The parts of a sum: a block of slots each, but where other ranks' memory is read this rank's own
-// part is where its kernel has stored it.
+// Adds up the parts of a sum. Each is in a block of slots. Only where ranks read each other's
+// memory, this rank's own part is where its kernel has stored it, in `send`.
 template <class T>
 void add_parts(const HostSharedRun& run, const Step& step) {
   const HostMemory& own = *run.memory[run.rank];
@@ -31,7 +31,7 @@ void carry_out_step(const HostSharedRun& run, const Step& step) {
   const HostMemory& own = *run.memory[run.rank];
   const HostMemory& peer = *run.memory[step.peer];
   const auto copy = [&](const void* from, void* to, int64_t first, int bytes) {
-    if (from == to && step.from == first) return;  // sums that land where they are to be
+    if (from == to && step.from == first) return;  // sums that have landed in their final place
     copy_elements(from, step.from, to, first, step.count, bytes);
   };
   switch (step.kind) {
@@ -64,7 +64,7 @@ void carry_out_step(const HostSharedRun& run, const Step& step) {
     case StepKind::sum:
       with_element(run.plan.output, [&]<class T>(T) { add_parts<T>(run, step); });
       break;
-    case StepKind::landed_rows:  // where they are read
+    case StepKind::landed_rows:  // nothing to copy: these rows are read where they land
     case StepKind::announce:
     case StepKind::announce_sums:
     case StepKind::all_reduce:

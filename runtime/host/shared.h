@@ -1,4 +1,4 @@
-// Steps of ranks that share memory, on the host target.
+// The steps of ranks that share memory, on the host target.
 #pragma once
 
 #include <cstdint>
@@ -9,9 +9,9 @@
 
 namespace tilepost {
 
-// What a rank brings to a run whose ranks share memory (steps.h), elements of the output's type but
-// for `gathered`. The others read send, gathered and sums, or push into gathered and landed, and
-// their kernels store into slots and landed; `counters` are what these kernels raise.
+// The memory that a rank brings to a run whose ranks share memory (steps.h). Elements have the
+// output's type, and in `gathered` that of A. The other ranks read send, gathered and sums, or push
+// into gathered and landed. Their kernels store into slots and landed, and raise `counters`.
 struct HostMemory {
   void* send;
   void* slots;
@@ -33,9 +33,9 @@ struct HostSharedRun {
   int input_bytes;                  // per element of A
 };
 
-// Carries out one step; announcements are the caller's. Sums are in fp32, in the order of the
-// ranks, and rounded once, or (TILEPOST_SUM_ADDED) in the same order and rounded after every
-// addition.
+// Carries out one step. The caller makes announcements itself. Sums are added in fp32, in the order
+// of the ranks, and rounded once. With TILEPOST_SUM_ADDED they are added in the same order and
+// rounded after every addition.
 void carry_out_step(const HostSharedRun& run, const Step& step);
 
 }  // namespace tilepost

@@ -14,8 +14,9 @@ bool is_slots(const tilepost_map_t& map) {
   return map.division == TILEPOST_DIVISION_ROWS && map.layout == TILEPOST_TILE;
 }
 
-// What a unit is in what cuts count: the fewest tile rows that are whole clusters, with SHARES and
-// ARRIVALS when every other share gives as many, unless these take turns.
+// The size of a unit in what cuts count. A unit of tile rows makes whole clusters, with SHARES
+// together with as many tile rows of every other share. With ARRIVALS the shares of all ranks but
+// this one are taken together in this way, unless they take turns.
 int64_t unit_size(const tilepost_map_t& map) {
   switch (map.division) {
     case TILEPOST_DIVISION_ROWS:
@@ -51,8 +52,8 @@ int64_t whole_clusters(const tilepost_map_t& map, int64_t rows) {
   return ceil_div64(rows, map.cluster) * map.cluster;
 }
 
-// SHARES: tile rows that the first `cut` of every share are; the last shares are shorter. Where
-// shares take turns each is filled up to whole clusters.
+// SHARES: how many tile rows there are before the cut `cut` in all shares together; the last shares
+// may be shorter. With turns each share is filled up to whole clusters.
 int64_t rows_of_shares(const tilepost_map_t& map, int64_t cut) {
   int64_t rows = 0;
   for (int rank = 0; rank < map.ranks; ++rank) {
@@ -62,8 +63,9 @@ int64_t rows_of_shares(const tilepost_map_t& map, int64_t cut) {
   return rows;
 }
 
-// ARRIVALS: the tile rows that lie in the own share wherever it begins, then an equal part of all
-// others, both filled up to whole clusters.
+// ARRIVALS: positions before the cut. They are the tile rows that lie inside the own share,
+// wherever that begins, and then an equal part of all other tile rows, both filled up to whole
+// clusters.
 int64_t arrived_positions(const tilepost_map_t& map, int64_t cut) {
   const int64_t share = share_rows(map), all = tiles_m(map);
   const int64_t inside =
@@ -73,7 +75,7 @@ int64_t arrived_positions(const tilepost_map_t& map, int64_t cut) {
   return (whole_clusters(map, own) + whole_clusters(map, arrived)) * tiles_n(map);
 }
 
-// ARRIVALS, see CutPoint::elements.
+// CutPoint::elements with ARRIVALS.
 int64_t arrived_rows(const tilepost_map_t& map, int64_t cut) {
   const int64_t share = share_rows(map), tiles = share_tiles(map);
   if (map.round_robin == 0) return std::min(cut * map.tile_m, share) * map.ranks;
@@ -116,7 +118,7 @@ int64_t cut_of(const tilepost_map_t& map, int64_t unit) {
 }
 
 std::vector<CutPoint> thin_out(std::vector<CutPoint> points, int limit) {
-  constexpr size_t kKept = 8;  // at either end, where small groups pay
+  constexpr size_t kKept = 8;  // points kept at either end, where small groups pay
   const size_t stride = (points.size() + limit - 1) / limit;
   if (stride <= 1) return points;
   std::vector<CutPoint> kept;

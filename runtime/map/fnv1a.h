@@ -1,5 +1,5 @@
-// FNV-1a in 64 bits (Fowler, Noll, Vo: draft-eastlake-fnv): the hash by which ranks see that they
-// hold the same plan and the same tiles. Its values stand in generated programs.
+// FNV-1a in 64 bits (Fowler, Noll, Vo: draft-eastlake-fnv). With this hash ranks check that they
+// hold the same plan and the same tiles. Generated programs contain its values.
 #ifndef TILEPOST_FNV1A_H
 #define TILEPOST_FNV1A_H
 
@@ -9,7 +9,7 @@ namespace tilepost {
 
 class Fnv1a {
  public:
-  // The bytes of `value`, the lowest first, on every machine.
+  // Adds the bytes of `value`, the lowest first, on every machine.
   void mix(uint64_t value) {
     for (int byte = 0; byte < 8; ++byte) {
       hash_ ^= (value >> (8 * byte)) & 0xff;

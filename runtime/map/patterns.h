@@ -1,9 +1,10 @@
-// The patterns: a row each. What follows from a pattern is asked of its row, so that another one is
-// a row here, with its enumerator (tilepost/plan.h), a file of steps (steps/, listed in steps.cpp)
-// and a file of what must hold (generator/plan/verify/, listed in plan.cpp there).
+// The patterns: one row of a table each. Other code asks the row for whatever follows from a
+// pattern. So a new pattern is a row here, with its enumerator (tilepost/plan.h), a file of steps
+// (steps/, listed in steps.cpp) and a file that says what must hold of its plans
+// (generator/plan/verify/, listed in plan.cpp there).
 //
-// A pattern is said by three facts: what moves between ranks, whether they sum it, and where a row
-// of it ends.
+// Three facts describe a pattern: what moves between ranks, whether they sum it, and where a row of
+// it ends.
 #ifndef TILEPOST_PATTERNS_H
 #define TILEPOST_PATTERNS_H
 
@@ -23,7 +24,7 @@ enum class Moves {
 // Where a row that moves ends.
 enum class RowsEnd {
   own,     // where it was: nothing moves
-  share,   // with the rank that has the share of the rows it lies in
+  share,   // with the rank in whose share the row lies
   all,     // with every rank
   routed,  // with the rank that its route names (tilepost_routing_t)
 };
@@ -32,7 +33,7 @@ struct PatternRow {
   tilepost_pattern_t pattern;
   const char* name;        // in a spec
   const char* c_name;      // of the enumerator
-  const char* collective;  // what a run that does not overlap does besides; "" for nothing
+  const char* collective;  // what a run that does not overlap does besides the GEMM; "" for nothing
   const char* gives;       // what every rank ends with
   Moves moves;
   bool sums;  // ranks add up what they have computed
@@ -41,49 +42,51 @@ struct PatternRow {
   constexpr bool communicates() const { return moves != Moves::nothing; }
   constexpr bool moves_product() const { return moves == Moves::product; }
 
-  // Groups of rows of A arrive, and tiles wait for them; not groups of tiles that are sent.
+  // Rows of A arrive in groups, and tiles wait for them. In other patterns groups of tiles are
+  // sent.
   constexpr bool moves_input() const { return moves == Moves::input; }
 
-  // Ranks say how many rows go where; a plan has a routing.
+  // Ranks say how many rows go where. A plan of such a pattern has a routing.
   constexpr bool routes() const { return rows_end == RowsEnd::routed; }
 
-  // A rank computes rows that it does not end with: what it stores is never its output.
+  // A rank computes rows that it does not end with. So what its kernel stores is never its output.
   constexpr bool product_leaves() const { return moves_product() && rows_end != RowsEnd::all; }
 
-  // Every rank ends with all rows of what all of them have computed. Messages sum them in place;
-  // ranks that share memory sum a share each, and tell the others.
+  // Every rank ends with all rows of what all ranks have computed. With messages a collective sums
+  // them in place. Ranks that share memory sum a share each, and then tell the others.
   constexpr bool product_spreads() const { return moves_product() && rows_end == RowsEnd::all; }
 
-  // A consumer may normalise rows of the output: they are of one product or sum, and as many as the
-  // run says.
+  // A consumer may normalise rows of the output: each rank has whole rows of one product or sum,
+  // and their number follows from the m of the run.
   constexpr bool may_normalise() const { return sums || !communicates(); }
 
-  // The product may be stored in slots, tile by tile; rows of A arrive row by row.
+  // The product may be stored in slots, tile by tile. It may not where rows of A arrive, since
+  // these arrive row by row.
   constexpr bool may_tile() const { return !moves_input(); }
 
-  // Slots may be the output, for a caller who asks which tile is where: they stay as the kernel has
-  // stored them.
+  // Slots may be the output, for a caller that asks which tile lies where. They then stay as the
+  // kernel has stored them.
   constexpr bool may_keep_slots() const { return may_tile() && !product_leaves(); }
 
-  // Every rank has a share of the rows of its own (tilepost_division_t). Not where messages, or
-  // kernels that exchange tiles, give all ranks all rows at once.
+  // Every rank has its own share of the rows (tilepost_division_t). There are no shares where
+  // messages, or kernels that exchange tiles, give all rows to all ranks at once.
   constexpr bool has_shares(tilepost_access_t access) const {
     const bool apart = access == TILEPOST_ACCESS_READ || access == TILEPOST_ACCESS_WRITE;
     return communicates() && (!product_spreads() || apart);
   }
 
-  // `out` has the rows of this rank's share, not all of the run's. A pattern that routes has
-  // neither: the rows that arrive.
+  // `out` has the rows of this rank's share, and not all rows of the run. In a pattern that routes
+  // it has neither of these, but the rows that arrive.
   constexpr bool out_is_share() const { return moves_product() && rows_end == RowsEnd::share; }
 
-  // Rows of the product go to chosen ranks: a rank's out is other ranks' rows.
+  // Rows of the product go to chosen ranks: a rank's output is rows of other ranks' products.
   constexpr bool product_is_routed() const { return moves_product() && routes(); }
 
-  // Rows of A go to chosen ranks: what a rank multiplies is what it receives.
+  // Rows of A go to chosen ranks: a rank multiplies the rows that it receives.
   constexpr bool input_is_routed() const { return moves_input() && routes(); }
 };
 
-// By enumerator.
+// In the order of the enumerators.
 inline constexpr PatternRow kPatterns[] = {
     {TILEPOST_GEMM_ALL_REDUCE, "gemm_all_reduce", "TILEPOST_GEMM_ALL_REDUCE", "AllReduce",
      "out = sum over ranks of A * B, on every rank", Moves::product, true, RowsEnd::all},
@@ -121,37 +124,39 @@ static_assert([] {
   return true;
 }());
 
-// Whether runs wait for tilepost_op_route: with routing even, ranks know where rows go.
+// Whether runs need a route from tilepost_op_route. With routing even, ranks know where rows go.
 constexpr bool is_routed(const tilepost_plan_t& plan) {
   return row_of(plan).routes() && plan.routing != TILEPOST_ROUTING_EVEN;
 }
 
 // Whether all that ranks send and receive lies in memory of the operation, which NCCL can know as
-// windows: rows of A that are routed are sent from the caller's memory, and rows of the product
-// that are `routed` land in the caller's.
+// windows. Routed rows of A are sent from the caller's memory, and `routed` rows of the product
+// land in the caller's memory.
 constexpr bool fits_windows(const PatternRow& pattern, bool routed) {
   return !pattern.input_is_routed() && !routed;
 }
 
-// Whether kernels of few rows may exchange tiles (TILEPOST_ACCESS_TILES): the plan says which ranks
-// get a row of the product. Or rows of A: all ranks get one.
+// Whether kernels of few rows may exchange tiles, or rows of A (TILEPOST_ACCESS_TILES). They may if
+// the plan alone says which ranks get a row: a row of the product goes where its pattern or an even
+// routing sends it, and a row of A goes to all ranks.
 constexpr bool may_exchange_tiles(const PatternRow& pattern, tilepost_routing_t routing) {
   if (pattern.moves_input()) return !pattern.routes();
   return pattern.moves_product() && (!pattern.routes() || routing == TILEPOST_ROUTING_EVEN);
 }
 
-// Whether the kernel stores every row of a tile where its route says.
+// Whether the kernel stores each row of a tile at the place that the run's route names for that
+// row.
 constexpr bool scatters_rows(const tilepost_plan_t& plan) {
   return row_of(plan).moves_product() && plan.routing == TILEPOST_ROUTING_ROWS;
 }
 
-// What the m of a run is of, and its bound with any_m: rows of the product, or of A on each rank
-// where these are routed.
+// The m of the plan's runs, or its bound with any_m. It counts rows of the product, or where rows
+// of A are routed, rows of A on each rank.
 constexpr int64_t rows_of_runs(const tilepost_plan_t& plan) {
   return row_of(plan).input_is_routed() ? plan.rows_sent : plan.map.m;
 }
 
-// Whether a run may multiply another number of rows than map.m.
+// Whether a run may multiply a number of rows other than map.m.
 constexpr bool rows_vary(const tilepost_plan_t& plan) {
   return plan.any_m != 0 || (row_of(plan).input_is_routed() && is_routed(plan));
 }

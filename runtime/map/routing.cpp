@@ -6,12 +6,13 @@
 namespace tilepost {
 namespace {
 
-// Groups among which rows are divided: tile columns divide columns.
+// The number of groups among which rows are divided. It is one where groups are tile columns, since
+// these divide columns.
 int row_groups(const Exchange& exchange) {
   return exchange.map.division == TILEPOST_DIVISION_COLUMNS ? 1 : exchange.map.num_groups;
 }
 
-// Rows [first, end) that a group of a map divided by rows has; all of them if nothing overlaps.
+// Rows [first, end) of a group of a map that is divided by rows; all rows if nothing overlaps.
 struct Range {
   int64_t first, end;
 };

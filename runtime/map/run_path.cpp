@@ -7,8 +7,9 @@ bool has_consumer(const tilepost_plan_t& plan) {
   return plan.consumer != TILEPOST_CONSUMER_NONE;
 }
 
-// Copy engines of other ranks read what the kernel stores, also where nothing overlaps: one region
-// serves both. Rows of A are where others read or write them, whoever does.
+// Copy engines of other ranks read what the kernel stores. Runs that do not overlap store into the
+// same region, so it is shared for them too. Rows of A lie in shared memory wherever ranks read or
+// write each other's memory.
 Memory exchanged_in(const tilepost_plan_t& plan) {
   if (plan.transport == TILEPOST_TRANSPORT_NCCL_SYMMETRIC) return Memory::window;
   const bool shared = row_of(plan).moves_input() ? plan.access != TILEPOST_ACCESS_MESSAGES
@@ -16,9 +17,10 @@ Memory exchanged_in(const tilepost_plan_t& plan) {
   return shared ? Memory::shared : Memory::own;
 }
 
-// What leaves, or is summed elsewhere, or is read by NCCL or a consumer, is not stored into out.
+// Rows that leave this rank, that are summed elsewhere, or that NCCL or a consumer reads are not
+// stored into out.
 Buffer stores_into(const tilepost_plan_t& plan, const RunPath& path) {
-  if (path.exchanges) return Buffer::out;  // of tiles whose places in slots it finds itself
+  if (path.exchanges) return Buffer::out;  // places of tiles in slots the kernel finds itself
   if (path.by_owner && path.overlaps) return Buffer::owners;
   const PatternRow& row = row_of(plan);
   const bool window = path.overlaps && path.exchanged == Memory::window;
@@ -26,7 +28,7 @@ Buffer stores_into(const tilepost_plan_t& plan, const RunPath& path) {
   return row.product_leaves() || elsewhere || path.consumes ? Buffer::send : Buffer::out;
 }
 
-// A window has room for whole shares on every rank.
+// Where rows leave, a window has room for whole shares on every rank.
 Memory receives_in(const tilepost_plan_t& plan, bool overlaps) {
   const bool windows = overlaps && plan.transport == TILEPOST_TRANSPORT_NCCL_SYMMETRIC;
   return windows && row_of(plan).product_leaves() ? Memory::window : Memory::own;
@@ -48,7 +50,8 @@ Pushes pushes_of(const tilepost_plan_t& plan, bool overlaps) {
   return row.product_spreads() ? Pushes::sums : Pushes::nothing;
 }
 
-// Beside neighbours no kernel may wait for rows of other ranks.
+// Where collectives of other communicators may run beside the GEMM (neighbours), no kernel may wait
+// for rows of other ranks.
 Waits waits_of(const tilepost_plan_t& plan, bool overlaps) {
   if (!row_of(plan).moves_input()) return Waits::steps;
   if (!overlaps) return Waits::kernel;

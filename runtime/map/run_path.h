@@ -1,5 +1,6 @@
-// Where the data of a run goes, said once for a kind of run: what allocates, what moves and what
-// explains reads it here.
+// The path of a run's data: which memory the kernel reads and stores into, how ranks reach each
+// other, what waits for what, and where results lie. Only this file derives it from the plan. The
+// code that allocates memory, that moves data and that explains plans asks for it here.
 #ifndef TILEPOST_RUN_PATH_H
 #define TILEPOST_RUN_PATH_H
 
@@ -10,112 +11,127 @@
 
 namespace tilepost {
 
-// Where rows of the product lie on their way. Sizes: RunSizes (run_map.h).
+// Where rows of the product lie on their way to the caller. RunSizes (run_map.h) has the sizes of
+// these places.
 enum class Buffer {
-  out,       // the caller's
-  send,      // this rank's, as its kernel stores them
-  owners,    // slots or landed memory of the rank that owns them (slots.h)
-  received,  // this rank's, as steps bring them
-  landed,    // this rank's, where other ranks store rows of its output
+  out,       // the caller's output
+  send,      // memory of this rank, into which its kernel stores
+  owners,    // slots or landed memory of the rank that owns the rows (slots.h)
+  received,  // memory of this rank, into which steps bring rows
+  landed,    // memory of this rank, into which other ranks store rows of its output
 };
 
 // What memory is allocated as.
 enum class Memory {
-  own,     // for this rank alone
-  shared,  // for other ranks to read or write
-  window,  // for NCCL to know as a symmetric window
+  own,     // memory that only this rank reaches
+  shared,  // memory that other ranks read or write
+  window,  // memory that NCCL knows as a symmetric window
 };
 
 // Where the kernel reads rows of A.
 enum class InputFrom {
-  a,         // all of them from the caller's a
-  gathered,  // all of them from where all ranks' rows come together
-  split,     // this rank's own from the caller's a, the others' from where they come together
+  a,         // all rows from the caller's `a`
+  gathered,  // all rows from the memory in which all ranks' rows come together
+  split,     // this rank's own rows from the caller's `a`, all others from that memory
 };
 
 // What waits for what, group by group.
 enum class Waits {
-  steps,     // the steps of a group for its tiles
-  tiles,     // the tiles of a group for its rows of A, which steps bring, inside the kernel
-  launches,  // the same, but the kernel is launched for each group, behind its steps
-  kernel,    // the kernel for all steps
+  steps,     // the steps of a group wait for the group's tiles
+  tiles,     // inside the kernel, the tiles of a group wait for the rows of A that steps bring
+  launches,  // the kernel is launched for each group, behind the steps that bring its rows of A
+  kernel,    // the kernel waits for all steps
 };
 
-// What the rank that has it stores where other ranks want it.
+// What a rank stores into the memory of the ranks that need it: rows of A, or sums of an AllReduce.
+// What it does not push, the others copy out of its memory, or get as messages.
 enum class Pushes { nothing, rows, sums };
 
 struct RunPath {
-  bool overlaps;             // steps go on beside the kernel
-  tilepost_access_t access;  // between ranks, in this run
+  bool overlaps;             // steps are carried out while the kernel runs
+  tilepost_access_t access;  // how ranks reach each other in this run; messages if it does not
+                             // overlap
 
-  // The kernel.
+  // What the kernel does.
   InputFrom reads;
-  bool packs;       // before all else, rows of a are sorted by the rank they go to (routing rows);
-                    // steps and kernel read them there
-  bool meets;       // the kernel meets those of the other ranks by itself: it begins and ends the
-                    // run
-  bool exchanges;   // and exchanges tiles, or rows of A, with them
-  bool normalises;  // it does the work of a consumer that normalises, on rows that it has summed
-  Buffer stores;    // out, send, owners
-  bool by_owner;    // it looks up where to store by the owner of a tile's rows, in all runs of the
-                    // plan; in one that does not overlap this rank owns them all
-  bool tasks;       // its helper warps carry out steps
-  bool fuses;      // it adds other ranks' tiles in the epilogue of this rank's own, which it stores
-                   // where results lie
-  bool completes;  // and nothing is left to do when it ends: the run ends there
+  bool packs;       // rows of `a` are first sorted by the rank they go to (routing rows); steps and
+                    // the kernel read the sorted copy
+  bool meets;       // the kernel begins and ends the run: it finds out by itself that the other
+                    // ranks' kernels have begun, and no kernel before or behind it does
+                    // (tilepost_plan_t::meets)
+  bool exchanges;   // the kernel meets the others as above, and kernels exchange tiles of the
+                    // product, or rows of A, in parts (TILEPOST_ACCESS_TILES)
+  bool normalises;  // the kernel normalises the rows that it has summed, in place of a consumer
+  Buffer stores;    // where the kernel stores tiles: out, send or owners
+  bool by_owner;    // the kernel looks up where to store a tile by the rank that owns the tile's
+                    // rows. All runs of the plan have that kernel; in a run that does not overlap,
+                    // every entry of its table is memory of this rank
+  bool tasks;       // helper warps of the kernel carry out steps (tilepost_plan_t::task_parts)
+  bool fuses;       // in the epilogue of this rank's own tiles, the kernel adds the other ranks'
+                    // parts of them and stores the sums in `results` (tilepost_plan_t::fused_sum)
+  bool completes;   // the kernel carries out all steps itself, and none is left to streams. What
+                    // comes behind the steps (below) may still follow it
 
-  // The steps.
+  // What the steps do.
   Waits waits;
-  Buffer results;  // where what they have brought or summed lies: out, received, landed; or what
-                   // `stores` says, of which there is nothing to bring, or which is summed in place
+  Buffer results;  // where rows lie that steps have brought or summed: out, received or landed.
+                   // Where steps bring nothing, or sum in place, this is the same as `stores`
   Pushes pushes;
 
-  // What comes behind the steps: a consumer that reads `results`, if the kernel has not done its
-  // work, or a copy to out.
+  // What comes behind the steps: a consumer that reads `results`, unless the kernel has done its
+  // work, or a copy of `results` to out.
   bool consumes;
   bool copies_out() const { return !consumes && results != Buffer::out; }
 
-  // Memory.
-  Memory exchanged;         // `send`, and where rows of A come together
-  Memory receives_in;       // `received`: windows have room for whole shares
-  bool gathers_for_caller;  // rows of A come together in the caller's memory, if it brings some
-  bool lends_out;  // landed memory may be given as the run's out, where then nothing is copied
+  // What memory the run uses.
+  Memory exchanged;         // of `send`, and of the memory in which rows of A come together
+  Memory receives_in;       // of `received`; a window has room for whole shares
+  bool gathers_for_caller;  // rows of A come together in the caller's memory, if the run has such
+                            // memory
+  bool lends_out;           // landed memory may be the run's out; then nothing is copied
 
-  // In how many places rows of A come together, at which runs take turns.
+  // In how many places rows of A come together. Runs of a kernel that meets the others take turns
+  // at two places, for such a run may begin before all ranks have read the rows of the last one.
   int places_of_rows() const { return meets ? 2 : 1; }
 
-  // Whether ranks touch each other's memory.
+  // Whether ranks read or write each other's memory.
   bool shares_memory() const { return access != TILEPOST_ACCESS_MESSAGES; }
-  // Whether the kernel stores into memory of the operations, this rank's or an owner's.
+  // Whether the kernel stores into memory of an operation, this rank's or an owner's, and not into
+  // out.
   bool stores_apart() const { return stores != Buffer::out; }
-  // Whether steps receive into memory of the operation, for a consumer to read or to be copied.
+  // Whether results lie in received or landed memory, from where a consumer or a copy takes them to
+  // out.
   bool receives_apart() const { return results == Buffer::received || results == Buffer::landed; }
-  // Whether rows of A come beside the kernel, group by group.
+  // Whether rows of A arrive group by group, while the kernel multiplies those of earlier groups.
   bool arrives() const { return waits == Waits::tiles || waits == Waits::launches; }
-  // Whether the run begins beside the kernel: that touches nothing before its rows have come which
-  // other ranks may still use, or use already.
+  // Whether the run begins on the communication stream, beside the kernel. Other ranks may still
+  // use the shared memory for the last run, or use it already for this one. Such a kernel touches
+  // none of that memory before its rows have arrived, so it need not wait until the run has begun.
   bool begins_beside() const {
     return arrives() && reads == InputFrom::split && !tasks && !exchanges;
   }
-  // Whether the kernel waits for other ranks while it holds its SMs: for tiles, sums or rows.
+  // Whether the kernel waits for other ranks' tiles, sums or rows while it holds its SMs.
   bool holds_sms() const { return completes || waits == Waits::tiles; }
-  // Whether helper warps push; if not, copies do, or the epilogue.
+  // Whether helper warps push. If they do not, copies push, or the epilogue does.
   bool tasks_push() const { return completes && !fuses && pushes != Pushes::nothing; }
-  // Whether sums that the others have pushed here are copied to an `out` in which they do not land.
+  // Whether sums that other ranks have pushed to this rank's landed memory belong into `out`. They
+  // are copied there, unless the run's out is landed memory or a registered output.
   bool moves_landed() const { return fuses && pushes == Pushes::sums && results == Buffer::out; }
 };
 
-// Of a run of the plan that overlaps, or of one that does not. The plan need not have such runs.
+// The path of the plan's runs that overlap, or of those that do not. The plan need not have such
+// runs.
 RunPath path_of(const tilepost_plan_t& plan, bool overlaps);
 
 // The kinds of run that a plan has.
 struct RunPaths {
-  RunPath planned;                  // of the plan's own m
-  std::optional<RunPath> sequence;  // of fewer rows, where overlap does not pay: rows_vary
+  RunPath planned;                  // of runs with the plan's own m
+  std::optional<RunPath> sequence;  // of runs with fewer rows, where overlap does not pay
+                                    // (rows_vary); they do not overlap
 
-  // Whether some runs overlap, or do not.
+  // Whether some runs overlap, or with `overlaps` false, whether some do not.
   bool has(bool overlaps) const { return overlaps == planned.overlaps || (!overlaps && sequence); }
-  // Whether that is so of any run.
+  // Whether `is` holds for either kind of run.
   bool any(bool (RunPath::*is)() const) const {
     return (planned.*is)() || (sequence && ((*sequence).*is)());
   }
@@ -128,18 +144,20 @@ constexpr bool normalises(const tilepost_plan_t& plan) {
          plan.consumer == TILEPOST_CONSUMER_RESIDUAL_RMS_NORM;
 }
 
-// Whether the kernel itself adds up, or moves, what ranks store: its helper warps, or its epilogue.
+// Whether the kernel itself adds up or moves what ranks have stored, by its helper warps or in its
+// epilogue.
 constexpr bool moves_inside(const tilepost_plan_t& plan) {
   return plan.task_parts > 0 || plan.fused_sum != 0;
 }
 
-// Whether what a plan says of fused sums, and of turns, goes with the rest of it: kernels of whole
-// runs without tasks store parts side by side with the rank that adds them up, and read them
-// there, by tensor maps, and push what all ranks get; tiles come in one group, in turns of whole
-// clusters.
+// Whether the plan's fused sums and turns fit its other fields. A plan without fused sums has
+// neither turns nor lag. A plan with fused sums has a kernel that begins and ends its runs and has
+// no tasks. Ranks store their parts side by side in the memory of the rank that adds them up, by
+// tensor maps, and that rank pushes sums that all ranks get. The tiles are one group, staggered, in
+// turns of whole clusters.
 bool fuses_as_it_may(const tilepost_plan_t& plan);
 
-// Who touches whose memory with such a transport, on every target.
+// Which rank reads or writes the memory of which with this transport, on every target.
 constexpr tilepost_access_t access_of(tilepost_transport_t transport) {
   if (transport == TILEPOST_TRANSPORT_COPY_ENGINE) return TILEPOST_ACCESS_READ;
   if (transport == TILEPOST_TRANSPORT_PEER_TILES) return TILEPOST_ACCESS_TILES;

@@ -11,12 +11,12 @@
 namespace tilepost {
 namespace {
 
-// Rows of A: units of the largest share of a run of m rows.
+// Units of the largest share of a run of m rows of A.
 int64_t units_of_share(const tilepost_plan_t& plan, int64_t m) {
   return (m + plan.ranks - 1) / plan.ranks * units_of_row(plan);
 }
 
-// Of the plan's run of m rows: parts of the largest share.
+// Parts of the largest share of a run of m rows of A.
 int64_t parts_of_share(const tilepost_plan_t& plan, int64_t m) {
   const int64_t units = units_of_share(plan, m), part = units_of_part(plan, m);
   return (units + part - 1) / part;
@@ -24,7 +24,7 @@ int64_t parts_of_share(const tilepost_plan_t& plan, int64_t m) {
 
 constexpr int kHelperThreads = 128;  // of a CTA
 constexpr int kUnitsOfThread = 4;
-constexpr int kPartsAtOnce = 112;  // fewer than CTAs of a GPU
+constexpr int kPartsAtOnce = 112;  // fewer than a GPU has CTAs
 
 }  // namespace
 
@@ -44,16 +44,16 @@ Slots slots_of(const tilepost_plan_t& plan, const tilepost_map_t& map) {
 }
 
 int exchanged_parts(const tilepost_plan_t& plan) {
-  if (plan.fused_sum != 0)  // and, of sums that go to all ranks, all of them together
+  if (plan.fused_sum != 0)  // and one part for all sums together, if they go to all ranks
     return share_tiles(plan.map) * tiles_n(plan.map) * plan.map.signals_per_tile + plan.pushes;
   if (plan.access != TILEPOST_ACCESS_TILES) return 0;
-  if (row_of(plan).moves_input())  // of fewer rows parts may be smaller
+  if (row_of(plan).moves_input())  // parts of runs with fewer rows may be smaller
     return static_cast<int>(std::max<int64_t>(kPartsAtOnce, parts_of_share(plan, plan.map.m)));
   return static_cast<int>(schedule_positions(plan.map)) * plan.map.signals_per_tile;
 }
 
 int64_t lines_of_part(const tilepost_plan_t& plan) {
-  constexpr int kUnit = 8;  // rows of which a CTA has whole ones
+  constexpr int kUnit = 8;  // rows; a CTA has whole units of so many
   const int units = (plan.map.tile_m + kUnit - 1) / kUnit, ctas = plan.map.signals_per_tile;
   const int64_t rows = int64_t{(units + ctas - 1) / ctas} * kUnit;
   if (row_of(plan).product_leaves())

@@ -6,20 +6,21 @@
 namespace tilepost {
 namespace {
 
-// Tile rows in their order, and where bands would end.
+// Tile rows in their order, and where bands end before they are filled up to whole clusters.
 struct Order {
   std::vector<TileRow> rows;
   std::vector<size_t> ends;
-  std::vector<size_t> turns;  // of the band that ends there
+  std::vector<size_t> turns;  // Band::turn of the band that ends there
 };
 
-// Where part `index` of `parts` of `rows` tile rows ends: whole clusters, as long as there are.
+// Where the first `index` parts end if `rows` tile rows are divided into `parts` parts. Parts are
+// whole clusters; the last cluster may have fewer rows.
 size_t end_of_part(const tilepost_map_t& map, size_t rows, int index, int parts) {
   const size_t clusters = (rows + map.cluster - 1) / map.cluster;
   return std::min(rows, clusters * index / parts * map.cluster);
 }
 
-// In turn from each of `shares`, as often as bands of the map's height need.
+// Appends the tile rows of `shares` in turns, in as many bands as the map's band height asks for.
 void take_turns(const tilepost_map_t& map, const std::vector<int>& shares,
                 const std::vector<std::vector<TileRow>>& by_share, Order& order) {
   size_t most = 0;

@@ -12,13 +12,15 @@ int ceil_div(int64_t a, int64_t b) {
   return static_cast<int>((a + b - 1) / b);
 }
 
-// Fills `rows` up to whole clusters with rows that lie outside and are not stored.
+// Fills `rows` up to whole clusters with padding: tile rows outside the product that are not
+// stored.
 void pad(const tilepost_map_t& map, std::vector<TileRow>& rows) {
   const int64_t beyond = int64_t{tiles_m(map)} * map.tile_m;
   while (rows.size() % map.cluster != 0) rows.push_back({beyond, -1});
 }
 
-// Appends the tiles of one column of a band, from its row `shift` on and round to it again.
+// Appends the tiles of one column of a band. They begin with row `shift` of the band, go down to
+// its last row, and continue from its first.
 void append_column(const tilepost_map_t& map, std::span<const TileRow> rows, int column,
                    size_t shift, TileMap& out) {
   const int group = static_cast<int>(out.groups.size());
@@ -29,8 +31,9 @@ void append_column(const tilepost_map_t& map, std::span<const TileRow> rows, int
   }
 }
 
-// Appends the tiles of `rows` in bands of equal height, swept along n to and fro; what is missing
-// to whole clusters is padded. Requires that groups are numbered as they are appended.
+// Appends the tiles of `rows` in bands of equal height. Every other band is swept along n
+// backwards. Rows are padded to whole clusters. Requires that groups are numbered as they are
+// appended.
 void append_rows(const tilepost_map_t& map, std::vector<TileRow> rows, bool& backwards,
                  TileMap& out) {
   pad(map, rows);
@@ -45,9 +48,9 @@ void append_rows(const tilepost_map_t& map, std::vector<TileRow> rows, bool& bac
   }
 }
 
-// The same for bands in which shares take turns. Whoever computes every stagger-th position would
-// have tiles of one share only where the band's height divides that; so with every `stagger`
-// positions the columns begin a turn later.
+// The same for bands in which shares take turns. A CTA computes every stagger-th position. It would
+// have tiles of one share only, whenever the band's height divides stagger. So the columns begin
+// one turn later after every `stagger` positions.
 void append_bands(const tilepost_map_t& map, std::vector<Band> bands, bool& backwards,
                   TileMap& out) {
   const int columns = tiles_n(map);
@@ -69,8 +72,9 @@ std::vector<tilepost_tile_t> swept(const tilepost_map_t& map, const std::vector<
   return std::move(share.tiles);
 }
 
-// Appends the tiles of all shares in turns, this rank's own `lag` turns later. Every rank has the
-// tiles of a share in the same order, so that a tile comes no later on any rank than on its owner.
+// Appends the tiles of all shares in turns, those of this rank's own share `lag` turns later. Every
+// rank has the tiles of a share in the same order, so that a tile comes no later on any rank than
+// on its owner.
 void append_turns(const tilepost_map_t& map, int rank,
                   const std::vector<std::vector<TileRow>>& by_share, TileMap& out) {
   std::vector<std::vector<tilepost_tile_t>> shares;
@@ -100,7 +104,7 @@ void close_group(const tilepost_map_t& map, size_t first_tile, int64_t offset, i
                         static_cast<uint32_t>(num_tiles) * map.signals_per_tile, offset, count});
 }
 
-// ROWS, panel.
+// Division by rows, panel layout.
 void build_bands(const tilepost_map_t& map, TileMap& out) {
   bool backwards = false;
   int64_t first = 0;
@@ -117,7 +121,7 @@ void build_bands(const tilepost_map_t& map, TileMap& out) {
   out.send_elements = map.m * map.n;
 }
 
-// ROWS, tile: the positions first, then their slots and groups.
+// Division by rows, tile layout. The positions are made first, then their slots and groups.
 void build_slots(const tilepost_map_t& map, TileMap& out) {
   bool backwards = false;
   std::vector<TileRow> rows;
@@ -193,13 +197,13 @@ void build_columns(const tilepost_map_t& map, TileMap& out) {
   out.send_elements = tiles_n(map) * slab * map.tile_n;
 }
 
-// Tile rows that the cuts count of each share (ARRIVALS).
+// How many tile rows of each share the cuts count (ARRIVALS).
 int64_t counted_tiles(const tilepost_map_t& map) {
   const int64_t all = map.cuts[map.num_groups - 1];
   return map.round_robin != 0 && map.ranks > 1 ? all / (map.ranks - 1) : all;
 }
 
-// Where each share begins among all rows, and where the last one ends: [ranks + 1].
+// [ranks + 1] Where each share begins among all rows, and where the last one ends.
 std::vector<int64_t> share_begins(const tilepost_map_t& map, std::span<const int64_t> splits) {
   std::vector<int64_t> begins = {0};
   for (int rank = 0; rank < map.ranks; ++rank)
@@ -236,12 +240,12 @@ int last_arrival(const tilepost_map_t& map, const MapInputs& inputs,
   return group;
 }
 
-// The rows of A at which tiles of each group begin.
+// The tile rows of each group, in which the tiles wait for the same arrival.
 std::vector<std::vector<TileRow>> rows_by_arrival(const tilepost_map_t& map,
                                                   const MapInputs& inputs) {
   const std::vector<int64_t> begins = share_begins(map, inputs.splits);
   std::vector<std::vector<TileRow>> groups(map.num_groups);
-  // From this rank's share on, round to it again.
+  // From this rank's share to the last row, then from the first row on.
   const int tiles = tiles_m(map);
   const auto begin = static_cast<int>(std::min<int64_t>(begins[inputs.rank] / map.tile_m, tiles));
   for (int i = 0; i < tiles; ++i) {

@@ -29,8 +29,8 @@ CutChoice best_cuts(const std::vector<double>& ready, const CutCost& cost) {
 CutChoice fewest_cuts(const std::vector<double>& ready, const CutCost& cost, double deadline,
                       int most) {
   const int points = static_cast<int>(ready.size());
-  // end[i]: of the best `groups` groups that cover the points up to i; before[groups - 1][i]: where
-  // the last of them starts.
+  // end[i]: when the best `groups` groups that cover the points up to i end. before[groups - 1][i]:
+  // where the last of these groups starts.
   std::vector<double> end(points);
   std::vector<std::vector<int>> before;
   size_t best = 0;

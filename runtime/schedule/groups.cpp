@@ -20,14 +20,16 @@ bool waits(const GroupProblem& problem) {
   return problem.map.division == TILEPOST_DIVISION_ARRIVALS;
 }
 
-// Times of the points, and what a group between two of them costs. ARRIVALS is solved backwards in
-// time: the tiles that wait for the last chunk come first, and its collective follows their end.
+// Times of the points, and the cost of a group between two of them. ARRIVALS is solved backwards in
+// time: the tiles that wait for the last chunk come first, and the collective of the chunk follows
+// their end.
 struct Timeline {
   std::vector<CutPoint> points;  // in schedule order
-  std::vector<double> ready;     // in the order in which the programme sees them
+  std::vector<double> ready;     // times, us, in the order in which the programme sees the points
   const GroupProblem& problem;
 
-  int64_t own = 0, all = 0;  // ARRIVALS: positions that wait for no other rank, and of the schedule
+  int64_t own = 0, all = 0;  // ARRIVALS: positions that wait for no other rank, and those of the
+                             // whole schedule
 
   Timeline(const GroupProblem& asked, std::vector<CutPoint> at)
       : Timeline(asked, std::move(at), cut_after(asked.map, 0).positions,
@@ -58,13 +60,13 @@ struct Timeline {
     return problem.model.latency + static_cast<double>(bytes) * problem.model.per_byte;
   }
 
-  // What the programme's end means for the whole schedule.
+  // The end of the whole schedule whose groups end at `programme` in the dynamic programme.
   double end(double programme) const {
     const tilepost_model_t& model = problem.model;
     if (!waits(problem)) return programme + model.tail;
     return model.wait + std::max(programme + model.tail, computed_us(problem, all));
   }
-  // The programme's latest end for a schedule that ends at `whole`.
+  // The inverse: the latest end in the programme with which the schedule ends at `whole`.
   double programme(double whole) const {
     return whole - problem.model.tail - (waits(problem) ? problem.model.wait : 0);
   }
@@ -74,7 +76,7 @@ CutCost cost_of(const Timeline& timeline) {
   return [&timeline](int before, int end) { return timeline.cost(before, end); };
 }
 
-// When groups that end at all of the points end.
+// When a schedule ends whose groups end at the points, one at each.
 double end_of(const Timeline& timeline) {
   if (timeline.problem.launches)
     return end_of_launches(timeline.problem, timeline.own, timeline.points);
@@ -84,7 +86,7 @@ double end_of(const Timeline& timeline) {
   return timeline.end(end);
 }
 
-// Where shares take turns: every group is filled up to whole clusters, which tells where a share is
+// With round_robin: every group is filled up to whole clusters, which matters where a share is only
 // a tile row or two. `map` has cuts.
 Timeline timeline_of_round_robin(const GroupProblem& problem, const tilepost_map_t& map, int rank) {
   std::vector<int64_t> ends;
@@ -101,12 +103,13 @@ Timeline timeline_of_round_robin(const GroupProblem& problem, const tilepost_map
   return {problem, std::move(points), ends.front(), positions};
 }
 
-// The end of the whole schedule in one group, in the division's unit.
+// The cuts of one group, which is the whole schedule.
 std::vector<int32_t> one_group(const tilepost_map_t& map) {
   return {cut_after(map, cut_units(map)).cut};
 }
 
-// On the last of the ranks, which may have fewer rows of their own than others, or none.
+// With round_robin: the end on the rank that ends last. Ranks may have fewer rows of their own than
+// others, or none.
 double end_of_round_robin(const GroupProblem& problem, const std::vector<int32_t>& cuts) {
   tilepost_map_t map = problem.map;
   map.num_groups = static_cast<int32_t>(cuts.size());
@@ -141,7 +144,7 @@ Timeline timeline_of(const GroupProblem& problem) {
   return {problem, cut_points(problem.map, problem.at_once)};
 }
 
-// Groups that are launched one by one.
+// The groups of a GEMM that is launched for each of them.
 Groups launched_groups(const GroupProblem& problem, double slack, int most) {
   const Timeline timeline = timeline_of(problem);
   const CutChoice choice = best_launches(problem, timeline.own, timeline.points, slack, most - 1);
@@ -152,7 +155,8 @@ Groups launched_groups(const GroupProblem& problem, double slack, int most) {
   return groups;
 }
 
-// Where shares take turns: each in `parts` chunks, as equal as whole clusters allow.
+// With round_robin: the cuts that divide each share into `parts` chunks, as equal as whole clusters
+// allow.
 std::vector<int32_t> chunks_of_shares(const tilepost_map_t& map, int64_t parts) {
   const int64_t tiles = share_tiles(map), last = arriving_tiles(map);
   std::vector<int32_t> cuts = {0};
@@ -163,8 +167,8 @@ std::vector<int32_t> chunks_of_shares(const tilepost_map_t& map, int64_t parts) 
   return cuts;
 }
 
-// The fewest chunks of that kind that end at most a part `slack` later than the best, no more than
-// `most` with the own share; nothing where there is no room for a chunk of every share.
+// The fewest such chunks that end at most a part `slack` later than the best, and no more than
+// `most` groups with the own share. Nothing where there is no room for a chunk of every share.
 std::optional<Groups> round_robin_groups(const GroupProblem& problem, double slack, int64_t most) {
   const tilepost_map_t& map = problem.map;
   if (map.round_robin == 0) return std::nullopt;
@@ -182,14 +186,14 @@ std::optional<Groups> round_robin_groups(const GroupProblem& problem, double sla
   return *std::ranges::find_if(all, good);
 }
 
-// The map of a run without overlap, as far as its division goes.
+// The map of a run without overlap, as far as its division depends on that.
 tilepost_map_t map_in_sequence(tilepost_map_t map) {
   if (map.division != TILEPOST_DIVISION_COLUMNS) map.division = TILEPOST_DIVISION_ROWS;
   map.round_robin = 0;
   return map;
 }
 
-// CTAs that share a tile: gemm_sm90_small alone launches clusters which its map does not know.
+// CTAs that share a tile. Only gemm_sm90_small launches clusters that its map does not know.
 int ctas_of_tile(const tilepost_plan_t& plan) {
   return std::max(1, plan.kernel.cluster / plan.map.cluster);
 }
@@ -213,7 +217,8 @@ RunSchedule in_sequence(const tilepost_plan_t& plan, int64_t m) {
   const int split = ctas_of_tile(plan);
   const bool always = plan.transport == TILEPOST_TRANSPORT_NONE;
   const int at_once = at_most((always ? plan.gemm_ctas : plan.model.sequence_ctas) / split, map);
-  // Fewer SMs that take as many waves: the others stay idle, and those that work clock higher.
+  // Fewer SMs may take as many waves. The other SMs then stay idle, and those that work clock
+  // higher.
   const int64_t least = least_at_once(map, schedule_waves(map, at_once));
   return {false, map.division, one_group(map), static_cast<int32_t>(least * split)};
 }
@@ -266,7 +271,7 @@ Groups even_groups(const GroupProblem& problem, int most) {
   const int last = timeline.count() - 1;
   CutChoice choice;
   if (waits(problem)) {
-    // Seen backwards, where the last chunk may as well be the odd one.
+    // The groups are seen backwards here, so the odd group may as well be the last chunk.
     const int parts = std::max(1, std::min({last + 1, kParts, most - 1}));
     for (int part = 1; part <= parts; ++part) choice.ends.push_back((last + 1) * part / parts - 1);
     return take(timeline, choice);

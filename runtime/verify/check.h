@@ -1,5 +1,5 @@
-// One kind of data through one program: runs on all ranks, a reference for each, every output
-// compared.
+// One check: it sends one kind of data through one program. The program runs on all ranks, each run
+// gets a reference, and every output is compared with it.
 #pragma once
 
 #include <functional>
@@ -18,7 +18,7 @@ namespace tilepost::verify {
 
 using Operations = std::vector<std::unique_ptr<RankOperation>>;
 
-// What a check is made of, alive as long as it.
+// What a check works on. All of it must outlive the check.
 struct CheckSetup {
   const Problem& problem;
   const tilepost_plan_t& plan;
@@ -43,12 +43,13 @@ class Check {
   void compare_kept(const RunBuffers& buffers, int rank, int run);
   void compare_gathered(const RunBuffers& buffers, int rank, int run);
   void hold(const Comparison& comparison, const std::string& what, int run);
-  // Rows of which matrix `rank` brings when all ranks' are asked for.
+  // Where `rank` gets the rows of its residual from.
   RowSource residual_source(int rank, int run) const;
   bool equals() const;
   std::string success(int runs) const;
 
-  // The ranks share one reference out among themselves, or make one each.
+  // Whether the ranks compute parts of one common reference. If not, each rank has a reference of
+  // its own.
   bool is_shared() const { return problem_.sums(); }
   int reference_of(int rank) const { return is_shared() ? 0 : rank; }
 
@@ -57,11 +58,12 @@ class Check {
   const Distribution distribution_;
   const ErrorWeights weights_;
   const uint64_t seed_;
-  // Of the run that is compared; made by rank 0, then by each rank its part.
+  // Of the run that is compared. Rank 0 creates these, then each rank fills in its part.
   RunShape shape_;
   std::vector<Expected> expected_, kept_;
-  Originals originals_;           // where there is no reference
-  std::vector<TileIndex> tiles_;  // by rank whose product it is
+  Originals originals_;           // in place of a reference, where only the kernel knows what it
+                                  // computes
+  std::vector<TileIndex> tiles_;  // by the rank whose product has the tiles
   std::mutex worst_mutex_;
   double worst_error_ = 0, worst_bound_ = 0;
   int64_t compared_ = 0;

@@ -88,7 +88,8 @@ double products(const tilepost_plan_t& plan) {
   return static_cast<double>(plan.map.m) * plan.map.n * plan.k * plan.ranks;
 }
 
-// Rows of the largest runs of plans that serve some of the operation's runs in place of `plan`.
+// The bounds of the program's other plans that are for fewer rows than `plan`: they serve some of
+// the operation's runs in its place.
 std::vector<int64_t> bounds_of(const tilepost_program_t& program, const tilepost_plan_t& plan) {
   std::vector<int64_t> bounds;
   for (int i = 0; i < program.num_plans; ++i) {
@@ -99,14 +100,14 @@ std::vector<int64_t> bounds_of(const tilepost_program_t& program, const tilepost
   return bounds;
 }
 
-// What a run is given, and how many there are.
+// The data of some runs, and which runs they are.
 struct DataRuns {
   DataKind kind;
   RunList list;
   uint64_t seed;
 };
 
-// One result for each, up to the first that fails.
+// Returns one result for each of `all`, up to the first that fails.
 std::vector<CheckResult> check_data(const tilepost_program_t& program, const Problem& problem,
                                     const tilepost_plan_t& plan, World& world, double deadline,
                                     const std::vector<DataRuns>& all,
@@ -130,7 +131,8 @@ std::vector<CheckResult> check_data(const tilepost_program_t& program, const Pro
   return results;
 }
 
-// Of a kernel of the user's own that is woven as it should be, and is no kernel for the spec.
+// The text for a kernel of the user's own that is woven correctly, but computes something else than
+// the spec asks for.
 constexpr char kOtherProduct[] =
     " as you launch it gives what the pattern gives, so it computes something else than the spec's "
     "product: see gemm.layout and kernel.arguments, or what it does to its sums";

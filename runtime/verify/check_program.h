@@ -15,15 +15,19 @@ namespace tilepost::verify {
 // "attn_out  host  4 ranks  129x64x7 bf16 panel 3 groups"
 std::string program_label(const Entry& entry, const tilepost_plan_t& plan);
 
-// Seconds that every wait of the program's runs may take.
+// The seconds that any wait of the program's runs may take.
 double deadline_of(const tilepost_plan_t& plan, const World& world, const HarnessOptions& options);
 
-// The exact check with options.runs runs, or as many as there are numbers of rows and routes to go
-// through, then the random check with one or a few, unless the kernel is the user's own (`own`,
-// else null) and rounds its sums in a way of its own, for which there is no bound. A kernel that
-// reads what only it knows the form of is held to itself, as its author launches it. Stops after
-// the first check that fails. `seed` is this program's own. `alive(runs)` is called whenever some
-// more runs have been started or compared.
+// Runs the exact check, then the random check, up to the first that fails.
+//
+// The exact check has options.runs runs, or as many as there are numbers of rows and routes to go
+// through. The random check has one run or a few. It is left out if the kernel is the user's own
+// (`own`, else null): such a kernel rounds its sums in a way of its own, for which there is no
+// bound. A kernel that reads data whose form only it knows is compared with itself, as its author
+// launches it.
+//
+// `seed` is this program's own. `alive(runs)` is called whenever more runs have been started or
+// compared.
 std::vector<CheckResult> check_program(const tilepost_program_t& program,
                                        const tilepost_plan_t& plan, World& world,
                                        const HarnessOptions& options, uint64_t seed,

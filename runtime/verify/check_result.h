@@ -1,4 +1,4 @@
-// What a check came to.
+// The outcome of a check.
 #pragma once
 
 #include <string>

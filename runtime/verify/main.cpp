@@ -1,7 +1,7 @@
-// The verify harness: checks every program it was built with and prints a line per check.
-// Lines start with "ok    ", "FAIL  ", "skip  " or, as a sign of life and for the counts at the
-// end, "# ". Exit status: 0 all checks passed, 1 one failed, 2 command line, 77 none failed and a
-// program could not be run here.
+// The verify harness. It checks every program that it was built with, and prints one line for each
+// check. A line starts with "ok    ", "FAIL  " or "skip  ". Lines that start with "# " are signs of
+// life, and the counts at the end. Exit status: 0 all checks passed, 1 a check failed, 2 wrong
+// command line, 77 no check failed, but some program could not be run here.
 #include <chrono>
 #include <cstdio>
 #include <map>
@@ -58,7 +58,8 @@ class Harness {
   }
 
  private:
-  // The plan that runs here, from when on the watchdog waits; and the label of its lines.
+  // Arms the watchdog for the entry, and returns the plan that runs here. `label` becomes the label
+  // of its lines.
   const tilepost_plan_t& arm(const Entry& entry, const tilepost_program_t& program, World& world,
                              std::string& label) {
     const tilepost_plan_t& plan = world.plan_of(program);
@@ -70,7 +71,7 @@ class Harness {
     return plan;
   }
 
-  // Of the kernel alone, which takes no other rank.
+  // Audits the kernel alone, which needs no other rank.
   bool audit(const Entry& entry, const tilepost_program_t& program, int index, std::string& label) {
     World& world = world_of(1);
     const tilepost_plan_t& plan = arm(entry, program, world, label);
@@ -94,7 +95,7 @@ class Harness {
     return *world;
   }
 
-  // Also tells a reader of the lines that the silence is work.
+  // Also prints a sign of life, so that a reader of the lines knows that work goes on.
   void alive(const Entry& entry, int runs) {
     watchdog_.alive();
     const auto now = std::chrono::steady_clock::now();

@@ -17,7 +17,7 @@ bool read_number(const char* text, double low, double high, double& value) {
   return end != text && *end == '\0' && value >= low && value <= high;
 }
 
-// "1,7,64".
+// Reads a list such as "1,7,64".
 bool read_rows(const char* text, std::vector<int64_t>& rows) {
   constexpr int64_t kMost = std::numeric_limits<int32_t>::max();
   rows.clear();

@@ -1,4 +1,5 @@
-// The harness's command line. It is called by `tilepost verify` and, with --keep, by hand.
+// The harness's command line. `tilepost verify` calls the harness; with --keep it can also be run
+// by hand.
 #pragma once
 
 #include <cstdint>
@@ -9,10 +10,11 @@ namespace tilepost::verify {
 
 struct HarnessOptions {
   uint64_t seed = 1;
-  int runs = 3;            // of the exact check
-  double deadline = 0;     // seconds for every wait; 0: 20 s and what the work may take
-  std::vector<int64_t> m;  // of the runs of plans for any m; empty: where tiles and shares end
-  std::string only;        // name of the one program to check; empty: all
+  int runs = 3;            // runs of the exact check
+  double deadline = 0;     // seconds for every wait; 0: 20 s, and the time that the work may take
+  std::vector<int64_t> m;  // numbers of rows, for plans for any m; empty: those at which tiles and
+                           // shares end
+  std::string only;        // name of the only program to check; empty: check all programs
 };
 
 // Returns false, having printed why, if an argument is wrong.

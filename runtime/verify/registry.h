@@ -1,4 +1,4 @@
-// The programs a harness was built with; the definition is written by `tilepost verify`.
+// The programs that a harness was built with. `tilepost verify` writes the definition.
 #pragma once
 
 #include "runtime/harness/plain_launch.h"
@@ -7,10 +7,10 @@
 namespace tilepost::verify {
 
 struct Entry {
-  const char* name;    // of the program
-  const char* varied;  // what a sweep varied that a line does not show anyway, or ""
+  const char* name;    // name of the program
+  const char* varied;  // what a sweep varied and the report's line does not show otherwise, or ""
   const tilepost_program_t* (*program)(void);
-  harness::PlainLaunch (*plain)() = nullptr;  // of a kernel of the user's own, else null
+  harness::PlainLaunch (*plain)() = nullptr;  // for a kernel of the user's own; else null
 };
 
 struct Registry {

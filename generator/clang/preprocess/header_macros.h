@@ -1,4 +1,5 @@
-// Macros of a source that headers ask for, which have to be defined in front of them again.
+// Finds macros of a source that headers ask for. Generated code must define them in front of the
+// headers again.
 #pragma once
 
 #include <set>
@@ -13,23 +14,23 @@ namespace tilepost {
 
 class HeaderMacros {
  public:
-  // In the order of the source; `at`: of the # of an inclusion, of the name of a macro that is
-  // defined or taken back.
+  // Called in the order of the source. `at` is the place of the # of an inclusion, or of the name
+  // of a macro that is defined or undefined.
   void include(size_t at, std::string spelled) { events_.push_back({at, std::move(spelled), ""}); }
   void define(size_t at, const clang::IdentifierInfo* name) {
     events_.push_back({at, "", name->getName().str()});
   }
   void ask(const clang::IdentifierInfo* name) { asked_.insert(name->getName().str()); }
 
-  // Lines for in front of all else: see Parsed::first. Headers may ask for more than stand-ins for
-  // them do, and a library's may need others in front of them.
+  // The lines of Parsed::first. Real headers may ask for more macros than their stand-ins do, and
+  // headers of a library may need others in front of them.
   std::vector<std::string> lines(const Tokens& tokens, llvm::StringRef text,
                                  const Reading& reading) const;
 
  private:
   struct Event {
     size_t at;
-    std::string included;  // else
+    std::string included;  // "": the event is about a macro
     std::string macro;
   };
 

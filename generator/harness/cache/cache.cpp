@@ -161,7 +161,7 @@ bool CachedObjects::restore(Diagnostics& diagnostics) const {
     if (!dir_.write(object.drop_front(dir_.path().size() + 1), entry->objects[i], diagnostics))
       return false;
   }
-  utimes(entry_.c_str(), nullptr);  // used: it stays
+  utimes(entry_.c_str(), nullptr);  // prune() keeps entries that were used lately
   return true;
 }
 

@@ -1,10 +1,11 @@
 // Objects of the sources that every harness has (the runtime, and the harness itself), kept between
 // runs.
 //
-// An entry is one file, which holds the objects of one set of commands. It is used only if all that
-// went into them is the same: the sources, the commands, the compiler, the variables that compilers
-// read, and the bytes of every header outside the working folder that the compiler says it read. It
-// is written beside its place and renamed, so any number of processes may use one folder at once.
+// An entry is one file, which holds the objects of one set of commands. An entry is used only if
+// everything that went into the objects is the same: the sources, the commands, the compiler, the
+// variables that compilers read, and the bytes of every header outside the working folder that the
+// compiler says it read. A new entry is written beside its place and renamed, so any number of
+// processes may use one folder at once.
 #pragma once
 
 #include <string>
@@ -28,11 +29,11 @@ class CachedObjects {
   CachedObjects(const std::string& folder, const std::vector<Command>& commands,
                 const WorkDir& dir);
 
-  // Puts all objects into the working folder; false if they must be compiled. An entry that is not
-  // as it was written is reported, and is not used.
+  // Puts all objects into the working folder; false if they must be compiled. A damaged entry is
+  // reported and is not used.
   bool restore(Diagnostics& diagnostics) const;
 
-  // Keeps what the commands have made. Reports if it cannot, which fails nothing.
+  // Keeps what the commands have made. If it cannot, reports that and nothing fails.
   void store(Diagnostics& diagnostics) const;
 
  private:

@@ -5,7 +5,7 @@ namespace tilepost {
 std::vector<std::string> read_depfile(llvm::StringRef text) {
   std::vector<std::string> files;
   size_t at = 0;
-  // The target ends with a colon before a blank: it may have others.
+  // The target ends with a colon before a blank. It may contain other colons.
   while (at < text.size() && !(text[at] == ':' && at + 1 < text.size() && isspace(text[at + 1])))
     ++at;
   std::string file;

@@ -14,7 +14,7 @@
 namespace tilepost {
 namespace {
 
-// Raised when what is kept, or how, changes.
+// Raise this number when the contents of entries or their form change.
 constexpr const char* kFormat = "tilepost objects 1";
 
 // GCC's manual, "Environment Variables Affecting GCC"; CUDA's nvcc manual, "NVCC Environment
@@ -39,8 +39,8 @@ class Parts {
   llvm::BLAKE3 hasher_;
 };
 
-// What a compiler is: its file, and what it says of its version, for the file may be a script or a
-// driver of other programs. False if it says nothing.
+// Adds what identifies a compiler: its file and the version that it prints, because the file may be
+// a script or a driver of other programs. False if it prints no version.
 bool add_compiler(const std::vector<std::string>& words, Parts& key) {
   for (const std::string& word : words) {
     const auto program = llvm::sys::findProgramByName(word);

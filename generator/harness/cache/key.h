@@ -1,4 +1,5 @@
-// What a kept set of objects is found by: everything known before compiling that goes into it.
+// The key by which a kept set of objects is found: a hash of everything that goes into the objects
+// and is known before compiling.
 #pragma once
 
 #include <string>

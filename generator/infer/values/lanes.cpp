@@ -61,7 +61,7 @@ void LaneEvaluator::evaluate(NodeId id) {
 
 namespace {
 
-// How to step through the lanes of an operand.
+// The lanes of an operand, and how to step through them.
 struct Input {
   const int64_t* values;
   const uint8_t* lost;  // null: none
@@ -89,7 +89,7 @@ void fill(std::vector<int64_t>& out, const Input& a, const Input& b, const Funct
   }
 }
 
-// The operation where no thread needs a check. False: it has no such form.
+// Computes the operation without checks, if no thread needs one. False if that is not possible.
 bool compute_all(const Node& node, std::vector<int64_t>& out, const Input& a, const Input& b) {
   if (!node.exact || !node.safe) return false;
   switch (node.op) {

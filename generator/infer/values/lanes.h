@@ -1,4 +1,4 @@
-// Nodes evaluated for all threads of a block at once.
+// Evaluates nodes for all threads of a block at once.
 #pragma once
 
 #include <cstdint>
@@ -11,20 +11,20 @@ namespace tilepost::inference {
 // The value of a node in each thread; one value for all where it does not depend on the thread.
 struct Lanes {
   std::vector<int64_t> values;
-  std::vector<uint8_t> lost;  // empty: in no thread
+  std::vector<uint8_t> lost;  // empty: no thread's value is lost
   int64_t value(size_t thread) const { return values[values.size() == 1 ? 0 : thread]; }
   bool is_lost(size_t thread) const { return !lost.empty() && lost[lost.size() == 1 ? 0 : thread]; }
 };
 
 class LaneEvaluator {
  public:
-  // For the nodes that `roots` need, in blocks of that many threads along each axis.
+  // Evaluates `roots` and the nodes that they need, in blocks of so many threads along each axis.
   LaneEvaluator(const Nodes& nodes, const std::vector<NodeId>& roots,
                 const std::array<int64_t, 3>& threads);
 
-  // Evaluates what depends on the choices and not on the block.
+  // Sets the choices, and evaluates the nodes that do not depend on the block.
   void choose(const std::vector<bool>& choices);
-  // Evaluates what depends on the block.
+  // Moves to a block, and evaluates the nodes that depend on it.
   void move_to(const std::array<int64_t, 3>& block);
 
   const Lanes& operator[](NodeId id) const { return lanes_[place_[id]]; }

@@ -23,7 +23,7 @@ void Memory::begin(uint32_t id, size_t facts) {
   object.lost.clear();
 }
 
-// Drops cells that overlap with these bytes, and notes what of them lies beside the bytes.
+// Drops cells that overlap with these bytes. If a cell lies partly beside them, its bytes are lost.
 void Memory::erase(uint32_t id, int64_t offset, int64_t size) {
   Object& object = objects_[id];
   for (auto cell = object.cells.begin(); cell != object.cells.end();) {

@@ -1,8 +1,8 @@
-// What the kernel's variables hold: numbers and pointers of one thread, as nodes.
+// The contents of the kernel's variables: numbers and pointers of one thread, as nodes.
 //
-// A variable is an object of bytes. A cell is a value at a place that is known; what is stored at a
-// place that is not known makes the whole object unknown. Shared memory, the kernel's inputs and
-// everything else hold what nobody knows.
+// A variable is an *object* of bytes. A *cell* is a value at a known place in an object. A store at
+// an unknown place makes the whole object unknown. The contents of shared memory, of the kernel's
+// inputs and of all other memory are unknown.
 #pragma once
 
 #include <algorithm>
@@ -18,20 +18,20 @@
 
 namespace tilepost::inference {
 
-// What a pointer points into; a number points nowhere.
+// The memory that a pointer points into; a number points nowhere.
 enum class Root : uint8_t {
   number,
   output,   // the kernel's output
   object,   // a variable of the thread
   shared,   // shared memory
   other,    // global memory that is not the output
-  null,     // a parameter that the launch gives null: nothing
-  unknown,  // nobody knows: it may be the output
+  null,     // nothing: the launch gives the parameter null
+  unknown,  // any memory: it may be the output
 };
 
 struct Value {
   Root root = Root::number;
-  uint32_t object = 0;  // of Root::object
+  uint32_t object = 0;  // for Root::object
   NodeId node = 0;      // the number, or the pointer's offset in bytes
   bool operator==(const Value&) const = default;
   bool same_root(const Value& other) const { return root == other.root && object == other.object; }
@@ -46,12 +46,12 @@ struct Cell {
 // The cells of one object, by their offset.
 struct Object {
   std::string name;            // of the variable, for messages
-  size_t facts = 0;            // how many facts held when it came to be
-  const void* loop = nullptr;  // that made cells unknown, if one did
+  size_t facts = 0;            // how many facts held when its life began
+  const void* loop = nullptr;  // the loop that made cells unknown, or null
   bool held_output = false;    // a pointer into the output was stored here
-  bool is_parameter = false;   // what a pointer points to that the kernel is given
+  bool is_parameter = false;   // memory that a pointer parameter points to
   std::map<int64_t, Cell> cells;
-  std::set<std::pair<int64_t, int64_t>> lost;  // bytes that were set to what nobody knows: from, to
+  std::set<std::pair<int64_t, int64_t>> lost;  // bytes that were set to unknown values: from, to
 };
 
 class Memory {
@@ -70,20 +70,21 @@ class Memory {
   void write(uint32_t id, int64_t offset, int64_t size, Value value, bool real = false);
   // Whether the value that is known of these bytes is a floating-point number.
   bool is_real(uint32_t id, int64_t offset) const { return objects_[id].cells.at(offset).real; }
-  // Begins the object's life, under so many facts: nothing is in it.
+  // Begins the object's life, while so many facts hold. It has no cells then.
   void begin(uint32_t id, size_t facts);
-  // Forgets what overlaps with these bytes, which are set to what nobody knows.
+  // Sets these bytes to unknown values, and forgets cells that overlap with them.
   void forget(uint32_t id, int64_t offset, int64_t size);
   void forget(uint32_t id) { forget(id, 0, kAll); }
-  // Whether any of these bytes was ever set to what nobody knows; else they are known, or not set.
+  // Whether any of these bytes was ever set to an unknown value. Otherwise they are known, or were
+  // not set.
   bool is_lost(uint32_t id, int64_t offset, int64_t size) const;
   // Whether a cell that overlaps with these bytes points into the output.
   bool holds_output(uint32_t id, int64_t offset = 0, int64_t size = kAll) const;
-  // Whether a cell points into memory of the grid that is not the output, or anywhere.
+  // Whether a cell points into global memory that is not the output, or into unknown memory.
   bool holds_astray(uint32_t id) const;
 
   size_t size() const { return objects_.size(); }
-  // Gives the objects of `earlier`, which are the first of these, what they held then.
+  // Restores the contents of the objects of `earlier`, which are the first of these objects.
   void restore(const Memory& earlier) {
     std::copy(earlier.objects_.begin(), earlier.objects_.end(), objects_.begin());
   }

@@ -96,7 +96,8 @@ NodeId Nodes::unknown_as(NodeId a, Alike alike) {
   return unknown(std::move(reason));
 }
 
-// What an operation on the lost `a` gives, by the threads in which the other operand is the same.
+// The result of an operation on the lost `a`. It is alike in those threads in which both operands
+// are.
 NodeId Nodes::lost_as(NodeId a, NodeId other) {
   const Alike mine = alike(a);
   if (mine == Alike::none) return a;
@@ -105,7 +106,7 @@ NodeId Nodes::lost_as(NodeId a, NodeId other) {
   return both == mine && !keyed ? a : unknown_as(a, both);
 }
 
-// Bounds of the result, and whether it needs no check.
+// Sets the bounds of the result, and whether the operation needs no check.
 void Nodes::bound(Node& node) const {
   const auto range = [&](NodeId id) { return Range{nodes_[id].least, nodes_[id].most}; };
   const Range result = bound_of(node.op, node.type, range(node.a), range(node.b));
@@ -114,7 +115,7 @@ void Nodes::bound(Node& node) const {
   node.exact = result.exact;
 }
 
-// What stands for the operation without a node of its own.
+// The result of the operation, if it needs no node of its own (`folded`).
 NodeId Nodes::fold(Op op, NodeId a, NodeId b, IntType type, bool& folded) {
   const Node& x = nodes_[a];
   const Node& y = nodes_[b];
@@ -215,7 +216,7 @@ NodeId Nodes::convert(NodeId a, IntType type) {
   const Node& x = nodes_[a];
   if (x.lost) return without_key(a);
   const TermId term = x.rows ? terms_->make(Op::convert, type, term_of(a)) : 0;
-  const bool keeps = term == 0 || term == term_of(a);  // at every m
+  const bool keeps = term == 0 || term == term_of(a);  // the conversion changes nothing at any m
   if (keeps && fits(x.least, type) && fits(x.most, type)) return a;
   if (x.op == Op::constant) return constant(compute(Op::convert, type, x.value, 0).value, term);
   Node node{Op::convert, type, x.thread, x.block, x.safe, x.lost, false, a, 0, 0, 0, 0, 0};
@@ -227,19 +228,19 @@ NodeId Nodes::truth(NodeId a) {
   const Node& x = nodes_[a];
   if (x.least >= 0 && x.most <= 1) {
     const bool decided = is_comparison(x.op) || x.op == Op::both || x.op == Op::negation;
-    if (!decided) decide(a);  // else the comparisons in it are
+    if (!decided) decide(a);  // otherwise the comparisons in it were noted
     return a;
   }
   return negation(binary(Op::equal, a, constant(0), kInt64));
 }
 
-// A constant, of an operation that need not be one at other m.
+// A constant that is the result of an operation, and may be another at other m.
 NodeId Nodes::folded_to(int64_t value, Op op, NodeId a, NodeId b, IntType type) {
   const bool varies = (nodes_[a].rows || nodes_[b].rows) && !is_comparison(op);
   return constant(value, varies ? terms_->make(op, type, term_of(a), term_of(b)) : 0);
 }
 
-// What is computed in the node, of the index and of m.
+// The term for the node: how it is computed from the index and from m.
 TermId Nodes::term_of(NodeId id) {
   std::vector<NodeId> left{id};
   while (!left.empty()) {
@@ -265,8 +266,8 @@ void Nodes::decide(NodeId id) {
   if (nodes_[id].rows && !nodes_[id].lost) terms_->decide(term_of(id));
 }
 
-// Where a constant is not the same at every m, what is made of it need not be as it seems: m % 40
-// may lead anywhere.
+// If a constant depends on m, addresses made from it may change with m in any way, as with m % 40.
+// So how such a constant grows is a decision.
 void Nodes::decide_leaves(const std::vector<NodeId>& roots) {
   std::vector<bool> seen(nodes_.size(), false);
   std::vector<NodeId> left = roots;

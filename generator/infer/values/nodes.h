@@ -1,9 +1,10 @@
 // Numbers of a kernel as expressions of the thread's and the block's index.
 //
 // A node is a whole number that one thread of one block computes. Equal nodes are one node, and a
-// node whose operands are constants is one. Every node has the C type it was computed in: unsigned
-// arithmetic wraps around, signed overflow has no value. A node without a value is *lost*, and so
-// is what is computed from it, unless a choice or a product with 0 leaves it out.
+// node whose operands are constants is a constant. Every node has the C type in which it was
+// computed: unsigned arithmetic wraps around, signed overflow has no value. A node without a value
+// is *lost*. So is a node that is computed from it, unless a choice or a product with 0 makes it
+// irrelevant.
 #pragma once
 
 #include <array>
@@ -21,25 +22,25 @@ namespace tilepost::inference {
 
 using NodeId = uint32_t;
 
-// Lanes of a warp: threads whose linear index is the same but for its last bits.
+// Lanes in a warp: threads whose linear index differs in its last five bits only.
 constexpr int64_t kWarp = 32;
 
 struct Node {
   Op op;
-  IntType type;  // the result's; of comparisons: the operands'
-  bool thread;   // depends on the thread's index, or may: what is not known
+  IntType type;  // the result's; for comparisons the operands'
+  bool thread;   // depends on the thread's index, or may, if it is unknown
   bool block;    // depends on the block's index
   bool safe;     // has a value in every thread
   bool lost;     // has a value in none
-  bool exact;    // the operation needs neither wrap nor a check of overflow
+  bool exact;    // the operation needs neither wrapping nor an overflow check
   NodeId a, b, c;
   int64_t value;
   int64_t least, most;  // bounds of the value
-  bool rows = false;    // depends on m, where that is bounded
-  TermId term = 0;      // of a constant: how it follows from m
+  bool rows = false;    // depends on m, if m is bounded
+  TermId term = 0;      // for a constant: how it follows from m
 };
 
-// Which threads have the same number, as far as they get there.
+// Which of the threads that get there have the same number.
 enum class Alike : uint8_t { none, warp, block };
 
 // Why a number is not known.
@@ -48,26 +49,27 @@ struct Reason {
   unsigned where = 0;          // a clang::SourceLocation's raw encoding
   const void* loop = nullptr;  // the loop that was passed over without running it
   Alike alike = Alike::none;
-  unsigned serial = 0;  // not 0: of a condition, and no other number is the same node
+  unsigned serial = 0;  // not 0: a condition; no other number shares its node
 };
 
 class Nodes {
  public:
-  // `extent`: how many values each symbol has. `terms`: where m is bounded.
+  // `extent`: how many values each symbol has. `terms`: not null if m is bounded.
   explicit Nodes(const std::array<int64_t, kSymbols>& extent, Terms* terms = nullptr);
 
-  // `term`: what it is at every m, if it is not the same.
+  // `term` is the constant's value at every m, if it depends on m.
   NodeId constant(int64_t value, TermId term = 0);
   NodeId symbol(Symbol which) { return symbols_[which]; }
   // The thread's place in its warp.
   NodeId lane();
-  // The condition of that name, e.g. "beta == 0".
+  // The choice of that name, e.g. "beta == 0".
   NodeId choice(const std::string& name);
-  // `key` names a number that is the same in the whole launch, for choices; else empty. What is
-  // made of the number has no key: of one key there is one number.
+  // An unknown number. `key` names a number that is the same in the whole launch, for choices; else
+  // empty. All nodes with one key are the same number, so what is computed from the number has no
+  // key.
   NodeId unknown(Reason reason, const std::string& key = "");
-  // The number as a condition. One that is lost becomes a node of its own: two numbers that nobody
-  // knows need not be the same, so facts about one say nothing of the other.
+  // The number as a condition. A lost number becomes a new node every time, because two unknown
+  // numbers need not be the same: facts about one say nothing about the other.
   NodeId condition(NodeId a);
 
   NodeId binary(Op op, NodeId a, NodeId b, IntType type);
@@ -76,22 +78,22 @@ class Nodes {
   NodeId either(NodeId a, NodeId b);
   NodeId select(NodeId condition, NodeId a, NodeId b);
   NodeId convert(NodeId a, IntType type);
-  // The number as that lane of the thread's warp has it, where warps lie along x.
+  // The number that this lane of the thread's warp has, if warps lie along x.
   NodeId in_lane(NodeId a, int64_t lane);
   // Whether the number is not 0, as 0 or 1.
   NodeId truth(NodeId a);
   // Which threads surely have the same number.
   Alike alike(NodeId a) const;
-  // One that is not known, without its key.
+  // A lost number without its key.
   NodeId without_key(NodeId a) { return lost_as(a, a); }
 
   const Node& operator[](NodeId id) const { return nodes_[id]; }
   size_t size() const { return nodes_.size(); }
   bool is_constant(NodeId id) const { return nodes_[id].op == Op::constant; }
   bool is(NodeId id, int64_t value) const { return is_constant(id) && nodes_[id].value == value; }
-  // Notes that the kernel hangs on what the node is.
+  // Notes that the kernel's behaviour depends on the node's value.
   void decide(NodeId id);
-  // … or on what it and all below it are made of: a place, or who is waited for.
+  // … or on the constants below these nodes, which are addresses, guards, or who is waited for.
   void decide_leaves(const std::vector<NodeId>& roots);
 
   const Reason& reason(NodeId id) const { return reasons_[nodes_[id].value]; }
@@ -126,12 +128,12 @@ class Nodes {
   std::vector<std::string> keys_;
   std::map<std::tuple<std::string, unsigned, const void*, Alike, unsigned, std::string>, NodeId>
       unknown_;
-  mutable std::unordered_map<NodeId, bool> same_in_warp_;  // as far as it was asked
+  mutable std::unordered_map<NodeId, bool> same_in_warp_;  // answers so far
   unsigned serial_ = 0;
   std::vector<std::string> choices_;
   std::map<std::string, NodeId> choice_;
   Terms* terms_;
-  std::unordered_map<NodeId, TermId> term_;  // as far as it was asked
+  std::unordered_map<NodeId, TermId> term_;  // answers so far
 };
 
 }  // namespace tilepost::inference

@@ -9,7 +9,7 @@ namespace {
 constexpr int64_t kLeast = std::numeric_limits<int64_t>::min();
 constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
 
-// `value` modulo 2^bits, as that type has it.
+// `value` modulo 2^bits, as a number of that type.
 int64_t wrap(uint64_t value, IntType type) {
   if (type.bits == 64) return static_cast<int64_t>(value);
   const uint64_t mask = (uint64_t{1} << type.bits) - 1;
@@ -18,7 +18,7 @@ int64_t wrap(uint64_t value, IntType type) {
   return static_cast<int64_t>(value);
 }
 
-// Comparing and dividing reads the two's complement as what it stands for.
+// Whether the operation interprets the two's complement, as comparisons and divisions do.
 bool reads_sign(Op op) {
   return op == Op::less || op == Op::divide || op == Op::remainder || op == Op::shift_right;
 }
@@ -170,7 +170,7 @@ Range bound_of(Op op, IntType type, Range a, Range b) {
         node.most = a.most;
       }
       break;
-    default:  // 0 or 1
+    default:  // the results are 0 or 1
       node.exact = op != Op::less || natural;
       node.least = 0;
       node.most = 1;

@@ -22,7 +22,7 @@ enum class Op : uint8_t {
   shift_right,
   less,
   equal,
-  both,    // 0 or 1 each, either order
+  both,    // of operands that are 0 or 1, in either order
   either,  // the same
   negation,
   select,  // a ? b : c
@@ -45,17 +45,18 @@ struct Evaluated {
   bool lost;
 };
 
-// What one operation gives for operands that have values.
+// The result of one operation on operands that have values.
 Evaluated compute(Op op, IntType type, int64_t a, int64_t b);
 
-// The numbers that a type has.
+// The least and the greatest number of a type.
 int64_t least_of(IntType type);
 int64_t most_of(IntType type);
 inline bool fits(int64_t value, IntType type) {
   return least_of(type) <= value && value <= most_of(type);
 }
 
-// Bounds of a number, and of an operation's whether it needs neither wrap nor a check of overflow.
+// Bounds of a number. For the result of an operation, `exact` says that it needs neither wrapping
+// nor an overflow check.
 struct Range {
   int64_t least, most;
   bool exact = true;

@@ -7,7 +7,7 @@ namespace tilepost::inference {
 namespace {
 
 constexpr size_t kMostCorners = 20;
-constexpr int64_t kMostIndices = 4096;  // of which one is looked for
+constexpr int64_t kMostIndices = 4096;  // among these a corner is looked for
 
 uint64_t mixed(uint64_t hash, uint64_t part) {
   hash = (hash ^ part) * 0x9E3779B97F4A7C15u;
@@ -100,8 +100,9 @@ void Terms::decide_by_steps(TermId id) {
   if (!terms_[id].affine) note({id, true});
 }
 
-// Whether it compares a row with what grows as m does. All such guards fall otherwise at some m
-// for each thread; those of the first thread of the first block are looked at.
+// Whether the comparison is a guard of rows: both sides grow evenly with m. For each thread such a
+// guard changes its outcome at another m, so it is evaluated for the first thread of the first
+// block only.
 bool Terms::is_guard(const Term& term) const {
   return term.op == Op::less && terms_[term.a].affine && terms_[term.b].affine;
 }
@@ -181,7 +182,8 @@ void Terms::sweep(const std::vector<Decision>& decisions, const Corner& corner,
   }
 }
 
-// These terms and all below them: a term's operands have smaller numbers than it has.
+// These terms and all below them, in the order of evaluation: a term's operands have smaller
+// numbers than the term.
 std::vector<TermId> Terms::needed_for(std::vector<TermId> ids) const {
   std::set<TermId> needed;
   while (!ids.empty()) {
@@ -192,7 +194,7 @@ std::vector<TermId> Terms::needed_for(std::vector<TermId> ids) const {
   return {needed.begin(), needed.end()};
 }
 
-// The first index for which a comparison holds, and the first for which it does not.
+// Adds as corners the first index for which a comparison holds and the first for which it does not.
 void Terms::find_corners(TermId comparison) {
   const std::vector<TermId> needed = needed_for({comparison});
   std::set<size_t> symbols;
@@ -217,7 +219,7 @@ bool Terms::add_outcomes(std::vector<uint64_t>& outcomes) {
   const size_t corners = corners_.size();
   for (auto& [comparison, done] : index_)
     if (!std::exchange(done, true)) find_corners(comparison);
-  std::vector<Decision> guards, fresh, seen;  // at one corner; at all; at those that are new
+  std::vector<Decision> guards, fresh, seen;  // swept at one corner; at all corners; at new corners
   for (auto& [decision, done] : decisions_) {
     const Term& term = terms_[decision.term];
     const bool everywhere = term.indexed && !is_guard(term);

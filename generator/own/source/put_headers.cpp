@@ -17,7 +17,7 @@ namespace {
 using llvm::StringRef;
 namespace scan = clang::dependency_directives_scan;
 
-// As far as compilers let inclusions nest (GCC: 200).
+// How deep inclusions may nest, as in compilers (GCC: 200).
 constexpr size_t kDeepest = 200;
 
 class Splicer {
@@ -25,18 +25,19 @@ class Splicer {
   Splicer(OneFile& one, FindHeader find, OneFileError& error)
       : one_(one), find_(find), error_(error) {}
 
-  // `always`: whatever conditions hold.
+  // Puts a file in place, with the headers that it includes. `always`: no condition of the
+  // preprocessor can leave the file out.
   bool splice(size_t file, size_t depth, bool always) {
     llvm::SmallVector<scan::Token, 64> tokens;
     llvm::SmallVector<scan::Directive, 32> directives;
     // A copy: `files` grows.
     const std::string text = one_.files[file].text;
-    // What it cannot read is Clang's to complain of.
+    // Clang will report what this scanner cannot read.
     if (clang::scanSourceForDependencyDirectives(text, tokens, directives)) directives.clear();
     size_t done = 0;
     std::string guard;
     const bool guarded = has_guard(text, directives);
-    size_t conditions = 0;  // around the directive, the guard's too
+    size_t conditions = 0;  // open around the directive, the guard included
     open_.push_back({file, guarded});
     for (const scan::Directive& directive : directives) {
       if (directive.Tokens.empty()) continue;
@@ -88,7 +89,7 @@ class Splicer {
     return kind == scan::pp_if || kind == scan::pp_ifdef || kind == scan::pp_ifndef;
   }
 
-  // Whether all of it is in `#ifndef NAME`, which it defines first.
+  // Whether the whole file is inside `#ifndef NAME` and defines NAME first.
   static bool has_guard(StringRef text, llvm::ArrayRef<scan::Directive> all) {
     while (!all.empty() && all.back().Tokens.empty()) all = all.drop_back();
     if (all.size() < 3 || all[1].Kind != scan::pp_define || all.back().Kind != scan::pp_endif)
@@ -132,7 +133,7 @@ class Splicer {
   bool put(OneFile::File header, const Inclusion& by) {
     const auto known = std::ranges::find(one_.files, header.name, &OneFile::File::name);
     const auto place = static_cast<size_t>(known - one_.files.begin());
-    // What has a guard gives nothing while it is being read, or after it surely was.
+    // A header with a guard adds nothing while it is being read, or after it surely was read.
     const auto is_open = [&](const Open& open) { return open.file == place && open.guarded; };
     if (put_.contains(place) || std::ranges::any_of(open_, is_open)) return true;
     if (by.depth + 1 > kDeepest)
@@ -161,7 +162,7 @@ class Splicer {
     one_.text += text.slice(of.begin, of.end);
   }
 
-  // On lines of its own.
+  // Writes text that no file contains, on lines of its own.
   void write(const std::string& text, size_t file, size_t at) {
     one_.parts.push_back({one_.text.size(), file, at, /*written=*/false});
     if (!one_.text.empty() && one_.text.back() != '\n') one_.text += '\n';
@@ -181,8 +182,8 @@ class Splicer {
   OneFile& one_;
   FindHeader find_;
   OneFileError& error_;
-  std::vector<Open> open_;  // files that are being put, the first around the others
-  std::set<size_t> put_;    // with `#pragma once`, that surely were
+  std::vector<Open> open_;  // files that are being put in place, the outermost first
+  std::set<size_t> put_;    // files with `#pragma once` that surely were
 };
 
 }  // namespace

@@ -11,8 +11,8 @@
 
 namespace tilepost {
 
-// The header to put in place of an inclusion of `name`, in quotes or in brackets; nothing to leave
-// it as it is. One header has one name.
+// Finds the header to put in place of an inclusion of `name`, in quotes or in brackets. Nothing:
+// the inclusion stays as it is. A header must have the same name every time.
 using FindHeader = llvm::function_ref<std::optional<OneFile::File>(
     const OneFile::File& includer, llvm::StringRef name, bool quoted)>;
 
@@ -22,10 +22,10 @@ struct OneFileError {
   std::string what;
 };
 
-// Puts the headers that `find` knows into `one`, whose first file is the source, in front of which
-// `defines` are defined: "NAME" is 1, "NAME=value" is the value. A header is read wherever it is
-// included, as by a preprocessor, and guards itself: by `#pragma once`, or by a macro. False
-// after an error, with the files read so far in `one`.
+// Puts the headers that `find` finds into `one`, whose first file is the source. `defines` are
+// defined in front of the source: "NAME" as 1, "NAME=value" as the value. As in a preprocessor, a
+// header is read wherever it is included, and guards itself by `#pragma once` or by a macro. False
+// after an error; then `one` has the files read so far.
 bool put_headers_in_place(OneFile& one, const std::vector<std::string>& defines, FindHeader find,
                           OneFileError& error);
 

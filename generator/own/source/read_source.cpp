@@ -29,7 +29,8 @@ std::string beside(StringRef folder, StringRef file) {
   return joined.str().str();
 }
 
-// Why the file cannot be read; "" if it was. A device or a pipe may have no end.
+// Reads the file into `text`. Returns why it cannot be read, or "". Only regular files are read: a
+// device or a pipe may have no end.
 std::string read_text(const std::string& file, std::string& text) {
   llvm::sys::fs::file_status status;
   if (const std::error_code error = llvm::sys::fs::status(file, status)) return error.message();
@@ -72,7 +73,8 @@ class Headers {
     return OneFile::File{names_.try_emplace(real.str().str(), file).first->second, text};
   }
 
-  // Also where a folder of the user's has them: generated code includes them by itself.
+  // Whether the header is one of tilepost's own. Such a header stays an inclusion, even if a folder
+  // of the user's has it, because generated code includes it by itself.
   static bool is_tileposts(StringRef name) {
     return name.starts_with("tilepost/") && find_resource("include/" + name.str());
   }
@@ -89,7 +91,7 @@ class Headers {
 
   std::vector<std::string> dirs_;
   std::map<std::string, std::string> names_;  // by real path
-  std::optional<std::string> toolkit_;        // "": there is none
+  std::optional<std::string> toolkit_;        // its folder; "": there is none
 };
 
 }  // namespace

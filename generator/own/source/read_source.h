@@ -11,16 +11,16 @@
 
 namespace tilepost {
 
-// The folders that generated code is to be compiled with, absolute: kernel.system_include_dirs. In
-// front of them, of a kernel of CUTLASS's, the spec's, so that the kernel itself can be included as
-// the spec names it, and kernel.include_dirs.
+// The include folders that generated code must be compiled with, as absolute paths:
+// kernel.system_include_dirs. For a CUTLASS kernel the spec's own folder and kernel.include_dirs
+// come first, so that the kernel can be included by the name that the spec gives it.
 std::vector<std::string> folders_of(const KernelSpec& kernel, std::string_view spec_path);
 
-// Reads the file that the spec names and puts headers into it: those that an inclusion in quotes
-// finds beside the file that has it, and those that any finds in kernel.include_dirs. Headers that
-// tilepost has stand-ins for, a CUDA Toolkit has or that are found nowhere stay inclusions. Paths
-// are relative to the folder of the spec. A kernel of CUTLASS's is compiled as it is, and so are
-// its headers. Reports what cannot be read, at its place, and is then false.
+// Reads the file that the spec names and puts headers in place. An inclusion in quotes looks beside
+// the file that contains it, and every inclusion looks in kernel.include_dirs. Headers stay
+// inclusions if tilepost has stand-ins for them, if a CUDA Toolkit has them, or if they are found
+// nowhere. Paths are relative to the folder of the spec. A CUTLASS kernel is compiled as it is, and
+// so are its headers. If something cannot be read, reports it at its place and returns false.
 bool read_source(const KernelSpec& kernel, std::string_view spec_path, OneFile& source,
                  Diagnostics& diagnostics);
 

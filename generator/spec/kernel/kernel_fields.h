@@ -8,7 +8,7 @@ namespace tilepost {
 // Values of fields that are true or false.
 inline constexpr Spelling kTruths[] = {{"false", 0}, {"true", 1}};
 
-// The section and what is in it.
+// The section `kernel` and the fields in it.
 std::span<const Field> kernel_fields();
 
 }  // namespace tilepost

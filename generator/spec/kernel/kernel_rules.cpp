@@ -9,7 +9,8 @@
 namespace tilepost {
 namespace {
 
-// CUDA C++ Programming Guide, Compute Capabilities: of a block and of a grid, x, y and z.
+// The bounds of a block and of a grid along x, y and z: CUDA C++ Programming Guide, Compute
+// Capabilities.
 constexpr int64_t kMostThreads[] = {1024, 1024, 64};
 constexpr int64_t kMostThreadsOfBlock = 1024;
 constexpr int64_t kMostBlocks[] = {2147483647, 65535, 65535};
@@ -42,7 +43,8 @@ class KernelRules {
     diagnostics_.note(kernel_.where, "the kernel is given here");
   }
 
-  // A tile's place is where the kernel stores it, moved by whole rows.
+  // A user's kernel stores a tile in one piece, and weaving moves that piece by whole rows only.
+  // Refuses patterns and layouts that need more.
   void check_pattern() {
     if (!spec_.pattern.given()) return;
     const PatternRow& row = row_of(spec_.pattern.value);
@@ -68,7 +70,8 @@ class KernelRules {
     check_stores();
   }
 
-  // Into other ranks' memory a kernel stores with TMA, by maps that are made for its stores.
+  // A user's kernel can store into other ranks' memory with TMA only, by tensor maps that are made
+  // for its stores.
   void check_stores() {
     const std::optional<tilepost_transport_t> wish = spec_.transport.value;
     const bool gathers = row_of(spec_.pattern.value).moves_input();
@@ -122,7 +125,8 @@ class KernelRules {
                          quote(name_of(spec_.consumer.value))));
   }
 
-  // What a kernel of CUTLASS's says by its type, and what is for kernels that are read.
+  // For a CUTLASS kernel, refuses fields whose value its type determines, and fields that are for
+  // kernels whose source is read.
   void check_adapter() {
     if (!kernel_.cutlass.value) {
       if (!kernel_.threads.given())
@@ -175,7 +179,7 @@ class KernelRules {
     if (!kernel_.launcher.given() && diagnostics_.ok()) check_inputs();
   }
 
-  // A kernel that is given one input twice is hardly meant so.
+  // Warns if the arguments give the kernel only one of a and b, which is probably a mistake.
   void check_inputs() {
     using Kind = KernelArgument::Kind;
     for (const auto& [kind, name] : {std::pair(Kind::a, 'a'), std::pair(Kind::b, 'b')})
@@ -187,7 +191,9 @@ class KernelRules {
                                          name));
   }
 
-  // What it gives the kernel is its own affair, but for what a kernel without marks is proven with.
+  // A launcher chooses the kernel's arguments by itself. With a launcher, kernel.arguments says
+  // only what the proof of a kernel without marks needs: which parameter is the output, and
+  // numbers.
   void check_launcher() {
     if (!kernel_.launcher.given()) return;
     using Kind = KernelArgument::Kind;
@@ -203,7 +209,8 @@ class KernelRules {
              "'{max: …}' every run has its own; give one m");
   }
 
-  // Every parameter's data is there, and all that is there is some parameter's.
+  // Checks that all user data that parameters are given exist, and that each is given to some
+  // parameter.
   void check_user_data() {
     const std::vector<UserData>& list = kernel_.user.value;
     std::vector<std::string_view> names;
@@ -232,7 +239,8 @@ class KernelRules {
                                           list[i].name));
   }
 
-  // Their product is known by the original kernel alone, which is given one rank's rows.
+  // With gemm.b 'user' or kernel.user only the original kernel can compute the product to compare
+  // with, and it is given the rows of one rank.
   void check_own_rows() {
     if (spec_.pattern.given() && row_of(spec_.pattern.value).moves_input())
       refuse(spec_.pattern.where,
@@ -303,7 +311,8 @@ class KernelRules {
                                      equal, size.value));
   }
 
-  // The number at the spec's shape, its bound for any m; nothing after it was refused.
+  // The expression's value at the spec's shape, where m is the bound if runs have any m. Refuses a
+  // value outside of `min` to `max`, and is nothing then.
   std::optional<int64_t> number(const char* path, Place where, const Expression& expression,
                                 int64_t min, int64_t max) {
     std::string why;
@@ -321,7 +330,7 @@ class KernelRules {
     return std::nullopt;
   }
 
-  // x, y and z as far as given; their product, 0 after one was refused.
+  // Checks x, y and z as far as they are given. Returns their product, or 0 if one was refused.
   int64_t check_extents(const char* path, const Located<std::vector<Expression>>& given,
                         const int64_t (&most)[3]) {
     int64_t product = 1;
@@ -362,7 +371,7 @@ class KernelRules {
   void check_shared_bytes() {
     const auto& bytes = kernel_.shared_bytes;
     same_for_all_m("shared_bytes", bytes.where, bytes.value);
-    constexpr int64_t kMost = 232448;  // 227 KiB, sm_90a's; the planner asks the architecture
+    constexpr int64_t kMost = 232448;  // 227 KiB, sm_90a's; the planner checks the architecture's
     number("shared_bytes", bytes.where, bytes.value, 0, kMost);
   }
 

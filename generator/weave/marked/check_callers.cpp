@@ -1,6 +1,6 @@
-// Which threads come to a tile_done: by the conditions around it, and around the calls that lead to
-// it, and by what leaves before it. What conditions depend on is followed through variables,
-// without regard to order.
+// Finds out which threads reach a tile_done. This depends on the conditions around the call and
+// around the calls that lead to it, and on statements before it by which threads leave. What a
+// condition depends on is followed through variables, without regard to order.
 #include "clang/AST/Attr.h"
 #include "clang/AST/ExprCXX.h"
 #include "clang/AST/StmtCXX.h"
@@ -16,7 +16,8 @@ using clang::dyn_cast;
 using clang::isa;
 using llvm::StringRef;
 
-// In what a value may differ: not among the threads of a block, not among those of a warp, in all.
+// Where a value may differ: nowhere in a block, between warps but not within one, or between any
+// two threads.
 enum Level { kBlock, kWarp, kThread };
 
 constexpr int kWarpSize = 32;
@@ -46,8 +47,8 @@ class Levels {
     }
   }
 
-  // In what the threads that come to `statement` differ, inside of its function; `why` is then the
-  // condition.
+  // The level of the conditions around `statement` in its function: which threads of those that
+  // enter the function reach it. Sets `why` to the condition that raises the level.
   Level around(const clang::Stmt* statement, Around outer,
                const clang::Expr** why = nullptr) const {
     Level level = kBlock;
@@ -96,7 +97,8 @@ class Levels {
     return found == variables_.end() ? kBlock : found->second;
   }
 
-  // A warp's part of a thread's number: / 32 and its multiples, and comparisons with these.
+  // Some operations on a thread's number have the same result in all lanes of a warp: division by a
+  // multiple of 32, a shift by 5 or more, and comparisons at a multiple of 32.
   Level of_operation(const clang::BinaryOperator* operation) const {
     const Level level = of_parts(operation);
     clang::Expr::EvalResult value;
@@ -134,7 +136,7 @@ class Levels {
     return of_parts(call);
   }
 
-  // What decides whether `inner`, a part of `outer`, is come to.
+  // The conditions that decide whether `inner`, a part of `outer`, is reached.
   static llvm::SmallVector<const clang::Expr*, 2> conditions(const clang::Stmt* outer,
                                                              const clang::Stmt* inner) {
     const auto unless_part = [&](const clang::Expr* condition) {
@@ -159,7 +161,7 @@ class Levels {
   void raise(const clang::ValueDecl* decl, Level level) {
     if (!decl) return;
     const auto* variable = dyn_cast<clang::VarDecl>(decl);
-    if (variable && variable->hasAttr<clang::CUDASharedAttr>()) return;  // all threads read one
+    if (variable && variable->hasAttr<clang::CUDASharedAttr>()) return;  // one for all threads
     Level& known = variables_[decl];
     if (level <= known) return;
     known = level;
@@ -222,7 +224,7 @@ class Levels {
 
  private:
   const Parsed& parsed_;
-  // Of variables, members, and what functions return.
+  // The levels of variables, of members, and of what functions return.
   llvm::DenseMap<const clang::ValueDecl*, Level> variables_;
   bool changed_ = false;
 };
@@ -246,7 +248,7 @@ class CallerCheck {
  private:
   struct Context {
     Level level = kBlock;
-    const clang::Stmt* why = nullptr;  // a condition, or what leaves before
+    const clang::Stmt* why = nullptr;  // a condition, or where threads leave before
     bool leaves = false;
   };
 
@@ -263,7 +265,8 @@ class CallerCheck {
     return found == contexts_.end() ? context : worse_of(context, found->second);
   }
 
-  // What some threads leave the function, or the loop around `statement`, by, in front of it.
+  // The first return, break or continue by which only some threads leave the function, or a loop
+  // around `statement`, before they reach it.
   Context left_before(const clang::FunctionDecl* function, const clang::Stmt* statement,
                       Around around) const {
     Context context;
@@ -283,7 +286,8 @@ class CallerCheck {
           isa<clang::ReturnStmt>(exit) || (loop && llvm::is_contained(around, loop));
       const bool before =
           sm.isBeforeInTranslationUnit(exit->getBeginLoc(), statement->getBeginLoc());
-      // A return behind it, in a loop around both, comes before it in the next turn.
+      // An exit behind the statement, in a loop around both, comes before the statement in the
+      // loop's next turn.
       const bool again =
           loop && llvm::is_contained(around, loop) && !isa<clang::ContinueStmt>(exit);
       if (!leaves || (!before && !again)) return;
@@ -342,7 +346,7 @@ class CallerCheck {
   const Parsed& parsed_;
   const Functions& functions_;
   const Levels levels_;
-  llvm::DenseMap<const clang::FunctionDecl*, Context> contexts_;  // of all their calls
+  llvm::DenseMap<const clang::FunctionDecl*, Context> contexts_;  // the worst of all their calls
 };
 
 }  // namespace

@@ -1,5 +1,5 @@
-// Whether the marks of a user's kernel can be true. What cannot be seen in the source, `tilepost
-// verify` finds out by running the kernel.
+// Checks whether the marks of a user's kernel can be right. `tilepost verify` finds out what the
+// source does not show, by running the kernel.
 #pragma once
 
 #include <cstdint>
@@ -19,15 +19,16 @@ struct MarkFacts {
   int64_t tile_m = 0, tile_n = 0, cluster = 1, signals = 1;
 };
 
-// Refuses, each at its place, in what the kernel reaches:
-// - uses of the output that are not by tilepost::out or tilepost::out_base, and rows that are not n
-//   long (check_output);
-// - tiles that are stored and never done, or done and not chosen by tilepost::tile; done more often
-//   than `signals` says, or before they are stored; other sizes than the spec's (check_tiles);
-// - tile_done that other threads call than have to (check_callers).
+// Refuses in the code that the kernel reaches, each at its place:
+// - uses of the output outside of tilepost::out and tilepost::out_base, and rows whose length is
+//   not n (check_output);
+// - tiles that are stored but never done, or that tilepost::tile did not choose; tiles that are
+//   done more often than `signals` says, or stored after that; other sizes than the spec's
+//   (check_tiles);
+// - tile_done calls by other threads than must call it (check_callers).
 void check_marks(const Parsed& parsed, const Instance& instance, const MarkFacts& facts);
 
-// Its parts. `functions`: what the kernel reaches, itself first.
+// The parts of check_marks(). `functions` are those that the kernel reaches, itself first.
 using Functions = std::vector<const clang::FunctionDecl*>;
 void check_output(const Parsed& parsed, const Functions& functions, const MarkFacts& facts);
 void check_tiles(const Parsed& parsed, const Functions& functions, const MarkFacts& facts);

@@ -20,7 +20,8 @@ class OutputCheck {
   }
 
   void run() {
-    // Helpers that get the output are looked at again.
+    // Repeats this until no new pointer to the output is found: functions that get one must be
+    // looked at again.
     for (size_t known = 0; known != outputs_.size() + 1;) {
       known = outputs_.size() + 1;
       for (const clang::FunctionDecl* function : functions_)
@@ -55,8 +56,9 @@ class OutputCheck {
     }
   }
 
-  // Whether what the pointer is used for is known: a mark's, a helper's, a variable's, a
-  // comparison, a capture, whose uses are looked at where they are.
+  // Whether the use of the pointer is known: as an argument of a mark or of a function that the
+  // kernel reaches, as the value of a variable, in a comparison or in a capture. Uses of the new
+  // variable or parameter are looked at in turn.
   bool goes_on(const clang::Expr* value, const clang::Stmt* outer) {
     if (const auto* lambda = dyn_cast<clang::LambdaExpr>(outer))
       return follow_capture(value, lambda);
@@ -77,7 +79,7 @@ class OutputCheck {
     return call && is_known_call(value, call);
   }
 
-  // By another name it is a variable of the lambda's.
+  // A capture with an initialiser makes a new variable that points to the output.
   bool follow_capture(const clang::Expr* value, const clang::LambdaExpr* lambda) {
     for (const clang::LambdaCapture& capture : lambda->captures()) {
       const auto* variable =
@@ -132,7 +134,7 @@ class OutputCheck {
   const Parsed& parsed_;
   const Functions& functions_;
   const MarkFacts& facts_;
-  llvm::SetVector<const clang::ValueDecl*> outputs_;  // pointers to all of it
+  llvm::SetVector<const clang::ValueDecl*> outputs_;  // pointers to the whole output
   llvm::SetVector<const clang::DeclRefExpr*> wrong_;
 };
 

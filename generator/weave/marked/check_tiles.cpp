@@ -1,8 +1,9 @@
-// What becomes of the tiles that a kernel chooses: which are stored, which are done, and when.
+// Checks what happens to the tiles that a kernel chooses: which are stored, which are done, and
+// when.
 //
-// Tiles are followed through variables, members, parameters and results, without regard to order:
-// all that one value may go through is one *flow*. Within a function the order of what happens to
-// one variable is that of the text.
+// Tiles are followed through variables, members, parameters and results, without regard to order.
+// All places that one value may pass through form a *flow*. Within a function the order of what
+// happens to one variable is that of the text.
 #include "clang/AST/ExprCXX.h"
 #include "clang/AST/StmtCXX.h"
 #include "generator/weave/marked/check_marks.h"
@@ -30,7 +31,7 @@ bool stores(Mark mark) {
   return mark == Mark::out || mark == Mark::out_base || mark == Mark::out_coord;
 }
 
-// The argument of a mark that is a tile.
+// The mark's argument that is a tile, or null.
 const clang::Expr* tile_of(const clang::CallExpr* call) {
   for (const clang::Expr* argument : arguments_of(call))
     if (is_type(argument->getType(), "Tile")) return argument;
@@ -47,7 +48,7 @@ bool is_inside(const clang::SourceManager& sm, clang::SourceLocation where,
          !sm.isBeforeInTranslationUnit(outer->getEndLoc(), where);
 }
 
-// The variables that a statement declares, a lambda its captures that are variables of its own.
+// The variables that a statement declares. A lambda declares its captures with an initialiser.
 std::vector<const clang::VarDecl*> declared_in(const clang::Stmt* statement) {
   std::vector<const clang::VarDecl*> list;
   const auto add = [&](const clang::Decl* decl) {
@@ -62,8 +63,8 @@ std::vector<const clang::VarDecl*> declared_in(const clang::Stmt* statement) {
 }
 
 // The events of a function in the order in which they happen, as far as the text tells. What a
-// lambda does with tiles that are not its own happens where it is called, which may be wherever it
-// is named.
+// lambda does with tiles from outside happens where the lambda is called. Every place that names it
+// may call it.
 class EventsInOrder {
  public:
   explicit EventsInOrder(const clang::SourceManager& sm) : sm_(sm) {}
@@ -91,7 +92,7 @@ class EventsInOrder {
     all.push_back(std::move(event));
   }
 
-  // Where an expression names a lambda it is called, but for copies and captures.
+  // An expression that names a lambda counts as a call, unless it copies or captures the lambda.
   void mention(const clang::Expr* expression, Around around) {
     if (!isa<clang::DeclRefExpr, clang::MemberExpr>(expression) || initial_.contains(expression))
       return;
@@ -121,7 +122,7 @@ class EventsInOrder {
   llvm::SmallPtrSet<const clang::Expr*, 16> initial_;  // values of variables
 };
 
-// Values that may be one: a forest of what has been found to be the same.
+// Flows as a forest: expressions and variables that may have the same value have the same root.
 class Flows {
  public:
   using Node = const void*;
@@ -159,7 +160,8 @@ class TileCheck {
  private:
   // ---- Flows
 
-  // What stands for the value of a tile's expression; null: a tile that is made by hand.
+  // The node that stands for the value of a tile's expression; null for a tile that is made by
+  // hand.
   Flows::Node node_of(const clang::Expr* expression) {
     expression = plain(expression);
     if (const auto* choice = dyn_cast<clang::ConditionalOperator>(expression)) {
@@ -259,7 +261,7 @@ class TileCheck {
 
   void check_grid(const clang::Stmt* statement) {
     const auto* list = dyn_cast<clang::InitListExpr>(statement);
-    constexpr unsigned kFields = 6;  // of TileGrid, as mark.cuh has them
+    constexpr unsigned kFields = 6;  // the number of members of TileGrid in mark.cuh
     if (!list || !is_type(list->getType(), "TileGrid") || list->getNumInits() != kFields) return;
     const std::pair<const char*, int64_t> wanted[] = {
         {"tile_m", facts_.tile_m}, {"tile_n", facts_.tile_n}, {"cluster", facts_.cluster}};
@@ -278,7 +280,8 @@ class TileCheck {
 
   // ---- Order
 
-  // What functions do with their parameters, by what they call too. Whether that grew.
+  // Notes which functions store the tile of a parameter or say that it is done, themselves or by
+  // calls. Returns whether there was anything new.
   bool summarise() {
     bool grew = false;
     for (const clang::FunctionDecl* function : functions_)
@@ -291,12 +294,12 @@ class TileCheck {
     return grew;
   }
 
-  // The tile that a pointer is of, by the pointer.
+  // For each pointer into a tile of the output, the tile.
   using Begins = llvm::DenseMap<const clang::ValueDecl*, const clang::ValueDecl*>;
 
   std::vector<Event> events_of(const clang::FunctionDecl* function) {
     EventsInOrder events(parsed_.sm);
-    // Where the output begins for a tile, by the tile: what is stored through it stores the tile.
+    // Pointers into a tile of the output. A store through one stores the tile.
     Begins begins;
     walk(function, [&](const clang::Stmt* statement, Around around) {
       const auto add = [&](Event::Kind kind, const clang::ValueDecl* tile,
@@ -318,7 +321,7 @@ class TileCheck {
     return events.all;
   }
 
-  // Notes of which tile's output a pointer that is declared is.
+  // If a declared variable points into a tile of the output, notes which tile.
   static void begin(const clang::VarDecl* variable, Begins& begins) {
     const auto* call =
         variable->getInit() ? dyn_cast<clang::CallExpr>(plain(variable->getInit())) : nullptr;
@@ -329,7 +332,7 @@ class TileCheck {
         begins[variable] = tile;
   }
 
-  // The tile of the first variable in an expression that points into one.
+  // The tile of the first variable in an expression that points into a tile of the output, or null.
   static const clang::ValueDecl* found_in(const clang::Stmt* expression, const Begins& begins) {
     if (!expression) return nullptr;
     if (const auto* name = dyn_cast<clang::DeclRefExpr>(expression))
@@ -405,7 +408,8 @@ class TileCheck {
     }
   }
 
-  // A tile that stays the same in every turn of a loop is done in each of them.
+  // Refuses a tile_done in a loop whose turns all have the same tile: it would be done once in each
+  // turn.
   void check_loop(const std::vector<Event>& events, const Event& done) {
     for (const clang::Stmt* outer : llvm::reverse(done.around)) {
       if (isa<clang::LambdaExpr>(outer)) return;
@@ -436,10 +440,10 @@ class TileCheck {
   const Functions& functions_;
   const MarkFacts& facts_;
   Flows flows_;
-  const char unknown_ = 0;  // the node of what goes where it is not followed
+  const char unknown_ = 0;  // the node of tiles that go where they are not followed
   std::vector<const clang::CallExpr*> chosen_;
   std::vector<MarkCall> marks_;
-  // Parameters of functions that store their tile, or say that it is done.
+  // Parameters whose functions store their tile, or say that it is done.
   llvm::DenseMap<const clang::ParmVarDecl*, bool> stored_, dones_;
 };
 

@@ -1,4 +1,4 @@
-// The code that a kernel reaches in its source, walked with what stands around each statement.
+// Walks the code that a kernel reaches in its source, with the statements around each statement.
 #pragma once
 
 #include <vector>
@@ -24,20 +24,21 @@ void walk(const clang::FunctionDecl* function,
 std::vector<const clang::FunctionDecl*> reached_functions(const Parsed& parsed,
                                                           const clang::FunctionDecl* kernel);
 
-// Casts, parentheses, copies and temporaries left out.
+// The expression without casts, parentheses, copies and temporaries around it.
 const clang::Expr* plain(const clang::Expr* expression);
 
-// The function called, as it is defined if it is; null if that is not known.
+// The function that is called, by its definition if it has one; null if the function is not known.
 const clang::FunctionDecl* callee_of(const clang::CallExpr* call);
 Mark mark_called(const clang::CallExpr* call);
 
-// The argument for each parameter: of an operator's call the object is none.
+// The argument for each parameter. In a call of an operator that is a member, the object is not
+// among them.
 llvm::ArrayRef<const clang::Expr*> arguments_of(const clang::CallExpr* call);
 
 // The variable, parameter or member that an expression names, also through *, & and [].
 const clang::ValueDecl* named(const clang::Expr* expression);
 
-// Whether it is one of tilepost's types, or a reference or pointer to one: "Tile".
+// Whether it is tilepost's type of this name, such as "Tile", or a reference or pointer to it.
 bool is_type(clang::QualType type, llvm::StringRef name);
 
 }  // namespace tilepost

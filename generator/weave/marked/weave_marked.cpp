@@ -67,7 +67,7 @@ class Weaver {
     return text + "view);\n}\n";
   }
 
-  // What arguments call the run's user data.
+  // Declares `data_`, by which arguments use the run's user data; "" if there is none.
   std::string data(const char* from) const {
     if (request_.num_user == 0) return "";
     return "  const auto data_ = " + user_of(request_.num_user, from) + ";\n";

@@ -9,7 +9,7 @@
 namespace tilepost {
 namespace {
 
-// By enumerator.
+// The marks' names, in the order of the enumerators.
 constexpr const char* kMarkNames[] = {"",
                                       "tunable",
                                       "num_tiles",
@@ -135,8 +135,8 @@ class Visitor : public clang::RecursiveASTVisitor<Visitor> {
   llvm::DenseSet<const clang::Expr*> called_;
 };
 
-// The tokens of a name: the first of its qualifiers, itself, and the > of its template arguments.
-// Of a member the object is not part of it.
+// The tokens of a name: the first token of its qualifiers, the name itself, and the > of its
+// template arguments. The object of a member is not included.
 struct NameTokens {
   clang::SourceLocation first, last, last_argument;
 };
@@ -208,7 +208,8 @@ std::optional<CallTokens> find_call_tokens(const Parsed& parsed, const Reference
                   "' is pasted together by the preprocessor (##) and cannot be "
                   "rewritten; spell it out");
   }
-  // Only names and :: may stand in between: else macros supply the parts from different places.
+  // Only names and :: may stand in between. Otherwise macros supply the parts from different
+  // places.
   const Token* name = parsed.tokens.at(*begin);
   while (name && name->begin < *end) {
     const bool part = name->kind == clang::tok::raw_identifier ||

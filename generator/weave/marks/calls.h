@@ -1,5 +1,5 @@
-// The calls of a source: who calls what from where. The ground for folding tunables and for
-// threading the view.
+// The calls of a source: which function calls which, and where. Folding tunables and handing down
+// the view are based on them.
 #pragma once
 
 #include <optional>
@@ -48,9 +48,9 @@ enum class Mark {
   tile_done
 };
 
-// As in the source: "tile_done".
+// The mark as it is spelled in sources: "tile_done".
 const char* name_of(Mark mark);
-// The mark that a declaration is, through using-declarations and templates.
+// The mark that a declaration stands for, also by a using-declaration or as a template.
 Mark mark_of(const clang::NamedDecl* decl);
 // The mark of that name, or none.
 Mark mark_named(llvm::StringRef name);
@@ -66,19 +66,21 @@ struct Scope {
   bool default_argument = false;
 };
 
-// A function's or mark's name, called or not, or what says which block runs.
+// A use of the name of a function or a mark, in a call or not, or a use of a variable that says
+// which block runs.
 struct Reference {
   // DeclRefExpr or MemberExpr, in a template perhaps UnresolvedLookupExpr or UnresolvedMemberExpr.
   const clang::Expr* name = nullptr;
   const clang::CallExpr* call = nullptr;              // null where its address is taken
-  std::vector<const clang::FunctionDecl*> functions;  // what it may name; representatives
+  std::vector<const clang::FunctionDecl*> functions;  // representatives of what it may name
   Mark mark = Mark::none;
-  bool place = false;  // CUDA's blockIdx or gridDim, which say which block runs
+  bool place = false;  // it names CUDA's blockIdx or gridDim
   Scope scope;
 };
 
-// Every reference from the main file's code, instantiations included. What a template calls of an
-// object whose type depends on its arguments is known of its instantiations alone.
+// Every reference from the main file's code, instantiations included. If a template calls a member
+// of an object whose type depends on the template's arguments, only its instantiations show which
+// function that is.
 std::vector<Reference> find_references(const Parsed& parsed);
 
 // The tokens of a call. `open` is the ( of its arguments.

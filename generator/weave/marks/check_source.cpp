@@ -26,7 +26,7 @@ class Visitor : public clang::RecursiveASTVisitor<Visitor> {
   const Parsed& parsed_;
 };
 
-// Says why the kernel of that name cannot be found where it has to be.
+// Reports why the kernel of that name was not found.
 void explain_missing(const Parsed& parsed, const WeaveRequest& request,
                      const std::vector<const clang::FunctionDecl*>& functions) {
   std::vector<StringRef> names;

@@ -15,7 +15,7 @@ const clang::FunctionDecl* function_itself(const Scope& scope) {
   return scope.function && scope.lambdas.empty() ? representative(scope.function) : nullptr;
 }
 
-// What a member function is that no parameter can be added to; null for others.
+// Names the kind of a member function to which no parameter can be added; null for other functions.
 const char* kind_without_parameter(const clang::FunctionDecl* function) {
   const auto* method = dyn_cast<clang::CXXMethodDecl>(function);
   if (!method) return nullptr;
@@ -136,7 +136,7 @@ void HandDown::run() {
   check_skipped();
 }
 
-// Callers of functions that need the value need it too.
+// The callers of functions that need the value need it too.
 void HandDown::spread() {
   for (bool grew = true; grew && parsed_.report.ok();) {
     const size_t before = need_.size();
@@ -180,7 +180,7 @@ void HandDown::pass_on(const Reference& reference) {
   if (const auto tokens = find_call_tokens(parsed_, reference, name)) pass_to(*tokens, reference);
 }
 
-// Helpers take the value first: default arguments and packs stay last.
+// The value becomes the first parameter, because default arguments and packs must stay last.
 void HandDown::add_parameter(const clang::FunctionDecl* function) {
   if (function == kernel_) return;
   check_overloads(function);
@@ -195,8 +195,8 @@ void HandDown::add_parameter(const clang::FunctionDecl* function) {
   }
 }
 
-// A function with more parameters may be called where another of its name was, or the other way
-// round, if that takes a block's index first.
+// Refuses overloads that the new parameter may confuse. With it a call may choose another function
+// of the same name than before, if that function's first parameter can take a block's index.
 void HandDown::check_overloads(const clang::FunctionDecl* function) const {
   for (const clang::NamedDecl* decl :
        function->getDeclContext()->getRedeclContext()->lookup(function->getDeclName())) {
@@ -213,7 +213,8 @@ void HandDown::check_overloads(const clang::FunctionDecl* function) const {
   }
 }
 
-// Code that this parse left out must not call what now takes another parameter.
+// Refuses code that the preprocessor left out of this parse, if it names a function that now has
+// another parameter.
 void HandDown::check_skipped() {
   for (const Range skipped : parsed_.skipped) {
     for (const StringRef word : identifiers(parsed_, skipped)) {

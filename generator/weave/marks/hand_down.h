@@ -1,5 +1,5 @@
-// Hands a value from the kernel down to the helpers that need it: as their first parameters,
-// through their callers and the lambdas in between.
+// Hands a value from the kernel down to the functions that need it. It becomes their first
+// parameter, and is passed through their callers and captured by the lambdas in between.
 #pragma once
 
 #include <string>
@@ -11,10 +11,10 @@
 
 namespace tilepost {
 
-// The references in what is kept.
+// The references in the pieces that are kept.
 std::vector<Reference> kept_references(const Parsed& parsed, const Pieces& pieces);
 
-// What is handed down, as the code spells it and as messages call it.
+// How the code spells the value that is handed down, and how messages name its use.
 struct Handed {
   std::string parameter;  // "const View& view_"
   std::string argument;   // "view_"
@@ -22,10 +22,10 @@ struct Handed {
   std::string use;        // what a function that needs it does: "carries a mark"
 };
 
-// All of one function: redeclarations, and the explicit specialisations of a template.
+// All declarations of one function, with the explicit specialisations of a template.
 std::vector<const clang::FunctionDecl*> declarations_of(const clang::FunctionDecl* function);
 
-// The ( of its parameters. An implicit declaration has none and needs none.
+// The ( of the function's parameters; null for an implicit declaration, which has none.
 const Token* open_of(const Parsed& parsed, const clang::FunctionDecl* function);
 
 // Puts `parameter` between the parentheses of a function without any: `()` or `(void)`.
@@ -34,7 +34,7 @@ void set_only_parameter(const Parsed& parsed, const Token* open, const std::stri
 
 class HandDown {
  public:
-  // `kernel`, a representative, has the value. `references` are those in what is kept.
+  // `kernel`, a representative, already has the value. `references` are kept_references().
   HandDown(const Parsed& parsed, const Pieces& pieces, const std::vector<Reference>& references,
            const clang::FunctionDecl* kernel, Handed handed, Edits& edits)
       : parsed_(parsed),
@@ -44,12 +44,14 @@ class HandDown {
         handed_(std::move(handed)),
         edits_(edits) {}
 
-  // The scope of a reference gets hold of the value: its function needs the parameter, its lambdas
-  // capture it. Refuses where that cannot be; `what` is what needs it.
+  // Gives the scope of a reference the value: the function gets the parameter, and the lambdas
+  // capture it. False after refusing a scope where that is impossible. `what` names what needs the
+  // value there.
   bool enter(const Reference& reference, const std::string& what);
   // Makes the value the first argument of a call.
   void pass_to(const CallTokens& tokens, const Reference& reference);
-  // After all that need it by themselves have entered: their callers, and all the parameters.
+  // Adds all parameters and passes the value on in all callers. Call it after enter() for every
+  // reference that needs the value by itself.
   void run();
 
  private:

@@ -20,7 +20,7 @@ struct Tunable {
   clang::QualType type;  // null while it depends on template parameters
 };
 
-// The literal as it reads where a value of `type` is expected, or nothing if it is none.
+// The literal as it is spelled for a value of `type`, or nothing if `value` is no value of `type`.
 std::optional<std::string> literal_of(StringRef value, clang::QualType type,
                                       const clang::ASTContext& ast) {
   if (type.isNull()) return value.str();
@@ -138,7 +138,8 @@ class Specialiser {
                    bare ? *literal : "(" + *literal + ")");
   }
 
-  // The text of the fallback stays, so that tunables inside of it are folded too.
+  // Replaces the call around the fallback and leaves the fallback's text, so that tunables inside
+  // of it are folded too.
   void keep_fallback(const Tunable& tunable, Range fallback, StringRef text) {
     const bool simple = stands_alone(tunable) || llvm::all_of(text, [](char c) {
                           return llvm::isAlnum(c) || c == '_' || c == ':' || c == '.' || c == '\'';

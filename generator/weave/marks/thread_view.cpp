@@ -53,8 +53,8 @@ class Threader {
     }
   }
 
-  // Refuses a kernel that leaves open where it stores, when a tile is finished or, if the plan
-  // needs it, where it reads.
+  // Refuses a kernel without the marks that say where it stores, when a tile is finished and, if
+  // the plan needs it, where it reads.
   bool check_marks_present() {
     bool complete = true;
     const auto require = [&](bool present, const llvm::Twine& reason) {
@@ -87,7 +87,7 @@ class Threader {
     return complete;
   }
 
-  // What lets a warp of each CTA work beside the GEMM.
+  // Requires the mark by which a warp of each CTA works beside the GEMM.
   template <class Require>
   void check_tasks(const Require& require) const {
     require(!request_.tasks || marks_.count(Mark::helper_warp),
@@ -95,7 +95,7 @@ class Threader {
             "or move rows; call it in a warp that has nothing else to do");
   }
 
-  // What lets the kernel add what other ranks have computed of its tiles.
+  // Requires the marks by which the kernel adds what other ranks have computed of its tiles.
   template <class Require>
   void check_sources(const Require& require) const {
     const bool all = marks_.count(Mark::num_sources) && marks_.count(Mark::begin_sources) &&
@@ -111,7 +111,7 @@ class Threader {
             "sums with all ranks; mark where it does");
   }
 
-  // What lets the kernel read rows of A in two places.
+  // Requires the marks by which the kernel reads rows of A in two places.
   template <class Require>
   void check_own_rows(const Require& require) const {
     require(!request_.reads_own || marks_.count(Mark::in_map),
@@ -123,7 +123,7 @@ class Threader {
             "before its first load");
   }
 
-  // What lets the kernels of all ranks exchange the parts that their CTAs have of tiles.
+  // Requires the marks by which the kernels of all ranks exchange parts of tiles.
   template <class Require>
   void check_exchange(const Require& require) const {
     require(marks_.count(Mark::open_exchange),
@@ -140,7 +140,8 @@ class Threader {
             "up what other ranks store; call it in warps that have nothing else to do");
   }
 
-  // What lets them exchange rows of A, of which helper warps tell the thread that loads them.
+  // Requires the marks by which the kernels of all ranks exchange rows of A. Helper warps tell the
+  // thread that loads A which rows have arrived.
   template <class Require>
   void check_gathering(const Require& require) const {
     require(!request_.cuda || marks_.count(Mark::open_input),
@@ -158,7 +159,8 @@ class Threader {
     parsed_.error(kernel_->getLocation(), "kernel '" + request_.function + "' " + reason);
   }
 
-  // The kernel takes it last: what launches it passes the kernel's own arguments first.
+  // The view is the kernel's last parameter, because launches pass the kernel's own arguments
+  // first.
   void add_kernel_parameter() {
     const std::string parameter =
         (request_.cuda ? "const __grid_constant__ " : "const ") + request_.view_type + " view_";
@@ -179,7 +181,7 @@ class Threader {
   const WeaveRequest& request_;
   const Pieces& pieces_;
   Edits& edits_;
-  const std::vector<Reference> references_;  // in what is kept
+  const std::vector<Reference> references_;  // in the pieces that are kept
   const clang::FunctionDecl* const kernel_;
   std::set<Mark> marks_;
 };

@@ -39,8 +39,8 @@ std::vector<std::string> sorted_includes(const Parsed& parsed) {
   return {includes.begin(), includes.end()};
 }
 
-// Formats the lines of `text` that are no lines of `source`: what the weaver changed is laid out
-// anew, all else stays as the kernel's author wrote it.
+// Formats the lines of `text` that are no lines of `source`: those that the weaver changed. All
+// others stay as the kernel's author wrote them.
 std::string format_changed_lines(StringRef text, StringRef source) {
   llvm::SmallVector<StringRef, 0> lines;
   source.split(lines, '\n');
@@ -73,7 +73,8 @@ std::string close_gaps(StringRef text) {
   size_t behind = 0;
   for (const Token& token : tokens.all()) {
     const StringRef gap = text.slice(behind, token.begin);
-    // A backslash that carries a #define on is in no token: such a gap stays.
+    // A gap may have a backslash that continues a #define and is part of no token. Such a gap
+    // stays.
     if (gap.trim().empty() && gap.count('\n') > 1) {
       tidy += "\n\n";
       tidy += gap.drop_front(gap.rfind('\n') + 1);

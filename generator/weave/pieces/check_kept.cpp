@@ -7,7 +7,7 @@ namespace {
 
 using llvm::StringRef;
 
-// Names that the woven text needs for itself.
+// Refuses declarations of names that the woven text needs for itself.
 class Visitor : public clang::RecursiveASTVisitor<Visitor> {
  public:
   Visitor(const Parsed& parsed, StringRef view_type) : parsed_(parsed), view_type_(view_type) {}
@@ -36,7 +36,8 @@ const Token* end_of_mark(const Tokens& tokens, const Token& token) {
   return name && mark_named(tokens.text(*name)) != Mark::none ? name : nullptr;
 }
 
-// Kept text that this parse did not see: what is in it would be left as it is.
+// Refuses marks and inclusions in kept text that this parse did not see, because they would stay as
+// they are.
 void check_skipped(const Parsed& parsed, const Pieces& pieces, Range skipped) {
   const std::vector<Token>& tokens = parsed.tokens.all();
   for (size_t i = parsed.tokens.index_at(skipped.begin);

@@ -1,4 +1,4 @@
-// Names of the global scope, which are a namespace's in generated code.
+// Names of the global scope of the kernel's file. In generated code they are in a namespace.
 #pragma once
 
 #include <string>
@@ -9,12 +9,12 @@
 
 namespace tilepost {
 
-// `using ::max;` for each name by which the kernel reaches functions of its file and of a header:
-// those of the file would hide the others.
+// `using ::max;` for each name of which the kernel reaches functions both of its own file and of a
+// header. Otherwise those of the file, which are in a namespace, would hide those of the header.
 std::string using_of_global(const Parsed& parsed, const clang::FunctionDecl* kernel);
 
-// Refuses `::name` of what the kernel's file declares, which is not there in generated code, or is
-// something else.
+// Refuses `::name` for what the kernel's file declares: in generated code there is no such name, or
+// it means something else.
 void check_global_names(const Parsed& parsed, const Pieces& pieces);
 
 }  // namespace tilepost

@@ -12,7 +12,7 @@ using clang::dyn_cast;
 using clang::isa;
 using llvm::StringRef;
 
-// What the tree says stands where.
+// A part of the text that is a declaration or a bracket according to the tree.
 struct Span {
   Range range;
   Piece::Kind kind;
@@ -50,7 +50,8 @@ class Spans {
     }
   }
 
-  // A body that was not read is part of no declaration.
+  // The end of a declaration. The tree's range of a function does not include a body that was
+  // skipped.
   size_t behind_body(const clang::Decl* decl, size_t end) const {
     const auto* function = dyn_cast<clang::FunctionDecl>(decl);
     if (!function || !function->hasSkippedBody()) return end;
@@ -130,7 +131,7 @@ class Cutter {
 
   void cut_declaration(const Token& token) {
     while (span_ < spans_.size() && spans_[span_].range.end <= token.begin) ++span_;
-    if (span_ == spans_.size()) {  // a macro that expands to nothing
+    if (span_ == spans_.size()) {  // there is only a macro that expands to nothing
       add(Piece::Kind::declaration, token.begin, token.end);
       return;
     }
@@ -140,7 +141,7 @@ class Cutter {
       return;
     }
     if (first.kind == Piece::Kind::close && token.begin < first.range.begin) {
-      // A macro that instantiates a template, for which there is no declaration.
+      // A macro instantiates a template here, for which the tree has no declaration.
       add(Piece::Kind::instantiation, token.begin, token_before(first.range.begin).end);
       return;
     }
@@ -160,15 +161,15 @@ class Cutter {
     if (piece.kind == Piece::Kind::close) close_scope(piece, Piece::Kind::open, at);
   }
 
-  // The last one in front of a place that is no comment.
+  // The last token in front of a place that is no comment.
   const Token& token_before(size_t at) const {
     size_t i = parsed_.tokens.index_at(at);
     while (tokens_[--i].kind == clang::tok::comment) continue;
     return tokens_[i];
   }
 
-  // Where the code ends that Clang could not read, between `begin` and the next declaration: at the
-  // last ; or } there.
+  // The end of code that Clang could not read, between `begin` and the next declaration: the last ;
+  // or } there.
   size_t end_of_unread(size_t begin, size_t next) const {
     const bool any = std::any_of(parsed_.left_out.begin(), parsed_.left_out.end(),
                                  [&](size_t at) { return begin <= at && at < next; });
@@ -215,7 +216,8 @@ class Cutter {
     }
   }
 
-  // Leaves the innermost scope of that kind; braces and #if may cross.
+  // Leaves the innermost scope of that kind, which need not be the innermost scope: braces and #if
+  // may cross.
   void close_scope(Piece& piece, Piece::Kind kind, int at) {
     for (size_t i = scopes_.size(); i-- > 0;) {
       Piece& opener = pieces_.all[static_cast<size_t>(scopes_[i])];

@@ -13,12 +13,12 @@ namespace tilepost {
 struct Piece {
   enum class Kind {
     declaration,    // one or more declarations that share their text
-    instantiation,  // an explicit instantiation: never kept, whoever includes the text instantiates
+    instantiation,  // an explicit instantiation: never kept, uses instantiate by themselves
     open,           // namespace x {, extern "C" {
     close,          // its }
     include,
     define,     // also #undef
-    condition,  // #if and its kind, to #endif
+    condition,  // #if and the like, #else and #elif, #endif
     pragma,
     skipped,  // lines of a branch not taken
     comment,  // the file's head
@@ -28,7 +28,7 @@ struct Piece {
   Range code;         // without comments
   Range text;         // with the comments that go with it; from a token to a token
   bool blank_before;  // an empty line stands before it
-  std::string name;   // define: the macro; condition: "if", "elif", "else", "endif"
+  std::string name;   // define: the macro; condition: "if", "else" or "endif"
   std::vector<const clang::Decl*> declarations;
   int partner = -1;          // open: its close; condition "if": its endif
   std::vector<int> parents;  // the open pieces and #ifs around it, outermost first
@@ -49,8 +49,9 @@ Pieces cut_into_pieces(const Parsed& parsed);
 // The identifiers in a part of the source, comments and strings excluded.
 std::vector<llvm::StringRef> identifiers(const Parsed& parsed, Range range);
 
-// Of the namespaces that the source opens again, those of headers that stay inclusions: code that
-// is put into a namespace of its own has to find them there as well.
+// Declarations for the namespaces of headers that the source opens again, if the headers stay
+// inclusions. Code that is put into a namespace of its own has to find these namespaces there as
+// well.
 std::string joined_namespaces(const Parsed& parsed);
 
 }  // namespace tilepost

@@ -12,13 +12,13 @@ namespace {
 using clang::dyn_cast;
 using clang::isa;
 
-// Variables, and where their values are read.
+// Collects variables, and where their values are read.
 class Visitor : public clang::RecursiveASTVisitor<Visitor> {
  public:
   explicit Visitor(const Parsed& parsed) : parsed_(parsed) {}
 
   std::vector<std::pair<const clang::VarDecl*, clang::SourceLocation>> variables;
-  // Of each variable, the places in the main file where it is read.
+  // For each variable the places in the main file where it is read.
   llvm::DenseMap<const clang::VarDecl*, std::vector<size_t>> reads;
 
   bool VisitDeclStmt(clang::DeclStmt* statement) {
@@ -40,7 +40,7 @@ class Visitor : public clang::RecursiveASTVisitor<Visitor> {
     }
     return true;
   }
-  // The tree walk leaves the attributes of statements out: #pragma unroll kDepth.
+  // The tree walk does not visit the attributes of statements, such as #pragma unroll kDepth.
   bool VisitAttributedStmt(clang::AttributedStmt* statement) {
     for (const clang::Attr* attribute : statement->getAttrs()) {
       TraverseAttr(const_cast<clang::Attr*>(attribute));
@@ -59,14 +59,15 @@ class Visitor : public clang::RecursiveASTVisitor<Visitor> {
   llvm::DenseSet<const clang::Expr*> written_;
 };
 
-// Objects may exist for their constructor or destructor; shared memory is declared only.
+// Whether an unread variable may be marked as unused. Objects may exist for their constructor or
+// destructor, and `extern` shared memory is declared only.
 bool is_plain(const clang::VarDecl* variable) {
   return !variable->hasAttr<clang::UnusedAttr>() && !variable->getType()->isRecordType() &&
          !variable->getType()->isReferenceType() && !variable->hasExternalStorage() &&
          !variable->isInline() && !isa<clang::DecompositionDecl>(variable);
 }
 
-// Where the kernel stands, if its body may be left out.
+// The range of the kernel, if a guard may leave out its body.
 Range guarded(const Parsed& parsed, const WeaveRequest& request, const Pieces& pieces) {
   if (request.arch_guard.empty()) return {0, 0};
   for (const clang::FunctionDecl* kernel : find_kernels(parsed, request.function)) {

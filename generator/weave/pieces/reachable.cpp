@@ -16,7 +16,7 @@ using clang::dyn_cast;
 using clang::isa;
 using llvm::StringRef;
 
-// Tells every declaration that a declaration needs to compile.
+// Finds every declaration that a declaration needs to compile.
 class Visitor : public clang::RecursiveASTVisitor<Visitor> {
  public:
   using Base = clang::RecursiveASTVisitor<Visitor>;
@@ -42,7 +42,7 @@ class Visitor : public clang::RecursiveASTVisitor<Visitor> {
     note(construct->getConstructor());
     return true;
   }
-  // The tree walk leaves the attributes of statements out: #pragma unroll kDepth.
+  // The tree walk does not visit the attributes of statements, such as #pragma unroll kDepth.
   bool VisitAttributedStmt(clang::AttributedStmt* statement) {
     for (const clang::Attr* attribute : statement->getAttrs()) {
       TraverseAttr(const_cast<clang::Attr*>(attribute));
@@ -111,7 +111,7 @@ class Reach {
     }
   }
 
-  // `host`: functions of the host's too.
+  // Keeps all declarations of that name; false if there is none. `host`: host functions too.
   bool keep_named(StringRef name, bool host = true) {
     const auto found = declared_.find(name);
     if (found == declared_.end()) return false;
@@ -120,7 +120,7 @@ class Reach {
     return true;
   }
 
-  // What an expression names that stands in none of the pieces.
+  // Keeps what an expression names that is in none of the pieces.
   void keep_named_in(const clang::Expr* e) {
     Visitor visitor([&](const clang::Decl* needed) {
       if (const int at = piece_of(needed); at >= 0) keep(at);
@@ -137,16 +137,17 @@ class Reach {
     if (piece.kind == Piece::Kind::open) keep(piece.partner);
     for (const int needed : needs_[static_cast<size_t>(at)]) keep(needed);
     for (const StringRef name : identifiers(parsed_, piece.code)) used_.insert(name.str());
-    // What the parse did not see is judged by its words.
+    // The parse did not see skipped code, so everything that has the name of one of its words is
+    // kept.
     for (const Range skipped : parsed_.skipped) {
       if (skipped.end <= piece.code.begin || skipped.begin >= piece.code.end) continue;
-      // What stands beside the functions that are kept is often the host's, and names kernels.
+      // Skipped code beside the kept functions is often host code that names kernels.
       const bool beside = piece.kind == Piece::Kind::skipped;
       for (const StringRef name : identifiers(parsed_, skipped)) keep_named(name, !beside);
     }
   }
 
-  // Macros, #if groups and assertions, until nothing is added.
+  // Keeps macros, #if groups and assertions until nothing is added.
   void settle() {
     do {
       changed_ = false;
@@ -174,7 +175,7 @@ class Reach {
         return true;
       case Piece::Kind::define:
         return used_.count(piece.name) > 0;
-      case Piece::Kind::condition:  // the rest of a group that is kept
+      case Piece::Kind::condition:  // the rest of a kept group
         return piece.name != "if" && piece.partner >= 0 &&
                pieces_.all[static_cast<size_t>(piece.partner)].keep;
       case Piece::Kind::skipped:
@@ -186,7 +187,8 @@ class Reach {
     }
   }
 
-  // Declarations without a name of their own go with what they are about.
+  // Whether a declaration without a name is kept: a using-directive is kept with its namespace, an
+  // assertion if everything it needs is kept.
   bool follows(const Piece& piece, size_t at) const {
     for (const clang::Decl* decl : piece.declarations) {
       if (const auto* directive = dyn_cast<clang::UsingDirectiveDecl>(decl)) {
@@ -236,7 +238,7 @@ class Reach {
     if (const auto* list = dyn_cast<clang::EnumDecl>(decl)) {
       for (const auto* enumerator : list->enumerators()) declare(at, enumerator);
     }
-    // One entity, several declarations: each brings the others.
+    // Each declaration of an entity needs the others.
     for (const clang::Decl* other : decl->redecls()) {
       needs(at, piece_of(other));
       needs(piece_of(other), at);
@@ -248,7 +250,7 @@ class Reach {
     if (const clang::Decl* primary = primary_of(decl)) needs(piece_of(primary), at);
   }
 
-  // What a specialisation or deduction guide belongs to.
+  // The template that a specialisation or a deduction guide belongs to, or null.
   static const clang::Decl* primary_of(const clang::Decl* decl) {
     if (const auto* pattern = dyn_cast<clang::FunctionTemplateDecl>(decl)) {
       decl = pattern->getTemplatedDecl();
@@ -268,7 +270,7 @@ class Reach {
     return nullptr;
   }
 
-  // Whether it declares functions that no kernel can call.
+  // Whether the piece declares only functions that no kernel can call.
   bool is_of_host(const Piece& piece) const {
     return parsed_.ast.getLangOpts().CUDA &&
            std::all_of(piece.declarations.begin(), piece.declarations.end(),
@@ -288,7 +290,7 @@ class Reach {
   Pieces& pieces_;
   std::vector<std::set<int>> needs_;
   llvm::StringMap<std::vector<int>> declared_;
-  std::set<std::string, std::less<>> used_;  // words in what is kept
+  std::set<std::string, std::less<>> used_;  // words in kept pieces
   bool changed_ = false;
 };
 
@@ -311,7 +313,7 @@ void mark_reachable(const Parsed& parsed, const std::vector<const clang::Functio
                     Pieces& pieces) {
   Reach reach(parsed, pieces);
   keep_functions(parsed, functions, pieces, reach);
-  // Generated code calls the kernel by the template arguments that the spec gives.
+  // Generated code names the kernel with the template arguments that the spec gives.
   if (const clang::VarDecl* asking = asking_variable(parsed))
     reach.keep_named_in(asking->getInit());
   reach.settle();

@@ -9,7 +9,7 @@ namespace {
 using clang::dyn_cast;
 using clang::isa;
 
-// A token that a macro wrote.
+// Finds out whether a token of an expression comes from a macro.
 class MacroFinder : public clang::RecursiveASTVisitor<MacroFinder> {
  public:
   bool found = false;
@@ -39,7 +39,7 @@ class Folder : public clang::RecursiveASTVisitor<Folder> {
   using Base = clang::RecursiveASTVisitor<Folder>;
   Folder(const Parsed& parsed, Edits& edits) : parsed_(parsed), edits_(edits) {}
 
-  // decltype of an operand may be another type than that of the choice.
+  // Does not fold inside decltype, because the operand may have another type than the choice.
   bool TraverseDecltypeTypeLoc(clang::DecltypeTypeLoc) { return true; }
 
   bool TraverseConditionalOperator(clang::ConditionalOperator* choice,
@@ -69,7 +69,7 @@ class Folder : public clang::RecursiveASTVisitor<Folder> {
     Range text = {0, 0};
   };
 
-  // Down choices among choices, as long as they are constant.
+  // The operand that a chain of constant choices takes.
   Operand operand_taken(const clang::ConditionalOperator* choice) const {
     Operand taken;
     while (choice) {
@@ -83,7 +83,7 @@ class Folder : public clang::RecursiveASTVisitor<Folder> {
     return taken;
   }
 
-  // The value of a constant expression that no macro had a part in.
+  // The value of a constant expression that has nothing from a macro.
   std::optional<bool> constant(const clang::Expr* condition) const {
     bool value = false;
     if (condition->isValueDependent() || condition->isTypeDependent() || has_macro(condition) ||
@@ -94,7 +94,8 @@ class Folder : public clang::RecursiveASTVisitor<Folder> {
     return value;
   }
 
-  // Whether the operand means the same where the whole choice stands: its type, what it refers to.
+  // Whether the operand means the same in place of the whole choice: it has the same type and
+  // refers to the same object.
   bool can_replace(const clang::ConditionalOperator* choice, bool value) const {
     for (const clang::SourceLocation where : {choice->getBeginLoc(), choice->getEndLoc(),
                                               choice->getQuestionLoc(), choice->getColonLoc()})
@@ -108,7 +109,7 @@ class Folder : public clang::RecursiveASTVisitor<Folder> {
     if (choice->isGLValue() && !is_read(choice) &&
         !parsed_.ast.hasSameType(choice->getType(), written->getType()))
       return false;
-    // A reference to the choice is one to a copy.
+    // A reference to the choice refers to a copy of the operand.
     const bool copies =
         !choice->isGLValue() && (written->isGLValue() || isa<clang::CXXConstructExpr>(written));
     if (copies && is_referred_to(choice)) return false;
@@ -116,7 +117,7 @@ class Folder : public clang::RecursiveASTVisitor<Folder> {
         {*parsed_.spelled(choice->getBeginLoc()), *parsed_.expanded_end(choice->getEndLoc())});
   }
 
-  // Whether nothing but the value of what it refers to is asked for.
+  // Whether the expression is only used for the value of the object that it refers to.
   bool is_read(const clang::Expr* expression) const {
     const clang::Stmt* at = parent_of(expression);
     while (isa_and_nonnull<clang::ParenExpr>(at)) at = parent_of(at);
@@ -132,7 +133,8 @@ class Folder : public clang::RecursiveASTVisitor<Folder> {
     return false;
   }
 
-  // Of `a && b`, `a || b` that are no constants: b if a is a constant that leaves it to b, or a.
+  // For `a && b` or `a || b` that is no constant: the operand that decides, if the other one is a
+  // constant that has no influence; else null.
   const clang::Expr* operand_that_decides(const clang::BinaryOperator* operation) const {
     if (operation->getOperatorLoc().isMacroID() || has_macro(operation) || constant(operation))
       return nullptr;
@@ -151,7 +153,7 @@ class Folder : public clang::RecursiveASTVisitor<Folder> {
     return whole && !crosses_directive(*whole) && !is_referred_to(operation) ? taken : nullptr;
   }
 
-  // What stands for `whole` is `taken`: parentheses around it go where they have become idle.
+  // Replaces `whole` by `taken`, and removes parentheses around it that are no longer needed.
   void replace(const clang::Expr* whole, const Operand& taken) {
     Range range = *text_of(whole);
     const clang::Expr* written = taken.value->IgnoreImpCasts();
@@ -176,7 +178,7 @@ class Folder : public clang::RecursiveASTVisitor<Folder> {
     return Range{*begin, *end};
   }
 
-  // From the first token to the last of what stands before or behind the colon.
+  // The text of the operand before (`value`) or behind the colon, from its first token to its last.
   Range operand_text(const clang::ConditionalOperator* choice, bool value) const {
     const Token* colon = parsed_.tokens.at(*parsed_.spelled(choice->getColonLoc()));
     if (!value)
@@ -185,13 +187,15 @@ class Folder : public clang::RecursiveASTVisitor<Folder> {
     return {parsed_.tokens.next(question)->begin, parsed_.tokens.previous(colon)->end};
   }
 
-  // return(x), sizeof(x): without the parentheses the words would run together.
+  // Whether a word stands right before, as in return(x) or sizeof(x). Without the parentheses the
+  // words would run together.
   bool follows_word(size_t offset) const {
     const char before = offset > 0 ? parsed_.text.text[offset - 1] : ' ';
     return llvm::isAlnum(before) || before == '_';
   }
 
-  // Parts of the text that belong to an #if must stay together.
+  // Whether a preprocessor line is in the range. Parts of the text that belong to an #if must stay
+  // together.
   bool crosses_directive(Range range) const {
     const std::vector<Token>& tokens = parsed_.tokens.all();
     for (size_t i = parsed_.tokens.index_at(range.begin);

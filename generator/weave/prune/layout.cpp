@@ -11,7 +11,7 @@ using clang::dyn_cast;
 using clang::isa;
 using llvm::StringRef;
 
-// Whether a ; belongs to the statement that the tree's range leaves out.
+// Whether the statement ends with a ; that the tree's range does not include.
 bool ends_with_semicolon(const clang::Stmt* statement) {
   for (;;) {
     if (const auto* branch = dyn_cast<clang::IfStmt>(statement)) {

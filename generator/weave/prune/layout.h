@@ -1,5 +1,4 @@
-// Where statements stand on their lines: what an edit must know so that the text stays as tidy as
-// the author left it.
+// The layout of statements on lines, with which edits keep the text as tidy as its author left it.
 #pragma once
 
 #include <map>
@@ -10,7 +9,7 @@
 
 namespace tilepost {
 
-// From the statement's first character to behind its last, the ; included.
+// The range from the statement's first character to behind its last, the ; included.
 Range range_of(const Parsed& parsed, const clang::Stmt* statement);
 
 class StatementLines {
@@ -22,15 +21,15 @@ class StatementLines {
   // The column of the first character of the line that `offset` is on.
   size_t indentation(size_t offset) const;
 
-  // Erases a statement with the comments right above and behind it and one of the empty lines
-  // around it.
+  // Erases a statement with the comments right above and right behind it, and one of the empty
+  // lines around it.
   void erase_statement(Range whole, Edits& edits) const;
-  // Moves the lines that begin in `range` left, those of literals not. Moves of several calls add
-  // up, and are made by apply().
+  // Moves the lines that begin in `range` to the left, except lines inside of literals. Moves of
+  // several calls add up; apply() makes them.
   void move_left(Range range, size_t columns);
   void apply(Edits& edits) const;
 
-  // Of the least indented line in `range`, preprocessor lines not counted.
+  // The indentation of the least indented line in `range`, preprocessor lines not counted.
   size_t least_indentation(Range range) const;
 
  private:

@@ -10,7 +10,7 @@ using clang::dyn_cast;
 using clang::isa;
 using llvm::StringRef;
 
-// A label or case inside can be jumped to from outside.
+// Finds labels and cases, to which code outside can jump.
 class LabelFinder : public clang::RecursiveASTVisitor<LabelFinder> {
  public:
   bool found = false;
@@ -60,7 +60,7 @@ class Pruner : public clang::RecursiveASTVisitor<Pruner> {
   }
 
  private:
-  // Down a chain of `else if`, as long as the conditions are constant. Null for a missing else.
+  // The branch that a chain of `else if` with constant conditions takes. Null for a missing else.
   clang::Stmt* branch_taken(const clang::IfStmt* statement) const {
     for (;;) {
       clang::Stmt* taken = const_cast<clang::Stmt*>(*decided(statement) ? statement->getThen()
@@ -91,7 +91,8 @@ class Pruner : public clang::RecursiveASTVisitor<Pruner> {
     return value;
   }
 
-  // Parts of the text that belong to an #if must stay together.
+  // Whether a preprocessor line other than a pragma is in the range. Parts of the text that belong
+  // to an #if must stay together.
   bool crosses_directive(Range range) const {
     const std::vector<Token>& tokens = parsed_.tokens.all();
     for (size_t i = parsed_.tokens.index_at(range.begin);
@@ -112,8 +113,9 @@ class Pruner : public clang::RecursiveASTVisitor<Pruner> {
     return isa<clang::NullStmt>(statement) || (block && block->body_empty());
   }
 
-  // Whether the block's statements may stand without its braces: what it declares must not meet
-  // another of that name in the function, be jumped over in a switch, or be destroyed later.
+  // Whether the block's statements may stand without its braces. A variable that it declares must
+  // not have a name that the function uses elsewhere, must not be jumped over in a switch, and must
+  // need no destructor.
   bool can_unwrap(const clang::IfStmt* statement, const clang::CompoundStmt* block,
                   Range whole) const {
     const bool in_switch = isa_and_nonnull<clang::SwitchStmt>(parent_of(parent_of(statement)));
@@ -144,7 +146,7 @@ class Pruner : public clang::RecursiveASTVisitor<Pruner> {
     return parents.empty() ? nullptr : parents[0].get<clang::Stmt>();
   }
 
-  // Whether other statements may stand in its place: none or several.
+  // Whether no statement or several statements may take the place of this one.
   bool in_block(const clang::Stmt* statement) const {
     const clang::Stmt* parent = parent_of(statement);
     return parent && isa<clang::CompoundStmt>(parent);

@@ -18,7 +18,7 @@ struct Local {
   Range statement;
 };
 
-// Locals, and where the text names them.
+// Collects local variables, and where the text names them.
 class Visitor : public clang::RecursiveASTVisitor<Visitor> {
  public:
   explicit Visitor(const Parsed& parsed) : parsed_(parsed) {}
@@ -41,7 +41,7 @@ class Visitor : public clang::RecursiveASTVisitor<Visitor> {
     if (variable && offset) uses[variable].push_back(*offset);
     return true;
   }
-  // The tree walk leaves the attributes of statements out: #pragma unroll kDepth.
+  // The tree walk does not visit the attributes of statements, such as #pragma unroll kDepth.
   bool VisitAttributedStmt(clang::AttributedStmt* statement) {
     for (const clang::Attr* attribute : statement->getAttrs())
       TraverseAttr(const_cast<clang::Attr*>(attribute));
@@ -49,8 +49,8 @@ class Visitor : public clang::RecursiveASTVisitor<Visitor> {
   }
 
  private:
-  // Whether nothing but its value goes with it: no memory that blocks share, no call, no
-  // destructor.
+  // Whether dropping the variable loses nothing but its value: it is no shared memory, and has no
+  // call and no destructor.
   bool is_value(const clang::VarDecl* variable) const {
     const clang::QualType type = variable->getType();
     return (variable->hasLocalStorage() || variable->isConstexpr()) && !type->isReferenceType() &&
@@ -74,11 +74,11 @@ void drop_unused_locals(const Parsed& parsed, Edits& edits) {
     for (const llvm::StringRef word : identifiers(parsed, skipped)) hidden.insert(word);
   const StatementLines layout(parsed);
   std::set<const clang::VarDecl*> dropped;
-  for (size_t before = ~size_t{0}; before != dropped.size();) {  // one may take another with it
+  for (size_t before = ~size_t{0}; before != dropped.size();) {  // dropping one may free another
     before = dropped.size();
     for (const Local& local : visitor.locals) {
       const std::vector<size_t>& uses = visitor.uses[local.variable];
-      const bool used = uses.empty() ||  // as its author left it
+      const bool used = uses.empty() ||  // its author never used it
                         !llvm::all_of(uses, [&](size_t use) { return edits.replaces(use); });
       if (used || dropped.count(local.variable) || hidden.count(local.variable->getName()) ||
           edits.replaces(local.statement.begin))

@@ -12,7 +12,7 @@ void check_device_variables(const Parsed& parsed, const clang::FunctionDecl* ker
     const auto* variable = clang::dyn_cast<clang::VarDecl>(decl);
     if (!variable || !variable->hasGlobalStorage() || !parsed.in_main(variable)) continue;
     const bool shared = variable->hasAttr<clang::CUDASharedAttr>();
-    // Of a class it is null, but for what its constructor does.
+    // A variable of class type has no initialiser if its constructor does nothing.
     const clang::Expr* init = variable->getInit();
     const auto* made = clang::dyn_cast_or_null<clang::CXXConstructExpr>(init);
     const bool unset = !init || (made && made->getConstructor()->isTrivial());

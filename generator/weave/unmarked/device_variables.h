@@ -6,8 +6,8 @@
 
 namespace tilepost {
 
-// Refuses a kernel that reaches a variable of its file in global or constant memory that has no
-// initialiser: generated code has the variable, and nothing that sets it.
+// Refuses a kernel that reaches a variable of its file in global or constant memory without an
+// initialiser. Generated code contains the variable, but nothing that sets it.
 void check_device_variables(const Parsed& parsed, const clang::FunctionDecl* kernel);
 
 }  // namespace tilepost

@@ -11,7 +11,7 @@ namespace {
 
 using clang::dyn_cast;
 
-// "::lib::detail" of what is declared there.
+// "::lib::detail" for a declaration in that namespace, "" for one in none.
 std::string space_of(const clang::Decl* decl) {
   const auto* space =
       dyn_cast<clang::NamespaceDecl>(decl->getDeclContext()->getEnclosingNamespaceContext());

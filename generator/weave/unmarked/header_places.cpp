@@ -16,20 +16,20 @@ bool is_place(StringRef name) {
   return name == "blockIdx" || name == "gridDim";
 }
 
-// CUDA's variable, not one of the user's.
+// Whether it is CUDA's variable, not one of the user's.
 bool is_cuda(const clang::ValueDecl* decl) {
   const auto* variable = dyn_cast<clang::VarDecl>(decl);
   return variable && variable->hasExternalStorage() &&
          variable->getDeclContext()->getRedeclContext()->isTranslationUnit();
 }
 
-// Functions that one reaches, and how it asks for its block's place.
+// Reads one function: which functions it reaches, and how it asks for its block's place.
 class Reader : public clang::RecursiveASTVisitor<Reader> {
  public:
   llvm::SetVector<const clang::FunctionDecl*> reached;
   clang::SourceLocation variable;  // blockIdx or gridDim
-  clang::SourceLocation reg;       // the register behind them
-  clang::SourceLocation own;       // a variable of the user's of that name
+  clang::SourceLocation reg;       // the register that holds the block's index
+  clang::SourceLocation own;       // a variable of the user's with such a name
 
   bool shouldVisitImplicitCode() const { return true; }
   bool VisitDeclRefExpr(clang::DeclRefExpr* name) {
@@ -41,7 +41,7 @@ class Reader : public clang::RecursiveASTVisitor<Reader> {
     reach(dyn_cast<clang::FunctionDecl>(decl));
     return true;
   }
-  // A parameter of that name would hide a member that is named without its object.
+  // The woven parameter would hide a member of that name that is used without its object.
   bool VisitMemberExpr(clang::MemberExpr* member) {
     const clang::ValueDecl* decl = member->getMemberDecl();
     if (member->isImplicitAccess() && decl->getIdentifier() && is_place(decl->getName()))
@@ -67,7 +67,7 @@ class Reader : public clang::RecursiveASTVisitor<Reader> {
     if (text.contains("%ctaid") || text.contains("%nctaid")) reg = assembly->getAsmLoc();
     return true;
   }
-  // With what a constructor initialises, and parameters.
+  // Reads parameters, a constructor's initialisers, the destructors of members, and the body.
   void read(const clang::FunctionDecl* function) {
     for (clang::ParmVarDecl* parameter : function->parameters()) {
       VisitValueDecl(parameter);
@@ -93,7 +93,7 @@ class Reader : public clang::RecursiveASTVisitor<Reader> {
   }
 };
 
-// The toolkit's own way to blockIdx.x.
+// Whether it is the toolkit's own function behind blockIdx.x.
 bool is_getter(const clang::FunctionDecl* function) {
   const auto* method = dyn_cast<clang::CXXMethodDecl>(function);
   return method && method->getParent()->getName().starts_with("__cuda_builtin_");
@@ -117,7 +117,8 @@ bool refuse_register(const Parsed& parsed, const clang::FunctionDecl* kernel,
 
 using Readers = llvm::MapVector<const clang::FunctionDecl*, Reader>;
 
-// Functions that are told the block's place, as they or what they call ask for it.
+// The functions that get the block's place as parameters, because they or functions that they call
+// ask for it.
 llvm::SetVector<const clang::FunctionDecl*> told(const clang::FunctionDecl* kernel,
                                                  const Readers& readers) {
   llvm::SetVector<const clang::FunctionDecl*> all;

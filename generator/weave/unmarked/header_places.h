@@ -1,4 +1,4 @@
-// Headers that ask which block runs.
+// Finds headers that ask which block runs.
 #pragma once
 
 #include "clang/AST/Decl.h"
@@ -6,10 +6,10 @@
 
 namespace tilepost {
 
-// Refuses a kernel that reaches a function of a header which reads CUDA's blockIdx or gridDim: it
-// would see the block that runs, and not the one whose tile is made. In the kernel's own file
-// readers are told, by parameters of these names; what reads the register itself, or has a variable
-// of such a name, is refused there.
+// Refuses a kernel that reaches a function of a header which reads CUDA's blockIdx or gridDim: the
+// function would see the block that runs, not the block whose tile is made. Functions in the
+// kernel's own file get the right block as parameters of these names. In that file, code that reads
+// the register itself, or has a variable with such a name, is refused.
 void check_header_places(const Parsed& parsed, const clang::FunctionDecl* kernel);
 
 }  // namespace tilepost

@@ -11,23 +11,26 @@ using llvm::StringRef;
 using From = ForeignMacro::From;
 using Use = ForeignMacro::Use;
 
-// nv/target's macros take the lines of an architecture too.
+// Whether lines depend on the architecture by this macro. nv/target's macros choose lines by
+// architecture too.
 bool is_arch(StringRef name) {
   return name.starts_with("__CUDA_ARCH") || name.starts_with("NV_");
 }
 
-// Of the toolkit, which need not be the one that generated code is compiled with.
+// Whether the macro is a version of the toolkit. Generated code may be compiled with another
+// toolkit.
 bool is_version(StringRef name) {
   return name.starts_with("__CUDACC_VER") || name == "CUDART_VERSION" || name == "CUDA_VERSION" ||
          name == "__CUDA_API_VERSION";
 }
 
-// As full mode defines them; the toolkit's headers do not say the build.
+// Whether full mode defines this macro. It knows no build number, which the toolkit's headers do
+// not tell.
 bool is_known_version(StringRef name) {
   return name == "__CUDACC_VER_MAJOR__" || name == "__CUDACC_VER_MINOR__";
 }
 
-// Whether all that compile generated code have it as it was read.
+// Whether the macro is the same, wherever generated code is compiled, as when it was read.
 bool is_same_everywhere(const ForeignMacro& macro) {
   if (macro.use == Use::expansion)
     return macro.name == "_Pragma" || !macro.written ||

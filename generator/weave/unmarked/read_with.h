@@ -1,4 +1,4 @@
-// What the lines of a kernel's file depend on that the file itself does not say.
+// What the lines of a kernel's file depend on, apart from the file itself.
 #pragma once
 
 #include <set>
@@ -9,21 +9,21 @@
 
 namespace tilepost {
 
-// With what the kept lines were read. Generated code has to be compiled with the same: in other
-// lines nothing was proven.
+// The conditions under which the kept lines were read. Generated code must be compiled under the
+// same ones, because nothing was proven about other lines.
 struct ReadWith {
   std::set<std::string> undefined;  // macros that conditions depend on, and nobody defines
-  bool arch = false;                // __CUDA_ARCH__
-  bool version = false;             // __CUDACC_VER_MAJOR__ or __CUDACC_VER_MINOR__
+  bool arch = false;                // lines depend on __CUDA_ARCH__
+  bool version = false;             // … on __CUDACC_VER_MAJOR__ or __CUDACC_VER_MINOR__
 };
 
-// Refuses conditions in what is kept that depend on macros of a header or of the compiler, whose
-// values may be others when generated code is compiled, and code that has these. The architecture
-// may be one of them if the text is woven for no other (`one_arch`).
+// Refuses kept conditions and code that depend on macros of a header or of the compiler whose
+// values may be others when generated code is compiled. The architecture is allowed if the text is
+// woven for a single one (`one_arch`).
 ReadWith check_foreign_macros(const Parsed& parsed, const Pieces& pieces, bool one_arch);
 
-// Lines that refuse to be compiled with these macros defined, or by another version of nvcc than
-// that of `reading`. `kernel` is what they call it.
+// Lines that stop compilation if one of these macros is defined, or by another version of nvcc than
+// that of `reading`. Their messages name the kernel `kernel`.
 std::string guards(const ReadWith& read_with, const Reading& reading, const std::string& kernel);
 
 // Whether kept lines depend on the version of nvcc, which stand-ins for CUDA's headers do not know.

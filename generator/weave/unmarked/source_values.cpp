@@ -18,14 +18,14 @@ class Visitor : public clang::RecursiveASTVisitor<Visitor> {
   bool VisitSourceLocExpr(clang::SourceLocExpr* place) {
     return found(place->getLocation(), place->getBuiltinStr());
   }
-  // Which has other sizes where another compiler is beside nvcc.
+  // The size of long double depends on the host compiler that nvcc uses.
   bool VisitUnaryExprOrTypeTraitExpr(clang::UnaryExprOrTypeTraitExpr* asks) {
     const clang::QualType type = asks->getTypeOfArgument();
     const bool same =
         asks->isTypeDependent() || !type->isSpecificBuiltinType(clang::BuiltinType::LongDouble);
     return same || found(asks->getOperatorLoc(), "sizeof(long double)");
   }
-  // What an assert is made of is only said.
+  // An assert may have such names, because it only prints them.
   bool VisitPredefinedExpr(clang::PredefinedExpr* text) {
     const auto kind = text->getIdentKind();
     const bool same = kind == clang::PredefinedIdentKind::Func ||

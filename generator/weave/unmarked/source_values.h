@@ -1,4 +1,4 @@
-// What a kernel's text says of itself: its lines and its functions' names.
+// Values that depend on a kernel's text: its line numbers and its functions' names.
 #pragma once
 
 #include "clang/AST/Decl.h"
@@ -6,8 +6,8 @@
 
 namespace tilepost {
 
-// Refuses a kernel that has the value of __builtin_LINE() or its like, or of __PRETTY_FUNCTION__:
-// in generated code lines are others, and functions are in a namespace and have more parameters.
+// Refuses a kernel that uses __builtin_LINE() and the like, or __PRETTY_FUNCTION__. In generated
+// code line numbers are others, and functions are in a namespace and have more parameters.
 void check_source_values(const Parsed& parsed, const clang::FunctionDecl* kernel);
 
 }  // namespace tilepost

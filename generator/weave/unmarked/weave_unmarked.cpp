@@ -23,14 +23,14 @@ namespace {
 using clang::dyn_cast;
 using llvm::StringRef;
 
-// What a block asks for its place with. The kernel's body, and helpers that ask too, get parameters
-// of these names, which hide CUDA's variables.
+// The parameters that tell a block its place. The kernel's body, and functions it calls that ask
+// for the place, get parameters of these names, which hide CUDA's variables.
 constexpr char kParameters[] = "const ::uint3 blockIdx, const ::dim3 gridDim";
 
 constexpr char kViewType[] = "TilepostView";
 constexpr char kViewAlias[] = "using TilepostView = View;\n\n";
 
-// Keeps them sorted.
+// Keeps the includes sorted.
 void add_include(WovenKernel& woven, const std::string& include) {
   const auto at = std::ranges::lower_bound(woven.includes, include);
   if (at == woven.includes.end() || *at != include) woven.includes.insert(at, include);
@@ -76,7 +76,7 @@ class Weaver {
     wrap_kernel(parsed_, names, pieces, edits);
     if (!parsed_.report.ok()) return {};
     WovenKernel kept = assemble(parsed_, names, pieces, edits);
-    add_include(kept, "<tilepost/mark.cuh>");  // by themselves marks do nothing
+    add_include(kept, "<tilepost/mark.cuh>");  // un-woven marks do nothing
     kept.body = "namespace user {\n\n" + using_of_global(parsed_, instance_.function) +
                 joined_namespaces(parsed_) + kept.body + "\n}  // namespace user\n\n" +
                 shared_memory() + user_type(request_) + launch();
@@ -84,7 +84,7 @@ class Weaver {
   }
 
  private:
-  // Leaves of the file what the kernel needs.
+  // Marks the pieces of the file that the kernel needs.
   WeaveRequest cut(Pieces& pieces) const {
     WeaveRequest names;
     names.source = request_.source.text;
@@ -93,7 +93,7 @@ class Weaver {
     return names;
   }
 
-  // Macros that would change what the kernel is told its place with.
+  // Refuses macros that would change the parameters that tell the kernel its place.
   void check_macros(const Pieces& pieces) const {
     constexpr StringRef kNames[] = {"blockIdx", "gridDim", "uint3", "dim3"};
     for (const Piece& piece : pieces.all) {
@@ -108,7 +108,7 @@ class Weaver {
     }
   }
 
-  // Those of a macro: what stands in the bracket right behind its name.
+  // The parameters of a macro: the words in the parentheses right behind its name.
   std::vector<StringRef> parameters_of(const Piece& define) const {
     const size_t at = parsed_.text.text.find(define.name, define.code.begin);
     const Token* token = at == StringRef::npos ? nullptr : parsed_.tokens.at(at);
@@ -131,8 +131,8 @@ class Weaver {
     down.run();
   }
 
-  // `__global__`, `__launch_bounds__(…)` and `__maxnreg__(…)` become what a device function has,
-  // and it is told its place first: default arguments stay last.
+  // Makes the kernel a device function without `__launch_bounds__(…)` and `__maxnreg__(…)`. Its
+  // place comes in front of its parameters, because default arguments must stay last.
   void make_callable(const clang::FunctionDecl* one, const Pieces& pieces, Edits& edits) {
     const auto name = parsed_.spelled(one->getLocation());
     const int piece = name ? pieces.at(*name) : -1;
@@ -161,8 +161,8 @@ class Weaver {
       if (instance_.parameters[i].grid_constant) refer(one->getParamDecl(i), edits);
   }
 
-  // A parameter that is __grid_constant__ is not copied: its address may be taken, and has to be
-  // that of the woven kernel's own.
+  // A __grid_constant__ parameter becomes a reference. The kernel may take its address, which must
+  // be that of the woven kernel's own parameter.
   void refer(const clang::ParmVarDecl* parameter, Edits& edits) const {
     const auto name = parsed_.spelled(parameter->getLocation());
     const Token* token = name ? parsed_.tokens.at(*name) : nullptr;
@@ -186,7 +186,7 @@ class Weaver {
     if (token) edits.erase(word.begin, token->end);
   }
 
-  // ---- The kernel of ours
+  // ---- The woven kernel
 
   std::string number(const clang::Expr* bound) const {
     clang::Expr::EvalResult value;
@@ -194,7 +194,7 @@ class Weaver {
     return llvm::toString(value.Val.getInt(), 10);
   }
 
-  // What `__maxnreg__` says, which excludes other bounds.
+  // The number in `__maxnreg__`, which excludes other bounds, or "".
   std::string most_registers() const {
     for (const auto* note : instance_.function->specific_attrs<clang::AnnotateAttr>())
       if (note->getAnnotation() == "maxnreg" && note->args_size() == 1)
@@ -202,9 +202,9 @@ class Weaver {
     return "";
   }
 
-  // As its author bounds the kernel. A few registers more than it has must not cost a block that an
-  // SM held beside it, so what the spec says of that is a bound too; nor the launch of a block of
-  // so many threads that an SM has fewer registers for each than the compiler may use.
+  // The author's launch bounds. Weaving adds a few registers, which must not reduce the blocks that
+  // an SM holds, so blocks_per_sm is a bound too. Nor must they prevent a launch, so blocks for
+  // whose threads an SM may have too few registers are bounded as well.
   std::string bounds() const {
     if (const std::string most = most_registers(); !most.empty())
       return "__maxnreg__(" + most + ") ";
@@ -221,7 +221,7 @@ class Weaver {
     return "__launch_bounds__(" + threads + (blocks.empty() ? "" : ", " + blocks) + ") ";
   }
 
-  // What it is given; to the output `moved` is added.
+  // The argument for a parameter; to the output `moved` is added.
   std::string argument(const Parameter& parameter, const char* moved) const {
     const std::string given = argument_of(parsed_, request_, parameter);
     return parameter.name == request_.out ? given + moved : given;
@@ -249,8 +249,9 @@ class Weaver {
          request_.clears_output ? argument(output(), "") : ""});
   }
 
-  // The same with its launcher's arguments, for one shape. What the proof was given is given to the
-  // kernel, whatever its launcher gives. In the user's namespace, where the types have their names.
+  // The same with its launcher's arguments, for one shape. The kernel gets the arguments that the
+  // proof used, whatever its launcher gives. It is in the user's namespace, where its types have
+  // their names.
   std::string launched_kernel() const {
     std::string parameters, arguments, output;
     for (size_t i = 0; i < instance_.parameters.size(); ++i) {
@@ -280,13 +281,13 @@ class Weaver {
            request_.launcher + "(call, user));\n}\n\n}  // namespace user\n";
   }
 
-  // A call of the author's function with these arguments behind its place. `output` is what is
-  // cleared before, or "".
+  // A call of the author's function, with arguments that follow its place. `output` is what is
+  // cleared before the call, or "".
   struct Call {
     std::string function, arguments, output;
   };
 
-  // `parameters` with the line ends behind them, up to the body's first lines.
+  // `parameters` goes up to the body's first lines, and ends with a line end.
   std::string kernel_with(const std::string& parameters, const Call& call) const {
     const std::string begin =
         "__global__ void " + bounds() + request_.kernel + "(\n    " + parameters;
@@ -334,7 +335,8 @@ class Weaver {
     return text;
   }
 
-  // A kernel with user data is launched by a function that has the run's addresses of them.
+  // A kernel with user data needs a function of its own to launch it, which gets the run's
+  // addresses.
   std::string woven_launch() const {
     if (request_.num_user == 0 || request_.cpu) return "";
     return std::string("\nnamespace user {\n\ninline const void* ") + kWovenFunction +
@@ -355,14 +357,14 @@ class Weaver {
 )";
   }
 
-  // Template arguments may name types of the author's.
+  // A using-directive for template arguments that may name the author's types.
   std::string author_names(const char* indent) const {
     const StringRef arguments = StringRef(request_.reading.asked).split('<').second;
     const bool names = llvm::any_of(arguments, [](char c) { return llvm::isAlpha(c); });
     return names ? std::string(indent) + "using namespace user;\n" : "";
   }
 
-  // In front of a block whose threads end one by one.
+  // The lines in front of a block whose threads end one by one.
   std::string counting() const {
     if (request_.count_at < 0) return "";
     const std::string place =
@@ -378,7 +380,7 @@ class Weaver {
     return *std::ranges::find(instance_.parameters, request_.out, &Parameter::name);
   }
 
-  // In front of a block that reads its output.
+  // The lines in front of a block that reads its output.
   static std::string clearing(const std::string& output) {
     if (output.empty()) return "";
     return "    // What it reads of its output is its own, and zero before that.\n"
@@ -386,7 +388,7 @@ class Weaver {
            output + ", tile, shape, View::kTileM, View::kTileN);\n    __syncthreads();\n";
   }
 
-  // nvcc gives `extern __shared__` arrays their memory; the shim has nobody who does.
+  // nvcc allocates `extern __shared__` arrays. For the CPU shim this text defines them.
   std::string shared_memory() const {
     return request_.cpu ? define_dynamic_shared(parsed_, instance_.function, request_.shared_bytes)
                         : "";
@@ -401,7 +403,7 @@ class Weaver {
     return text;
   }
 
-  // A launcher of the author's gets what it gets of the runtime.
+  // Calls the author's launcher with what the runtime would give it.
   std::string launch_by_launcher() const {
     return R"(  const void* const function = reinterpret_cast<const void*>(kernel);
   const cudaError_t error = cudaFuncSetAttribute(
@@ -466,7 +468,7 @@ class Weaver {
   const Instance& instance_;
 };
 
-// Reads the kernel and gives it to `use`; nothing if something was refused.
+// Reads the kernel and hands it to `use`; nothing if something was refused.
 std::optional<WovenKernel> read_and(const UnmarkedRequest& request, Diagnostics& diagnostics,
                                     llvm::function_ref<WovenKernel(Weaver)> use) {
   std::optional<WovenKernel> woven;

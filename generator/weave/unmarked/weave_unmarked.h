@@ -1,8 +1,9 @@
-// Weaves a kernel that has no marks, of which is known which block of it makes which tile.
+// Weaves a kernel without marks, for which it is known which block makes which tile.
 //
-// Its body stays as it is, token for token: it becomes a device function that is told which block
-// it is, and a kernel of ours calls it with the block that makes the position's tile, and with an
-// output that is moved by whole rows to where the tile goes. No store is edited.
+// The kernel's body stays as it is, token for token. It becomes a device function that is told
+// which block it is. The woven kernel calls this function with the block that makes the position's
+// tile, and with an output pointer that is moved by whole rows to where the tile goes. No store is
+// edited.
 #pragma once
 
 #include <array>
@@ -15,22 +16,21 @@
 
 namespace tilepost {
 
-// In the texts `row` and `column` are the tile's among all tiles, of which there are `rows` and
-// `columns`.
+// In the texts `row` and `column` are the tile's, counted in tiles, out of `rows` and `columns`.
 struct UnmarkedRequest : OwnRequest {
-  std::string helpers;  // declarations in front of the kernel, that the texts below need
-  std::array<std::string, 3> block, grid;  // x, y and z of the plain kernel's
-  bool clears_output = false;  // a tile of it is zero when the block begins: it reads it
+  std::string helpers;  // declarations before the kernel that the texts below need
+  std::array<std::string, 3> block, grid;  // the plain kernel's, as x, y and z
+  bool clears_output = false;              // the block reads its tile, which must be zero before
 };
 
 // Reports every refusal at its place in `source` and returns nothing if there was one.
 std::optional<WovenKernel> weave_unmarked(const UnmarkedRequest& request, Diagnostics& diagnostics);
 
-// What of the kernel's file it needs, as its author wrote it, in a namespace `user`, and behind it
-// the launch that its author would write, with a block for every tile:
+// The parts of the kernel's file that the kernel needs, as its author wrote them, in a namespace
+// `user`. Behind them comes the launch that its author would write, with a block for every tile:
 //   int launch(const void* a, const void* b, void* c, const tilepost_shape_t& shape,
 //              void* const* user, void* stream)
-// It returns a cudaError_t.
+// The launch returns a cudaError_t.
 std::optional<WovenKernel> cut_plain_kernel(const UnmarkedRequest& request,
                                             Diagnostics& diagnostics);
 

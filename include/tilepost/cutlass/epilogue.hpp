@@ -1,5 +1,5 @@
-// A collective epilogue of CUTLASS 3 for Hopper that stores tiles where the plan puts them and says
-// when they are there.
+// A collective epilogue of CUTLASS 3 for Hopper that stores tiles where the plan puts them, and
+// tells when they are there.
 #ifndef TILEPOST_CUTLASS_EPILOGUE_HPP
 #define TILEPOST_CUTLASS_EPILOGUE_HPP
 
@@ -16,8 +16,8 @@
 
 namespace tilepost::cutlass {
 
-// Collective: what CollectiveBuilder makes for TmaWarpSpecialized or TmaWarpSpecializedCooperative,
-// with any linear combination or visitor tree.
+// Wraps a collective epilogue. `Collective` is what CollectiveBuilder makes for TmaWarpSpecialized
+// or TmaWarpSpecializedCooperative, with any linear combination or visitor tree.
 template <class Collective>
 class Epilogue {
   static_assert(::cutlass::detail::dependent_false<Collective>,
@@ -28,7 +28,8 @@ class Epilogue {
 
 namespace detail {
 
-// An argument of a collective epilogue, with the store of D and what is fused exchanged.
+// A template argument of a collective epilogue. The store of D is exchanged for one that can be
+// moved, and the fused operations for ones that keep their place.
 template <class T, class Callbacks>
 struct Exchanged {
   using Type = T;
@@ -64,7 +65,7 @@ class Epilogue<::cutlass::epilogue::collective::CollectiveEpilogue<
                                                       kDelays>,
           Rest...>>::Type {
  public:
-  // What it wraps.
+  // The collective epilogue that is wrapped.
   using Original = ::cutlass::epilogue::collective::CollectiveEpilogue<
       ::cutlass::epilogue::Sm90TmaWarpSpecialized<kStagesC, kStagesD, kFragment, kReuses, kDelays>,
       Rest...>;
@@ -80,7 +81,7 @@ class Epilogue<::cutlass::epilogue::collective::CollectiveEpilogue<
                 "CollectiveBuilder makes them of cutlass::layout::RowMajor");
 
  public:
-  // Those of the original, in its order, and what launch() sets.
+  // The arguments of the original in its order, and the schedule, which launch() sets.
   struct Arguments {
     decltype(Given::thread) thread{};
     decltype(Given::ptr_C) ptr_C{};
@@ -95,7 +96,8 @@ class Epilogue<::cutlass::epilogue::collective::CollectiveEpilogue<
     Schedule schedule;
   };
 
-  // D is as long as the memory that tiles are stored to; C and what is fused as the product.
+  // D's tensor map has as many rows as the memory that tiles are stored to. C and the fused
+  // operations have the product's rows.
   template <class ProblemShape>
   static Params to_underlying_arguments(const ProblemShape& problem, const Arguments& arguments,
                                         void* workspace) {
@@ -124,8 +126,8 @@ class Epilogue<::cutlass::epilogue::collective::CollectiveEpilogue<
   CUTLASS_DEVICE Epilogue(const Params& params, typename Inner::TensorStorage& memory)
       : Inner(params, memory), schedule_(params.schedule) {}
 
-  // A tile: the caller's next one in the order of TileScheduler, which it has got there. `thread`
-  // is the caller's number among those of TiledMma.
+  // Stores a tile, which is the caller's next one in the order of TileScheduler. The caller has got
+  // `coord` there. `thread` is the caller's number among those of TiledMma.
   template <class ProblemShape, class TileShape, class TileCoord, class Engine, class Layout,
             class TiledMma>
   CUTLASS_DEVICE auto store(typename Inner::LoadPipeline load_pipeline,
@@ -140,7 +142,8 @@ class Epilogue<::cutlass::epilogue::collective::CollectiveEpilogue<
     const tilepost_tile_t tile = is_planned ? tile_at(schedule_, position) : tilepost_tile_t{};
     const Work work =
         work_of(tile, cute::size<0>(TileShape{}), cute::size<1>(TileShape{}), schedule_.tile_rows);
-    // A kernel that walks otherwise stores nothing and says nothing: who waits hears of it.
+    // A kernel that walks its tiles in another order stores nothing and raises no counter. So
+    // whoever waits for the tile sees that it does not come.
     const bool is_it = is_planned && work.row == int(cute::get<0>(coord)) &&
                        work.column == int(cute::get<1>(coord));
     const auto moved = cute::make_coord(cute::get<0>(coord), cute::get<1>(coord),
@@ -158,8 +161,8 @@ class Epilogue<::cutlass::epilogue::collective::CollectiveEpilogue<
     return {arguments.thread, arguments.ptr_C, arguments.dC, arguments.ptr_D, arguments.dD};
   }
 
-  // Two warpgroups multiply. Each has tiles of its own and they take turns (pingpong), or both have
-  // parts of the same (cooperative).
+  // The position of the caller's next tile. Two warpgroups multiply. Either each has tiles of its
+  // own and they take turns (pingpong), or both have parts of the same tile (cooperative).
   template <int kMmaThreads>
   CUTLASS_DEVICE int next_position() const {
     constexpr int kMultipliers = 256, kLoaders = 128;
@@ -169,15 +172,16 @@ class Epilogue<::cutlass::epilogue::collective::CollectiveEpilogue<
                        kMultipliers / kMmaThreads, turn, stored_);
   }
 
-  // By the warp that stores, all its stores issued and committed. Each lane waits for its own: when
-  // cp.async.bulk.wait_group 0 has returned, the writes are made, visible to the lane, and passed
-  // from the async to the generic proxy (PTX ISA, Async proxy). bar.warp.sync orders that before
-  // what lane 0 does behind it (PTX ISA, bar.warp.sync), whose release is cumulative (8.9.5,
-  // Causality Order). The .read form that CUTLASS waits with lets shared memory be reused, before
-  // the writes are made: it would not do.
+  // Called by the warp that stores, when it has issued and committed all stores of a tile of
+  // `group`. Each lane waits for its own stores. When cp.async.bulk.wait_group 0 has returned, the
+  // writes are made, visible to the lane, and passed from the async to the generic proxy (PTX ISA,
+  // Async proxy). bar.warp.sync orders that before what lane 0 does behind it (PTX ISA,
+  // bar.warp.sync), and the release by lane 0 is cumulative (8.9.5, Causality Order). The .read
+  // form, with which CUTLASS waits, would not do: it returns when shared memory may be reused,
+  // before the writes are made.
   //
-  // The wait keeps the warp from the next tile's product. Where nobody could go on with this tile
-  // alone it is left out.
+  // The wait keeps the warp from multiplying the next tile. It is left out where nobody could go on
+  // with this tile alone.
   template <int kMmaThreads>
   CUTLASS_DEVICE void tell(int group) {
     const int next = next_position<kMmaThreads>();
@@ -192,8 +196,8 @@ class Epilogue<::cutlass::epilogue::collective::CollectiveEpilogue<
   }
 
   const Schedule& schedule_;  // in the kernel's parameters
-  int stored_ = 0;            // tiles of the caller
-  int untold_ = 0;            // of them, in the caller's warp if it stores
+  int stored_ = 0;            // tiles that the caller has stored
+  int untold_ = 0;            // of these, not counted yet; used by the warp that stores
 };
 
 }  // namespace tilepost::cutlass

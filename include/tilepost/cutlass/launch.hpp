@@ -21,7 +21,8 @@ constexpr bool kIsEpilogue = false;
 template <class Collective>
 constexpr bool kIsEpilogue<Epilogue<Collective>> = true;
 
-// Refuses a kernel that tilepost does not know to be walked and stored as planned.
+// Refuses a kernel that does not have tilepost's scheduler and epilogue: nothing says that it walks
+// and stores its tiles as planned.
 template <class Gemm>
 constexpr bool is_adapted() {
   constexpr bool kScheduler = cute::is_same_v<typename Gemm::TileSchedulerTag, Scheduler>;
@@ -35,14 +36,15 @@ constexpr bool is_adapted() {
   return kScheduler && kEpilogue;
 }
 
-// The kernel as it would be without tilepost.
+// The kernel without tilepost: with CUTLASS's own scheduler and the original epilogue.
 template <class Gemm>
 using Original =
     ::cutlass::gemm::kernel::GemmUniversal<typename Gemm::ProblemShape,
                                            typename Gemm::CollectiveMainloop,
                                            typename Gemm::CollectiveEpilogue::Original, void>;
 
-// A leading dimension goes where a stride is not known.
+// The stride of a packed matrix with leading dimension `ld`, which goes where the stride is not
+// known when the kernel is compiled.
 template <class Stride>
 Stride packed(int64_t ld) {
   Stride stride{};
@@ -59,9 +61,9 @@ constexpr int ceil_of(int x, int y) {
 
 }  // namespace detail
 
-// The arguments of C = A * B of a launch: shape, operands, where D goes. What is fused has its
-// default, which is D = A * B for a linear combination; set `epilogue.thread` and `epilogue.ptr_C`
-// for more.
+// The arguments of the kernel for a launch: the shape, the operands and where D goes. The fused
+// operations have their defaults, which for a linear combination means D = A * B. Set
+// `epilogue.thread` and `epilogue.ptr_C` for more.
 template <class Gemm>
 typename Gemm::Arguments arguments(const tilepost_launch_call_t* call) {
   static_assert(detail::is_adapted<Gemm>());
@@ -83,8 +85,9 @@ typename Gemm::Arguments arguments(const tilepost_launch_call_t* call) {
   return arguments;
 }
 
-// Launches the original with CUTLASS's own grid, on the whole GPU: call->function is its
-// device_kernel. For harnesses, whose call has no schedule.
+// Launches the original kernel with CUTLASS's own grid, on the whole GPU. call->function is its
+// device_kernel. Used by harnesses, whose call has no schedule. Returns cudaErrorInvalidValue as
+// launch() does.
 template <class Gemm>
 cudaError_t launch_original(const tilepost_launch_call_t* call,
                             const typename Gemm::Arguments& given) {
@@ -109,10 +112,11 @@ cudaError_t launch_original(const tilepost_launch_call_t* call,
   return cudaLaunchKernelExC(&config, call->function, list);
 }
 
-// Launches the kernel as the plan says; what a launcher ends with (plan.h, tilepost_launcher_t).
-// Its scheduler, where its D goes and what CUTLASS is told of the GPU are set here, all else is as
-// given. cudaErrorInvalidValue where CUTLASS cannot do this (Gemm::can_implement): rows that are
-// not aligned for TMA, say; or where it needs a workspace, which sums over the output do.
+// Launches the kernel as the plan says. A launcher (plan.h, tilepost_launcher_t) ends with this
+// call. It sets the scheduler, where D goes and what CUTLASS is told of the GPU; all other
+// arguments stay as given. Returns cudaErrorInvalidValue where CUTLASS cannot do this
+// (Gemm::can_implement), for example with rows that are not aligned for TMA, or where it needs a
+// workspace, as sums over the output do.
 template <class Gemm>
 cudaError_t launch(const tilepost_launch_call_t* call, typename Gemm::Arguments arguments) {
   static_assert(detail::is_adapted<Gemm>());
@@ -163,7 +167,8 @@ constexpr bool kIsOf = cute::is_same_v<T, typename ElementOf<kType>::Type> ||
 
 }  // namespace detail
 
-// A kernel as the spec describes it; generated code names it. Refuses one that is another.
+// A kernel as the spec describes it, which generated code names. Does not compile if `Gemm` is
+// another kernel.
 template <class Gemm_, int kTileM, int kTileN, int kCluster, tilepost_dtype_t kInput,
           tilepost_dtype_t kOutput, tilepost_operands_t kOperands>
 struct Kernel {
@@ -200,12 +205,12 @@ struct Kernel {
     return reinterpret_cast<const void*>(&::cutlass::device_kernel<Gemm>);
   }
 
-  // For a spec without kernel.launcher.
+  // The launcher for a spec without kernel.launcher.
   static cudaError_t launch(const tilepost_launch_call_t* call, void*) {
     return cutlass::launch<Gemm>(call, cutlass::arguments<Gemm>(call));
   }
 
-  // The original, by the launcher that launches the kernel.
+  // Launches the original kernel with the launcher of this one.
   template <class Launcher>
   static cudaError_t launch_plain(const void* a, const void* b, void* out,
                                   const tilepost_shape_t& shape, cudaStream_t stream,

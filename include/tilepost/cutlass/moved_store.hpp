@@ -1,9 +1,10 @@
 // A TMA store for CUTLASS's epilogues whose rows may be moved.
 //
-// The epilogue computes where a tile of D goes from the tile's coordinates, which what is fused
-// with it needs too: a bias, say, is the product's own row's or column's. D alone is to be moved.
-// There is one batch, so the coordinate of the batch is free: it carries by how many rows D moves,
-// the store adds it to the row, and what is fused is told batch 0.
+// The epilogue computes where a tile of D goes from the tile's coordinates. The fused operations
+// need the same coordinates: a bias, for example, belongs to a row or column of the product. So D
+// alone is to be moved. There is only one batch, so the coordinate of the batch is free, and
+// carries the number of rows by which D moves. The store adds it to the row, and the fused
+// operations are told batch 0.
 #ifndef TILEPOST_CUTLASS_MOVED_STORE_HPP
 #define TILEPOST_CUTLASS_MOVED_STORE_HPP
 
@@ -16,15 +17,15 @@
 
 namespace tilepost::cutlass {
 
-// In place of SM90_TMA_STORE.
+// The store that replaces SM90_TMA_STORE.
 struct MovedStore : cute::SM90_TMA_STORE {
-  // One box, to column `x`, row `y` moved by `shift`.
+  // Stores one box at column `x` and row `y` + `shift`.
   CUTE_HOST_DEVICE static void copy(const void* map, const void* box, int x, int y, int shift) {
     if (shift != kNowhere) cute::SM90_TMA_STORE_3D::copy(map, box, x, y + shift, 0);
   }
 };
 
-// What is fused with an epilogue that stores with MovedStore.
+// The fused operations of an epilogue that stores with MovedStore: they see batch 0.
 template <class Callbacks>
 struct InOwnPlace : Callbacks {
   using Callbacks::Callbacks;

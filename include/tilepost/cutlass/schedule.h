@@ -1,4 +1,5 @@
-// Which tiles the roles of a CUTLASS kernel take, and where they go: arithmetic for CPU and GPU.
+// Which tiles the roles of a CUTLASS kernel take, and where the tiles go. A role is those threads
+// of a block that walk the schedule together. This is arithmetic for CPU and GPU.
 #ifndef TILEPOST_CUTLASS_SCHEDULE_H
 #define TILEPOST_CUTLASS_SCHEDULE_H
 
@@ -7,43 +8,44 @@
 
 namespace tilepost::cutlass {
 
-// What scheduler and epilogue need of a launch. Set by launch() (launch.hpp).
+// What scheduler and epilogue need to know of a launch. launch() sets it (launch.hpp).
 struct Schedule {
   const tilepost_tile_t* tiles = nullptr;  // [num_tiles]; null: nothing was set
   uint32_t* counters = nullptr;            // of groups, TILEPOST_COUNTER_STRIDE apart
   int num_tiles = 0;
-  int tile_rows = 0;  // of the product: the row of tiles behind its last one has no elements
-  int out_rows = 0;   // of the memory that tiles are stored to
+  int tile_rows = 0;  // rows of tiles in the product; the one behind them has no elements
+  int out_rows = 0;   // rows of the memory that tiles are stored to
 };
 
-// The position that a role works on for the nth time, from 0 on: `turns` roles of the block take
-// turns at the block's positions, this one is number `turn`. The block's are those of
-// Positions (device/positions.cuh).
+// The position that a role works on for the nth time, counted from 0. `turns` roles of the block
+// take turns at the block's positions, and this one is number `turn`. The block's positions are
+// those of Positions (device/positions.cuh).
 TILEPOST_INLINE int position_of(int block, int blocks, int turns, int turn, int nth) {
   return block + (turn + nth * turns) * blocks;
 }
 
-// A tile among the tiles of the product.
+// The coordinates of a tile among the tiles of the product.
 struct Work {
   int row, column;
 };
 
-// Padding is computed behind the last row of tiles, where loads give zeros and no element is
-// anybody's.
+// A padding tile is computed in the row of tiles behind the last one, where loads give zeros and no
+// element belongs to anybody.
 TILEPOST_INLINE Work work_of(const tilepost_tile_t& tile, int tile_m, int tile_n, int tile_rows) {
   return {tile.row < 0 ? tile_rows : tile.m / tile_m, tile.n / tile_n};
 }
 
-// By how many rows a tile's place is below the tile's own; kNowhere of padding.
+// By how many rows a tile's destination lies below the tile's own row; kNowhere for a padding tile.
 inline constexpr int kNowhere = -0x7FFFFFFF - 1;
 TILEPOST_INLINE int shift_of(const tilepost_tile_t& tile) {
   return tile.row < 0 ? kNowhere : tile.row - tile.m;
 }
 
-// A role has stored a tile of `group`, and its next one, if there are more, is of `next_group`: by
-// how much it raises the counter of `group` now. A group waits for all its tiles, so a tile in
-// front of another one of the same role's and group's is told of together with that. `untold`: of
-// the role, 0 before its first tile.
+// Called when a role has stored a tile of `group`. `more` says whether the role has another tile,
+// and `next_group` is the group of that. Returns by how much the role raises the counter of `group`
+// now. Nothing can go on before all tiles of a group are there. So a tile in front of another one
+// of the same role and group is counted together with that one. `untold` is the role's number of
+// tiles not counted yet; it is 0 before the role's first tile.
 TILEPOST_INLINE int told_behind(int group, bool more, int next_group, int& untold) {
   ++untold;
   if (more && next_group == group) return 0;

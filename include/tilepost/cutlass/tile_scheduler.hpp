@@ -1,7 +1,7 @@
 // A tile scheduler for CUTLASS 3 kernels of Hopper that takes tiles in the planned order.
 //
-// CUTLASS picks a scheduler by a tag, the last template argument of GemmUniversal, through
-// TileSchedulerSelector; this file gives it one more tag.
+// CUTLASS picks a scheduler by a tag, which is the last template argument of GemmUniversal, through
+// TileSchedulerSelector. This file specialises that for one more tag.
 #ifndef TILEPOST_CUTLASS_TILE_SCHEDULER_HPP
 #define TILEPOST_CUTLASS_TILE_SCHEDULER_HPP
 
@@ -14,7 +14,7 @@
 
 namespace tilepost::cutlass {
 
-// The tag: the tile scheduler of a GemmUniversal that is launched by tilepost.
+// The tag of the tile scheduler for a GemmUniversal that tilepost launches.
 struct Scheduler {};
 
 // The entry of the schedule at `position`.
@@ -24,7 +24,8 @@ CUTLASS_DEVICE tilepost_tile_t tile_at(const Schedule& schedule, int position) {
 }
 
 // Walks the positions blockIdx.x, blockIdx.x + gridDim.x, …, as all persistent kernels of tilepost
-// do. What it does not say is as in CUTLASS's own scheduler: whole tiles, nothing split or reduced.
+// do. Whatever it does not define is as in CUTLASS's own scheduler, without splitting or reducing:
+// work is whole tiles.
 template <class TileShape>
 class TileScheduler : public ::cutlass::gemm::kernel::detail::PersistentTileSchedulerSm90 {
   using Base = ::cutlass::gemm::kernel::detail::PersistentTileSchedulerSm90;
@@ -34,7 +35,7 @@ class TileScheduler : public ::cutlass::gemm::kernel::detail::PersistentTileSche
   using WorkTileInfo = typename Base::WorkTileInfo;
   struct Arguments {
     Schedule schedule;
-    // CUTLASS's, which nothing reads: the plan says the order.
+    // CUTLASS sets these, and nothing reads them: the plan says the order.
     int max_swizzle_size = 1;
     typename Base::RasterOrderOptions raster_order = Base::RasterOrderOptions::Heuristic;
   };
@@ -51,7 +52,7 @@ class TileScheduler : public ::cutlass::gemm::kernel::detail::PersistentTileSche
     return arguments.schedule.tiles != nullptr;
   }
 
-  // The grid is the plan's.
+  // Refuses to compute a grid, because the plan says it.
   template <class Any, class... Rest>
   static dim3 get_grid_shape(const Any&, Rest&&...) {
     static_assert(::cutlass::detail::dependent_false<Any>,
@@ -84,7 +85,7 @@ class TileScheduler : public ::cutlass::gemm::kernel::detail::PersistentTileSche
     return {work.row, work.column, 0, true};
   }
 
-  // `count` roles of the block take turns.
+  // Moves on by `count` positions of the block: as many roles of the block take turns.
   CUTLASS_DEVICE void advance_to_next_work(uint32_t count = 1) {
     position_ += static_cast<int>(count * gridDim.x);
   }
@@ -103,7 +104,8 @@ class TileScheduler : public ::cutlass::gemm::kernel::detail::PersistentTileSche
   }
 
  private:
-  // CUTLASS's versions differ in what stands around them.
+  // Finds these arguments among those of to_underlying_arguments. CUTLASS's versions differ in what
+  // other arguments stand around them.
   template <class First, class... Rest>
   static const Arguments& arguments_among(const First& first, const Rest&... rest) {
     if constexpr (cute::is_same_v<First, Arguments>)

@@ -2,8 +2,8 @@
 #ifndef TILEPOST_DEVICE_ARCH_H
 #define TILEPOST_DEVICE_ARCH_H
 
-// wgmma, setmaxnreg and the rest of sm_90a (CUDA C++ Programming Guide, "Feature Availability").
-// Zero in the host pass, where kernel bodies are not compiled.
+// 1 if wgmma, setmaxnreg and the rest of sm_90a are there (CUDA C++ Programming Guide, "Feature
+// Availability"). 0 in the host pass, where kernel bodies are not compiled.
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
 #define TILEPOST_ARCH_SM_90A 1
 #else

@@ -16,7 +16,7 @@
 
 namespace tilepost::woven {
 
-// Whether a thread that loads rows has to keep what it learns of the run.
+// Whether a thread that loads rows has to keep what it learns of the run, in its BulkLoads.
 template <class View>
 constexpr bool kKeepsLoads = View::kMeets&& View::kReadsOwn;
 
@@ -25,15 +25,19 @@ __device__ __forceinline__ uint32_t* counter_at(uint32_t* counters, int group) {
   return counters + static_cast<long long>(group) * TILEPOST_COUNTER_STRIDE;
 }
 
-// Waits until the group's input has arrived. Group 0 is this rank's own rows, which are there
-// before the kernel starts, or (kPushes) those of them that other ranks' are read with. Whoever
-// copied it here has released the counter at .sys scope after the copies were complete (a kernel
-// behind them in their stream, or one that has acquired what was announced behind them; kPushes:
-// the helper warps of other ranks' kernels, which count as tile_done does); the acquire that reads
-// its value or a later one makes them visible to this thread (PTX ISA 8.9.4, 8.9.5). Polling with
-// relaxed loads and acquiring once spares an invalidation of L1 per poll. Ends also when the
-// runtime gives a run up: then it raises all counters, or, of counters that other ranks raise, says
-// so in a word, and this is false.
+// Waits until the group's input has arrived. Group 0 is this rank's own rows. They are there before
+// the kernel starts; with kPushes group 0 is those of them that are read together with other ranks'
+// rows.
+//
+// The counter was released at .sys scope after the copies of the rows were complete: by a kernel
+// behind the copies in their stream, or by one that has acquired what was announced behind the
+// copies. With kPushes the helper warps of other ranks' kernels copy the rows and release the
+// counter, as tile_done does. The acquire that reads the counter's value or a later one makes the
+// rows visible to this thread (PTX ISA 8.9.4, 8.9.5). Polling with relaxed loads and acquiring once
+// spares an invalidation of L1 per poll.
+//
+// The wait also ends when the runtime gives a run up. The runtime then raises all counters. Of
+// counters that other ranks raise it says so in a word instead, and this returns false.
 template <class View>
 __device__ __forceinline__ bool wait_for_input(const View& view, int group,
                                                const BulkLoads& loads) {
@@ -67,13 +71,16 @@ __device__ __forceinline__ void input_ready(const View& view, const Tile& tile, 
   }
 }
 
-// For TMA loads by the calling thread, which alone calls. They go through the async proxy, in which
-// an acquire of the generic proxy orders nothing: the proxy fence stands between them (PTX ISA,
-// membar/fence: fence.proxy.async). What the thread has acquired once needs no second look, which
-// would keep its loads waiting. Copies that a stream makes arrive in the order of groups, so the
-// tile's own group is enough; pushes by many warps do not, and a tile may have rows of several. In
-// the memory where other ranks' rows arrive, own rows beside them are group 0. In a run that was
-// given up nothing else is waited for: to find that out takes some 10 ms for every group.
+// For TMA loads by the calling thread, which alone calls. The loads go through the async proxy, in
+// which an acquire of the generic proxy orders nothing: the proxy fence stands between them (PTX
+// ISA, membar/fence: fence.proxy.async). A thread does not wait again for a group that it has
+// acquired, because that would delay its loads.
+//
+// Copies that a stream makes arrive in the order of groups, so waiting for the tile's own group is
+// enough. Pushes by many warps arrive in no order, and a tile may have rows of several groups, so
+// the thread waits for every group up to the tile's. This rank's own rows beside them, in the
+// memory where other ranks' rows arrive, are group 0. In a run that was given up the thread waits
+// for nothing more, because each wait would take some 10 ms to find that out.
 template <class View>
 __device__ __forceinline__ void input_ready(const View& view, const Tile& tile, BulkLoads& loads) {
   if constexpr (View::kWaits) {
@@ -97,9 +104,10 @@ __device__ __forceinline__ void input_ready(const View& view, const Tile& tile, 
   input_ready(view, tile, loads);
 }
 
-// The tensor map for loads of a tile's rows of A: of the memory in which all rows arrive, but for
-// this rank's own, which are read where the caller has them. A padding tile is at any row. In a
-// kernel that is a whole run they arrive in a place by the run's parity.
+// The tensor map for loads of a tile's rows of A. It covers the memory in which all rows arrive,
+// or, for tiles that have only this rank's own rows, these where the caller has them. A padding
+// tile's row may be any row. In a kernel that is a whole run the parity of the run says in which
+// place rows arrive.
 template <class View, class Map>
 __device__ __forceinline__ const Map* in_map(const View& view, const Map* map, const Tile& tile,
                                              const BulkLoads& loads) {
@@ -116,7 +124,7 @@ __device__ __forceinline__ const Map* in_map(const View& view, const Map* map, c
   return in_map(view, map, tile, BulkLoads{});
 }
 
-// Once for all of a thread's loads: no thread changes the maps while the kernel runs.
+// Called once for all of a thread's loads: no thread changes the maps while the kernel runs.
 template <class View>
 __device__ __forceinline__ void open_in_map(const View& view, BulkLoads& loads) {
   if constexpr (View::kReadsOwn) {

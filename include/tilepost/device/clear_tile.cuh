@@ -1,4 +1,4 @@
-// Zeros in a tile of the output, for kernels that read what they store.
+// Clears a tile of the output, for kernels that read what they store.
 #ifndef TILEPOST_DEVICE_CLEAR_TILE_CUH
 #define TILEPOST_DEVICE_CLEAR_TILE_CUH
 
@@ -9,9 +9,9 @@
 
 namespace tilepost::woven {
 
-// Called by all threads of a block, whose kernel computes that tile of tile_m rows and tile_n
-// columns. `c` is the whole output, row-major. All threads see the zeros behind the block's next
-// barrier (CUDA C++ Programming Guide, Synchronization Functions: __syncthreads).
+// Sets to zero a tile of tile_m rows and tile_n columns, which the kernel's block computes. All
+// threads of the block call. `c` is the whole output, row-major. All threads see the zeros behind
+// the block's next barrier (CUDA C++ Programming Guide, Synchronization Functions: __syncthreads).
 template <class Element>
 __device__ __forceinline__ void clear_tile(Element* c, const Tile& tile,
                                            const tilepost_shape_t& shape, int tile_m, int tile_n) {

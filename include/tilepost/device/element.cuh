@@ -1,4 +1,5 @@
-// From a kernel's ELEMENT tunable to the CUDA type and its conversion from fp32.
+// The CUDA type of a kernel's elements (its tunables ELEMENT and OUTPUT), and conversions from and
+// to fp32.
 #ifndef TILEPOST_DEVICE_ELEMENT_CUH
 #define TILEPOST_DEVICE_ELEMENT_CUH
 
@@ -31,7 +32,8 @@ struct DeviceElementOf<DType::e4m3> {
 template <DType kType>
 using DeviceElement = typename DeviceElementOf<kType>::Type;
 
-// Two values rounded to nearest even, `low` in the lower half: two neighbours of a row in one word.
+// Rounds two values to nearest even, into one word with `low` in the lower half: two neighbours of
+// a row.
 template <DType kType>
 __device__ __forceinline__ uint32_t pack(float low, float high) {
   static_assert(kType == DType::bf16 || kType == DType::f16, "outputs have 16 bits");
@@ -43,7 +45,7 @@ __device__ __forceinline__ uint32_t pack(float low, float high) {
   return word;
 }
 
-// The inverse, exact.
+// The inverse, which is exact.
 template <DType kType>
 __device__ __forceinline__ float2 unpack(uint32_t word) {
   static_assert(kType == DType::bf16 || kType == DType::f16, "outputs have 16 bits");
@@ -63,7 +65,8 @@ __device__ __forceinline__ float2 unpack(uint32_t word) {
   }
 }
 
-// Sixteen bytes of 16-bit elements of each part, added in fp32 in the order of parts.
+// Adds up the parts, each of which is sixteen bytes of 16-bit elements, in fp32 in the order of
+// parts, and rounds the sums.
 template <DType kType, int kParts>
 __device__ __forceinline__ uint4 add_vectors(const uint4 (&parts)[kParts]) {
   const auto sum = [&](uint32_t uint4::*word) {

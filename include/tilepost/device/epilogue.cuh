@@ -11,23 +11,23 @@
 
 namespace tilepost::epilogue {
 
-// x * P(X <= x) of a normal X: the exact form, by the error function.
+// x * P(X <= x) for a standard normal X: the exact form, by the error function.
 __device__ __forceinline__ float gelu(float x) {
   constexpr float kRootHalf = 0.70710678118654752f;
   return 0.5f * x * (1.0f + erff(x * kRootHalf));
 }
 
-// The fast division gives 0 where the exponential is beyond 2^126, as it should.
+// The fast division gives 0 where the exponential is beyond 2^126, which is the right result.
 __device__ __forceinline__ float silu(float x) {
   return __fdividef(x, 1.0f + __expf(-x));
 }
 
-// What the operations read for one output; what they do not read is not touched.
+// What the operations read for one output element. A member that they do not read may be anything.
 struct Inputs {
   float row_scale, column_scale, bias, residual;
 };
 
-// The operations on one sum.
+// Applies the operations to one sum.
 template <int kOps>
 __device__ __forceinline__ float finish(float sum, const Inputs& inputs) {
   float x = sum;
@@ -60,8 +60,8 @@ __device__ __forceinline__ float column_scale(const tilepost_epilogue_t& operand
     return 1;
 }
 
-// The operations on the sum of output element (row, col), which lies inside the m x n output; `ld`
-// is the row length of the residual.
+// Applies the operations to the sum of output element (row, col), which lies inside the m x n
+// output. `ld` is the row length of the residual.
 template <int kOps, DType kOutput>
 __device__ __forceinline__ float finish(const tilepost_epilogue_t& operands, float sum, int row,
                                         int col, int ld) {
@@ -80,7 +80,7 @@ __device__ __forceinline__ float finish(const tilepost_epilogue_t& operands, flo
 // ---- Two neighbours of a row at a time, loaded ahead of their use. Columns are even, and so is
 // the row length, so that both or neither lie inside the output.
 
-// What the operations read for two neighbours, as loaded.
+// What the operations read for two neighbours, as it was loaded.
 struct PairInputs {
   float row_scale, low_scale, high_scale;
   uint32_t bias, residual;  // two elements of the output's type
@@ -101,7 +101,7 @@ __device__ __forceinline__ PairInputs load_pair(const tilepost_epilogue_t& opera
   return inputs;
 }
 
-// The operations on two neighbours.
+// Applies the operations to two neighbours.
 template <int kOps, DType kOutput>
 __device__ __forceinline__ float2 finish_pair(float low, float high, const PairInputs& inputs) {
   const float2 bias = unpack<kOutput>(inputs.bias), residual = unpack<kOutput>(inputs.residual);

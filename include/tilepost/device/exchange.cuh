@@ -1,23 +1,25 @@
-// How the kernels of all ranks exchange tiles of few rows (TILEPOST_ACCESS_TILES): no kernel comes
-// before or behind them, and the ranks meet inside.
+// How the kernels of all ranks exchange tiles where a product has few rows (TILEPOST_ACCESS_TILES).
+// No kernel comes before or behind them: the ranks meet inside.
 //
-// A CTA's rows of a tile are a part. The thread that stores them puts them into this rank's slot on
-// the ranks that get them, then raises a flag there. The helper warps of the CTA that has the same
-// part on that rank wait for the flags of all ranks, add up what has come in the order of ranks,
-// and store the sums: into out (one shot), or with all ranks (two shots), where the helper warps of
-// the same part wait once more. Where a rank gets its share of the rows (kScatters), all its CTAs
-// that have a part in a column of tiles add up, or move, as many of its rows of that column. Warps
-// that have nothing left to multiply join the helper warps for the CTA's last part.
+// A CTA's rows of a tile are a part. The store thread puts them into this rank's slot on each of
+// the ranks that get them, then raises a flag there. On such a rank the helper warps of the CTA
+// that has the same part wait for the flags of all ranks. They add up what has come, in the order
+// of ranks, and store the sums. In one shot the sums go into out. In two shots they go to all
+// ranks, where the helper warps of the same part wait for them once more. Where a rank gets its
+// share of the rows (kScatters), all of its CTAs that have a part in a column of tiles divide the
+// share's rows of that column evenly, and add these up or move them. Warps that have nothing left
+// to multiply join the helper warps for the CTA's last part.
 //
-// Slots and flags are double, by the parity of the run's number, and nothing else keeps runs apart.
-// Every rank waits in run e for every rank's begin of run e, and in its stream run e comes behind
-// run e - 1. So a rank that has ended run e knows that all ranks have ended run e - 1, whose
-// buffers its run e + 1 then writes. A flag holds the number of the run and no other value can be
-// there that looks like it: run e + 2, which writes the same flag, begins on no rank before this
-// one has ended run e. docs/internals/exchange-of-tiles.md has the proof.
+// There are two sets of slots and flags, and the parity of the run's number says which set a run
+// uses. Nothing else keeps runs apart. In run e every rank waits until every rank has begun run e,
+// and in a rank's stream run e comes behind run e - 1. So a rank that has ended run e knows that
+// all ranks have ended run e - 1, whose buffers its own run e + 1 then writes. A flag holds the
+// number of the run, and no value that could be mistaken for it can be there: run e + 2, which
+// writes the same flag, begins on no rank before this one has ended run e.
+// docs/internals/exchange-of-tiles.md has the proof.
 //
-// That holds between runs of one kind. One behind a run of another kind, whose memory may be laid
-// out otherwise, first waits until all ranks have ended that.
+// That holds between runs of one kind. A run of another kind may lay out the memory in another way.
+// A run behind such a run first waits until all ranks have ended it.
 #ifndef TILEPOST_DEVICE_EXCHANGE_CUH
 #define TILEPOST_DEVICE_EXCHANGE_CUH
 
@@ -34,11 +36,11 @@ namespace tilepost::woven {
 
 // ---- The thread that stores
 
-// Before its first store. Behind a run that was given up nothing is known of the other ranks, and
-// nothing is stored with them any more. The maps: no thread changes them while the kernel runs. The
-// memory they describe was read through the generic proxy, by kernels that ended before the flags
-// came that were acquired since; the proxy fence puts that before what TMA does there (PTX ISA 8.6,
-// Proxies).
+// Called before the thread's first store. If a run was given up, nothing is known of the other
+// ranks, and this rank stores nothing more in their memory. The maps are acquired once, because no
+// thread changes them while the kernel runs. The memory that they describe was read through the
+// generic proxy, by kernels that ended before the flags were raised that this thread has acquired
+// since. The proxy fence puts that before what TMA does there (PTX ISA 8.6, Proxies).
 template <class View>
 __device__ __forceinline__ void open_exchange(const View& view, TileStores& stores) {
   const tilepost_exchange_t& exchange = view.exchange;
@@ -52,7 +54,8 @@ __device__ __forceinline__ void open_exchange(const View& view, TileStores& stor
       stores.may_store =
           await_run(exchange, exchange_line(exchange, exchange.ended, exchange.rank, rank),
                     stores.run - 1, exchange.ended_waits + 4 * rank);
-  // Not before: this rank's own last run may end on another stream, and reads its number there.
+  // Counted only behind the waits: the last run of this rank may still be ending on another stream,
+  // and reads its number there.
   count_reader(exchange, read.run, num_readers<View>());
   const auto* const maps = static_cast<const CUtensorMap*>(exchange.slot_maps);
 #pragma unroll 1
@@ -61,8 +64,8 @@ __device__ __forceinline__ void open_exchange(const View& view, TileStores& stor
   ptx::fence_global_to_async();
 }
 
-// How many ranks get a box. `row`: its first one of the tile, `rows`: of a box, all boxes of an
-// output are as high.
+// How many ranks get a box of `rows` rows that begins with row `row` of the tile. All boxes of an
+// output have the same number of rows.
 template <class View>
 __device__ __forceinline__ int num_places(const View& view, const TileStores& stores,
                                           const Tile& tile, int row, int rows) {
@@ -71,7 +74,8 @@ __device__ __forceinline__ int num_places(const View& view, const TileStores& st
   return ranks_of_box(view, tile.m + row, rows);
 }
 
-// Where a box goes that begins with this row and column of the tile.
+// Where a box goes on the place'th of these ranks. The box begins with row `row` and column `col`
+// of the tile.
 template <class View, class Map>
 __device__ __forceinline__ OutPlace<Map> place_in_slots(const View& view, const TileStores& stores,
                                                         const Tile& tile, int row, int rows,
@@ -83,10 +87,11 @@ __device__ __forceinline__ OutPlace<Map> place_in_slots(const View& view, const 
   return {maps + rank, tile.n + col, slot_row(view, first, rank, rows)};
 }
 
-// All stores of a part, rows [first, end) of the tile, are committed. Waits until they are made:
-// then they are visible to this thread in the generic proxy (tile_done, BulkStores). The fence and
-// the relaxed stores behind it are a release each (PTX ISA 8.8, Release and Acquire Patterns): one
-// fence serves all ranks. Who gets none of the rows waits for no flag of them (exchange_parts).
+// Called when all stores of a part, rows [first, end) of the tile, are committed. Waits until the
+// stores are made: then they are visible to this thread in the generic proxy (tile_done,
+// BulkStores). The fence together with each relaxed store behind it is a release (PTX ISA 8.8,
+// Release and Acquire Patterns), so one fence serves all ranks. A rank that gets none of the rows
+// waits for no flag of the part (exchange_parts).
 template <class View>
 __device__ __forceinline__ void part_stored(const View& view, const TileStores& stores,
                                             const Tile& tile, int first, int end, int part) {
@@ -106,9 +111,9 @@ __device__ __forceinline__ void part_stored(const View& view, const TileStores& 
 
 // ---- Helper warps: flags come behind the data
 
-// All helper threads: waits for the flags of all ranks of `count` parts, of which number(i) is the
-// i'th. False, to all of them, if that was given up: then nothing may be made of what has come, nor
-// stored with other ranks, nor told them.
+// All helper threads. Waits until all ranks have raised their flags of `count` parts; number(i) is
+// the number of the i-th part. False, to all threads, if the wait was given up. The caller then
+// adds up nothing of what has come, stores nothing in other ranks' memory and raises no flag there.
 template <class View, class Number>
 __device__ __forceinline__ bool await_parts(const View& view, const Helper& helper, int shot,
                                             int count, Number number) {
@@ -129,7 +134,7 @@ __device__ __forceinline__ bool await_part(const View& view, const Helper& helpe
   return await_parts(view, helper, shot, 1, [&](int) { return part; });
 }
 
-// The same for the parts of a column of tiles that a slice's rows are in.
+// The same for the parts that have rows of a slice. They all lie in one column of tiles.
 template <class View>
 __device__ __forceinline__ bool await_slice(const View& view, const Helper& helper,
                                             const TileParts& parts, const Slice<View>& slice) {
@@ -139,7 +144,8 @@ __device__ __forceinline__ bool await_slice(const View& view, const Helper& help
   });
 }
 
-// All helper threads: what they have stored before is there for who sees the flags.
+// All helper threads. Raises the part's flag on every rank. A thread that sees the flag also sees
+// what the helper threads have stored before.
 template <class View>
 __device__ __forceinline__ void raise_part(const View& view, const Helper& helper, int shot,
                                            int part) {
@@ -151,16 +157,18 @@ __device__ __forceinline__ void raise_part(const View& view, const Helper& helpe
                                    exchange.rank) = helper.run;
 }
 
-// Where this rank's own sums go: where the others' land, if all are to be normalised there.
+// Where this rank stores its own sums: in the output, or, if rows are normalised, where the other
+// ranks' sums land, so that all sums lie together.
 template <class View>
 __device__ __forceinline__ char* own_sums(const View& view) {
   const tilepost_exchange_t& exchange = view.exchange;
   return static_cast<char*>(View::kNorm != 0 ? exchange.there[exchange.rank] : exchange.out);
 }
 
-// Adds up what all ranks have stored of a part, and stores the sums where they are wanted; or
-// (All-to-All) moves what each has stored to out. A few units at a time, whose loads wait together:
-// of one that is not the thread's some other is loaded.
+// All helper threads. Adds up what all ranks have stored of a part, and stores the sums where they
+// are wanted; or (All-to-All) moves what each rank has stored to out. A thread loads a few units
+// before it waits for any of them. In place of a unit that this rank does not add up it loads unit
+// 0, and ignores it.
 template <class View, DType kType>
 __device__ __forceinline__ void add_part(const View& view, const Helper& helper,
                                          const PartUnits<View::kTileN>& units, int n,
@@ -213,7 +221,8 @@ __device__ __forceinline__ void add_part(const View& view, const Helper& helper,
   }
 }
 
-// Two shots: what other ranks have summed of a part is moved to out, unless it lies there.
+// All helper threads. Two shots: moves the sums of a part that other ranks have stored here to out,
+// unless that is where they were stored.
 template <class View>
 __device__ __forceinline__ void move_part(const View& view, const Helper& helper,
                                           const PartUnits<View::kTileN>& units, int n,
@@ -232,7 +241,9 @@ __device__ __forceinline__ void move_part(const View& view, const Helper& helper
 
 // ---- All threads of the helper warps of a CTA, and those that join them
 
-// Who stores reads panels alone, as in a run that exchanges nothing. All have been there behind it.
+// One thread, where helper warps do not read panels. It arrives at `empty` in their place when all
+// panels of a position are full, so that the consumers wait for the store thread alone. When this
+// returns, the CTA's last panels have been full.
 __device__ __forceinline__ void keep_panels_empty(const TileParts& parts, const TilePanels& panels,
                                                   int thread) {
   if (panels.empty == 0 || thread != 0) return;
@@ -245,7 +256,7 @@ __device__ __forceinline__ void keep_panels_empty(const TileParts& parts, const 
   }
 }
 
-// Behind a run of another kind, waits until all ranks have ended that.
+// Behind a run of another kind: waits until all ranks have ended that run.
 __device__ __forceinline__ void follow_other_kind(const tilepost_exchange_t& exchange,
                                                   const RunRead& read, const Helper& helper) {
   if (read.last_kind == exchange.kind) return;
@@ -255,15 +266,16 @@ __device__ __forceinline__ void follow_other_kind(const tilepost_exchange_t& exc
   sync_helpers(helper);
 }
 
-// Whether threads that have multiplied join the helper warps. Lines are not added up behind the
-// products, and rows that are normalised are divided among the CTAs anew.
+// Whether threads that have nothing left to multiply join the helper warps. None join where lines
+// are exchanged, which take_parts does not add up, or where rows are normalised, which are divided
+// among the CTAs anew.
 template <class View>
 constexpr bool kHasJoiners = View::kNorm == 0 && (View::kShots == TILEPOST_ONE_SHOT ||
                                                   View::kShots == TILEPOST_TWO_SHOT);
 
-// All helper threads: adds up what comes at a position, and tells the ranks that wait for the sums.
-// No warp that this waits for waits for what helper warps add or move, here or elsewhere: parts are
-// stored by others.
+// All helper threads. Adds up the parts that come at a position, and tells the ranks that wait for
+// the sums. It waits for store threads only, on any rank, and these wait for nothing that helper
+// warps add up or move.
 template <class View, DType kType>
 __device__ __forceinline__ void add_at(const View& view, const Helper& helper,
                                        const TileParts& parts, const tilepost_shape_t& shape,
@@ -282,7 +294,7 @@ __device__ __forceinline__ void add_at(const View& view, const Helper& helper,
   }
 }
 
-// Two shots: moves what other ranks have summed at a position.
+// All helper threads. Two shots: moves what other ranks have summed at a position.
 template <class View>
 __device__ __forceinline__ void move_at(const View& view, const Helper& helper,
                                         const TileParts& parts, const tilepost_shape_t& shape,
@@ -292,18 +304,19 @@ __device__ __forceinline__ void move_at(const View& view, const Helper& helper,
             parts.box_rows);
 }
 
-// All helper threads: adds up the CTA's parts, or slices. In two shots each is moved when the next
-// one is added: there is time for that while the CTA multiplies, and the other ranks' sums of it
-// have come meanwhile.
+// All helper threads. Adds up the CTA's parts, or slices, from position `begin` on. In two shots
+// each part is moved only when the next one has been added up. There is time for that while the CTA
+// multiplies, and the other ranks' sums of the part come meanwhile.
 //
-// No rank waits for ever. Sums of a position that a move waits for are made behind what their CTA
-// adds at positions up to that one, which waits for no move, and what it moves at earlier ones. The
-// schedule is the same on all ranks, and every CTA goes up its positions. So of all moves that wait
-// the one at the earliest position waits for sums that nothing keeps from coming.
+// No rank waits for ever. Consider the sums that a move at some position waits for. Their CTA makes
+// them behind two things: what it adds up at positions up to that one, which waits for no move, and
+// what it moves at earlier positions. The schedule is the same on all ranks, and every CTA takes
+// its positions in increasing order. So of all moves that wait, the one at the earliest position
+// waits for sums that nothing holds up.
 //
-// The last one, behind which nothing is left to multiply, is for the threads that join as well:
-// they begin with it. What they have waited for before, their own products, waits for no helper
-// warp.
+// Behind the last part nothing is left to multiply, so the threads that join take it too: they
+// begin with that part. Before they join they wait for their own products only, which wait for no
+// helper warp.
 template <class View, DType kType>
 __device__ __forceinline__ void take_parts(const View& view, Helper helper, const TileParts& parts,
                                            const TilePanels& panels, const tilepost_shape_t& shape,
@@ -322,7 +335,8 @@ __device__ __forceinline__ void take_parts(const View& view, Helper helper, cons
     move_at(view, helper, parts, shape, position - parts.stride);
 }
 
-// With what the kernel computes: its positions, and which rows of every tile are the CTA's.
+// All helper threads, in a run that exchanges tiles. `parts` says which positions the CTA computes,
+// and which rows of each tile are the CTA's.
 template <class View, DType kType>
 __device__ __forceinline__ void exchange_parts(const View& view, const TileParts& parts,
                                                const TilePanels& panels,
@@ -363,8 +377,8 @@ __device__ __forceinline__ void exchange_parts(const View& view, const TileParts
       if constexpr (View::kNorm == 0) add_lines<View, kType>(view, helper, units, part, shape.n);
     }
   } else if constexpr (View::kNorm != 0 && View::kShots == TILEPOST_ONE_SHOT) {
-    // Before this CTA's products are made no row is there, and waiting for one would take bandwidth
-    // of L2 from them.
+    // No row is complete before this CTA's products are made, and polling for one would take L2
+    // bandwidth from them.
     keep_panels_empty(parts, panels, thread - threads / 2);
     sync_helpers(helper);
   } else {
@@ -375,7 +389,7 @@ __device__ __forceinline__ void exchange_parts(const View& view, const TileParts
   end_replay(exchange, replay, helper);
 }
 
-// `joining`: how many threads join them for the last part (finish_exchange).
+// All helper threads. `joining`: how many threads join them for the last part (finish_exchange).
 template <class View>
 __device__ __forceinline__ void exchange_tiles(const View& view, const TileParts& parts,
                                                const TilePanels& panels,
@@ -393,8 +407,9 @@ __device__ __forceinline__ void exchange_tiles(const View& view, const TileParts
   }
 }
 
-// The threads that join the helper warps for the CTA's last part. Both sides find that it has one,
-// and that the run exchanges tiles, in what the kernel was given.
+// All threads that join the helper warps for the CTA's last part. Both sides see in the kernel's
+// arguments whether the run exchanges tiles and whether the CTA has a part. So they join in the
+// same cases.
 template <class View>
 __device__ __forceinline__ void finish_exchange(const View& view, const TileParts& parts,
                                                 const TilePanels& panels,

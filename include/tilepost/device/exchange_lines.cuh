@@ -1,6 +1,6 @@
-// Parts that are exchanged in lines (TILEPOST_ONE_SHOT_LINES): sixteen bytes in one access, twelve
-// of them data and the rest the number of the run. Who finds that number has the data: nothing is
-// released and nothing acquired, for nothing else is read.
+// Parts that are exchanged in lines (TILEPOST_ONE_SHOT_LINES). A line is sixteen bytes that are
+// stored in one access: twelve bytes of data, then the number of the run. A thread that finds this
+// number has the data too. It reads nothing else, so nothing has to be released or acquired.
 #ifndef TILEPOST_DEVICE_EXCHANGE_LINES_CUH
 #define TILEPOST_DEVICE_EXCHANGE_LINES_CUH
 
@@ -12,10 +12,10 @@
 namespace tilepost::woven {
 
 constexpr int kPanelColumns = 64;
-constexpr int kPairs = TILEPOST_LINE_ELEMENTS / 2;  // of elements in a line
+constexpr int kPairs = TILEPOST_LINE_ELEMENTS / 2;  // pairs of elements in a line
 
-// The word of two neighbouring elements of a part, as the panels have it. Elements are counted
-// along its rows.
+// Two neighbouring elements of a part, in one word, as the panels have them. `element` is the
+// number of the first one, counted along the part's rows.
 template <int kColumns>
 __device__ __forceinline__ uint32_t panel_word(const TilePanels& panels, int element) {
   const int row = element / kColumns, column = element % kColumns;
@@ -25,8 +25,8 @@ __device__ __forceinline__ uint32_t panel_word(const TilePanels& panels, int ele
                                chunk * 16 + in_panel % 8 * 2);
 }
 
-// Stores a part's lines with the ranks that get any row of them, this one too. Behind the part's
-// last row comes anything.
+// All helper threads. Stores each line of a part into the memory of the ranks that get any row of
+// it, this rank included. What a line has behind the part's last row is undefined.
 template <class View>
 __device__ __forceinline__ void store_lines(const View& view, const Helper& helper,
                                             const TilePanels& panels,
@@ -51,8 +51,9 @@ __device__ __forceinline__ void store_lines(const View& view, const Helper& help
   }
 }
 
-// Waits until lines of all ranks are there, of each kAtOnce from `first` on. All are loaded before
-// any is looked at. Waits like await().
+// Waits until kAtOnce lines of each rank are there. from[i] is where rank 0's i-th line lies here;
+// the same lines of the other ranks follow slot_bytes apart. Loads all of them before it looks at
+// any. False if the wait was given up, which happens as in await().
 template <int kRanks, int kAtOnce>
 __device__ __forceinline__ bool await_lines(const tilepost_exchange_t& exchange,
                                             const Helper& helper,
@@ -84,7 +85,7 @@ __device__ __forceinline__ uint32_t word_of_line(const uint4& line, int pair) {
   return pair == 0 ? line.x : pair == 1 ? line.y : line.z;
 }
 
-// The sums of a pair of elements of all ranks' lines, in the order of ranks.
+// The sums of a pair of elements over all ranks' lines, in the order of ranks.
 template <DType kType, int kRanks>
 __device__ __forceinline__ uint32_t add_words(const uint4 (&found)[kRanks], int pair) {
   float2 sum = unpack<kType>(word_of_line(found[0], pair));
@@ -97,8 +98,8 @@ __device__ __forceinline__ uint32_t add_words(const uint4 (&found)[kRanks], int 
   return pack<kType>(sum.x, sum.y);
 }
 
-// Of a line of `units` those elements that are in `own`, the rows of these that this rank gets:
-// their sums, in the order of ranks, or (All-to-All) every rank's, to out.
+// Stores the elements of line `line` of `units` whose rows are in `own`, the rows that this rank
+// gets: their sums, in the order of ranks, or (All-to-All) the elements of every rank, to out.
 template <class View, DType kType>
 __device__ __forceinline__ void add_line(const View& view, const PartUnits<View::kTileN>& units,
                                          const PartUnits<View::kTileN>& own,
@@ -122,8 +123,9 @@ __device__ __forceinline__ void add_line(const View& view, const PartUnits<View:
   }
 }
 
-// What has come of a part's lines, to out: a few lines at a time, those that have any element of
-// the rows that this rank gets. Of one that is not the thread's its first one is loaded.
+// All helper threads. Adds up, or moves, what has come of a part's lines, to out. It takes those
+// lines that have any element of the rows that this rank gets. A thread takes a few lines at a
+// time. Where it has fewer left, it loads the first of them again in place of the missing ones.
 template <class View, DType kType>
 __device__ __forceinline__ void add_lines(const View& view, const Helper& helper,
                                           const PartUnits<View::kTileN>& units, int part, int n) {

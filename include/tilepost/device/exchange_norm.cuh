@@ -1,15 +1,16 @@
 // How kernels that exchange tiles (exchange.cuh) normalise the rows whose sums this rank gets
-// (TILEPOST_CONSUMER_RMS_NORM and its like): no kernel comes behind them.
+// (TILEPOST_CONSUMER_RMS_NORM and TILEPOST_CONSUMER_RESIDUAL_RMS_NORM): no kernel comes behind
+// them.
 //
-// A norm is of whole rows, and of these a CTA has a part. So rows are divided among the CTAs of the
-// grid anew, and the helper warps of one have all of a row, wherever it comes from: in one shot
-// they add up what all ranks have stored of it here, in two they take the sums that have landed
-// here. They wait for the flags of all parts that have columns of the row, or for its lines, and
-// for nothing of the other CTAs of this rank: sums of a row are in the registers of those who
-// normalise it, and of nobody else.
+// A norm needs a whole row, and a CTA's tiles have only a part of each row. So the rows are divided
+// among the CTAs of the grid anew, and the helper warps of one CTA take the whole of a row,
+// wherever its parts come from. In one shot they add up what all ranks have stored of the row here.
+// In two shots they take its sums, which have landed here. They wait for the flags of all parts
+// that have columns of the row, or for the row's lines, and for nothing else: the CTAs of a rank
+// need not meet.
 //
-// A CTA begins with its rows when it has done what others wait for: stored its lines, or summed its
-// parts. That waits for nobody's rows, so what a row waits for comes.
+// A CTA begins with its rows when it has done what others wait for: when its lines are stored, or
+// its parts are summed. None of that waits for anyone's rows. So what a row waits for will come.
 #ifndef TILEPOST_DEVICE_EXCHANGE_NORM_CUH
 #define TILEPOST_DEVICE_EXCHANGE_NORM_CUH
 
@@ -24,15 +25,16 @@ namespace tilepost::woven {
 
 // ---- Where a row is
 
-// Loads of sixteen bytes that a thread has under way: kernels of wide tiles have fewer registers.
+// How many loads of sixteen bytes a thread has under way. Kernels of wide tiles have fewer
+// registers.
 template <class View>
 constexpr int kLoadsAtOnce = View::kTileN > 64 ? 8 : 16;
 template <class View>
-constexpr int kRanksAtOnce =  // times every rank's
+constexpr int kRanksAtOnce =  // vectors that a thread loads from every rank at once
     kLoadsAtOnce<View> < View::kRanks ? 1 : kLoadsAtOnce<View> / View::kRanks;
 
-// Which part of every column of tiles a row of the product is in, counted down the column, and
-// which row of that part it is.
+// Where a row of the product is in every column of tiles: in which part, counted down the column,
+// and in which row of that part.
 struct RowPlace {
   int part, row;
 };
@@ -45,8 +47,8 @@ __device__ __forceinline__ RowPlace place_of_row(int row, int per_tile) {
 
 // ---- Waiting for a row
 
-// One thread: waits for the flags of all ranks of a part, as await() does for one. They are loaded
-// together, and none of them acquires yet.
+// One thread. Waits until all ranks have raised their flags of a part, as await() does for one
+// flag. Each poll loads all of them together. None of these loads acquires.
 template <int kRanks>
 __device__ __forceinline__ bool await_flags(const tilepost_exchange_t& exchange,
                                             const uint32_t* flags, uint32_t run) {
@@ -65,11 +67,11 @@ __device__ __forceinline__ bool await_flags(const tilepost_exchange_t& exchange,
   return true;
 }
 
-// All helper threads: waits until all parts that have columns of a row are there, of all ranks; in
-// two shots its sums, which `owner` stores. False, to all of them, if that was given up. Each
-// thread waits for some of the parts. The fence behind its polls makes each of them an acquire (PTX
-// ISA 8.8, Release and Acquire Patterns), and the barrier orders what it has acquired before what
-// the others load (PTX ISA, barrier; 8.9.5).
+// All helper threads. Waits until all parts that have columns of a row are there, of all ranks; in
+// two shots until the row's sums are there, which `owner` stores. False, to all threads, if the
+// wait was given up. Each thread waits for some of the parts. The fence behind its polls makes each
+// of them an acquire (PTX ISA 8.8, Release and Acquire Patterns). The barrier orders what a thread
+// has acquired before what the others load (PTX ISA, barrier; 8.9.5).
 template <class View>
 __device__ __forceinline__ bool await_row(const View& view, const Helper& helper,
                                           const RowPlace& place, int per_tile, int owner) {
@@ -93,7 +95,8 @@ __device__ __forceinline__ bool await_row(const View& view, const Helper& helper
 
 // ---- Its sums, sixteen bytes at a time
 
-// One shot: in this rank's slots. `row`: of a slot.
+// One shot: the parts of a row, in this rank's slots, which are added up as they are loaded. `row`
+// is the row's place in the first slot.
 template <class View, DType kType>
 struct SlotSums {
   const void* row;
@@ -113,7 +116,7 @@ struct SlotSums {
   }
 };
 
-// In one place, in shared memory or not.
+// The sums of a row in one place, in shared or global memory.
 struct StoredSums {
   const void* row;
 
@@ -124,9 +127,10 @@ struct StoredSums {
   }
 };
 
-// Lines: all helper threads add up those of a row, to `sums`. `rows_before`: rows of the part that
-// this rank does not get, in front of those that it does. Of a line that is not the thread's its
-// first one is loaded. False, to all of them, if some were given up.
+// All helper threads. Lines: adds up the lines of a row, to `sums`. `rows_before` is the number of
+// rows of the part that lie in front of those that this rank gets. Where a thread has fewer lines
+// left than it loads at once, it loads the first of them again. False, to all threads, if any wait
+// was given up.
 template <class View, DType kType>
 __device__ __forceinline__ bool add_row_of_lines(const View& view, const Helper& helper,
                                                  const RowPlace& place, int per_tile,
@@ -135,7 +139,7 @@ __device__ __forceinline__ bool add_row_of_lines(const View& view, const Helper&
   constexpr int kMostLines =
       (View::kTileN + 2 * TILEPOST_LINE_ELEMENTS - 3) / TILEPOST_LINE_ELEMENTS;
   const tilepost_exchange_t& exchange = view.exchange;
-  const int begin = place.row * View::kTileN;  // element of the part
+  const int begin = place.row * View::kTileN;  // the row's first element, counted in the part
   const ExchangeRange lines = exchange_lines({place.row, place.row + 1}, View::kTileN);
   const int before = exchange_lines({rows_before, rows_before + 1}, View::kTileN).first;
   const int items = view.tiles_n * kMostLines;
@@ -173,22 +177,25 @@ __device__ __forceinline__ bool add_row_of_lines(const View& view, const Helper&
 
 // ---- Its norm
 
-// How the vectors of a row, of kUnitElements each, are divided among helper threads: as
-// norm::threads_of says, so that squares are added in that order. A helper warp does the work of
-// every so many-th of those warps, as many as there are helper warps.
+// How the vectors of a row, of kUnitElements elements each, are divided among helper threads.
+// norm::threads_of divides them among kThreads threads, in kWarps warps, which are the row's warps
+// here. Helper warps keep this division, so that squares are added in the same order: of w helper
+// warps, each does the work of every w-th of the row's warps.
 template <class View>
 struct RowShare {
   static constexpr int kVectors = View::kN / kUnitElements;
   static constexpr int kThreads = norm::threads_of(View::kN, kUnitElements);
   static constexpr int kWarps = kThreads / norm::kWarp;
-  static constexpr int kSteps = (kVectors + kThreads - 1) / kThreads;  // vectors of a thread
-  // Four helper warps may hold a row in registers, where there are enough.
-  static constexpr int kHeldWarps = (kWarps + 3) / 4;  // of one of them
+  static constexpr int kSteps = (kVectors + kThreads - 1) / kThreads;  // vectors per thread
+  // Four helper warps or more hold a row in registers, if these are enough. Each then stands for up
+  // to kHeldWarps of the row's warps.
+  static constexpr int kHeldWarps = (kWarps + 3) / 4;
   static constexpr bool kMayHold = kHeldWarps * kSteps <= kLoadsAtOnce<View> / 2;
 };
 
-// Vectors that a thread has at a time: steps from `step` on of its row's warp `warp` and of further
-// ones. Of what is not there the row's first vector stands in.
+// Vectors that a thread has at a time: kSteps steps from `step` on, of each of kWarps of the row's
+// warps. These are `warp` and the following ones for which this helper warp stands. Where there is
+// no such vector, is_there[i] is false and at[i] is the row's first vector.
 template <class View, int kMost>
 struct SomeVectors {
   using Share = RowShare<View>;
@@ -200,7 +207,7 @@ struct SomeVectors {
   bool is_there[kCount];
 
   __device__ __forceinline__ SomeVectors(const Helper& helper, int warp, int step) {
-    // Of most rows all are there: then one address serves all of a thread's vectors.
+    // In most kernels all vectors are there. Then one address serves all of a thread's vectors.
     const bool all = Share::kSteps * Share::kThreads == Share::kVectors &&
                      Share::kSteps % kSteps == 0 &&
                      Share::kWarps % (kWarps * (helper.threads / norm::kWarp)) == 0;
@@ -216,9 +223,10 @@ struct SomeVectors {
   }
 };
 
-// Where the squares of a row come together: kWarps sums for each of two rows, which take turns, so
-// that a warp may write those of the next row while another reads this one's. It writes no further
-// ones, for the barrier between.
+// Where the sums of squares of a row's warps come together, in shared memory. There is room for two
+// rows, which take turns, so that a warp may write its sums of the next row while another warp
+// still reads those of this row. No warp gets further ahead, because of the barrier in
+// scale_of_row.
 struct RowSquares {
   float* sums;
   int turn = 0;
@@ -237,7 +245,8 @@ __device__ __forceinline__ uint4* vectors_of_row(void* rows, int row) {
   return static_cast<uint4*>(rows) + static_cast<int64_t>(row) * RowShare<View>::kVectors;
 }
 
-// All helper threads: what a row is multiplied with, when all have added up their warps' squares.
+// All helper threads. Waits until all of the row's warps have put their squares, and returns what
+// the row is multiplied with.
 template <class View>
 __device__ __forceinline__ float scale_of_row(const View& view, const Helper& helper,
                                               RowSquares& squares) {
@@ -248,14 +257,15 @@ __device__ __forceinline__ float scale_of_row(const View& view, const Helper& he
   return norm::scale_of(norm::warp_sum(value), View::kN, view.exchange.norm.epsilon);
 }
 
-// All lanes of a warp: adds up the squares of one of the row's warps.
+// All lanes of a warp. `sum` is a lane's sum of squares for the row's warp `row_warp`. Adds these
+// up over the lanes, and puts the result where all helper threads find it.
 __device__ __forceinline__ void put_squares(const Helper& helper, const RowSquares& squares,
                                             int row_warp, float sum) {
   sum = norm::warp_sum(sum);
   if (helper.thread % norm::kWarp == 0) squares.now()[row_warp] = sum;
 }
 
-// All helper threads: a row of which each holds its vectors in registers.
+// All helper threads. Normalises a row. Each thread holds its vectors of the row in registers.
 template <class View, DType kType, class Sums>
 __device__ __forceinline__ void normalise_held(const View& view, const Helper& helper,
                                                RowSquares& squares, int row, const Sums& sums) {
@@ -300,8 +310,8 @@ __device__ __forceinline__ void normalise_held(const View& view, const Helper& h
   }
 }
 
-// A longer one, or one of a kernel with fewer registers. What a thread reads a second time it has
-// written itself.
+// All helper threads. Normalises a row that is too long for the registers, in two passes. A thread
+// reads a second time only what it has written itself.
 template <class View, DType kType, class Sums>
 __device__ __forceinline__ void normalise_long(const View& view, const Helper& helper,
                                                RowSquares& squares, int row, const Sums& sums) {
@@ -365,7 +375,8 @@ __device__ __forceinline__ void normalise_row(const View& view, const Helper& he
 
 // ---- All helper threads, and all rows of a CTA
 
-// What a row needs besides its sums is on its way to L2 while they come. `row`: of out.
+// All helper threads. Starts to bring into L2 what row `row` of out needs besides its sums, while
+// the sums come.
 template <class View>
 __device__ __forceinline__ void prefetch_row(const View& view, const Helper& helper, int row) {
   constexpr int kLineVectors = 128 / sizeof(uint4);
@@ -378,8 +389,8 @@ __device__ __forceinline__ void prefetch_row(const View& view, const Helper& hel
   }
 }
 
-// A row of out, which is `in_product` of the product. False, to all of them, if what it needs was
-// given up: then nothing is stored of it.
+// All helper threads. Waits for row `row` of out, which is row `in_product` of the product, and
+// normalises it. False, to all threads, if the wait was given up: the row is not normalised then.
 template <class View, DType kType>
 __device__ __forceinline__ bool exchange_row(const View& view, const TileParts& parts,
                                              const TilePanels& panels, const Helper& helper,
@@ -415,8 +426,8 @@ __device__ __forceinline__ bool exchange_row(const View& view, const TileParts& 
   return true;
 }
 
-// Of the rows that this rank gets each CTA has every gridDim.x-th, from its own number on. Behind
-// one that was given up no other comes.
+// All helper threads. Normalises the CTA's rows: of those that this rank gets, row blockIdx.x and
+// every gridDim.x-th from there on. Stops at the first row whose wait was given up.
 template <class View, DType kType>
 __device__ __forceinline__ void normalise_rows(const View& view, const TileParts& parts,
                                                const TilePanels& panels, const Helper& helper) {
@@ -428,7 +439,7 @@ __device__ __forceinline__ void normalise_rows(const View& view, const TileParts
     if (!exchange_row<View, kType>(view, parts, panels, helper, squares, row, own.first + row))
       break;
   }
-  sync_helpers(helper);  // with those that have met the other ranks
+  sync_helpers(helper);  // and so with the threads that meet the other ranks
 }
 
 }  // namespace tilepost::woven

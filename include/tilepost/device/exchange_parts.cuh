@@ -1,5 +1,5 @@
-// What the helper warps of a CTA work with where kernels exchange tiles (exchange.cuh): who they
-// are, which elements a part has, and whom they go to.
+// What the helper warps of a CTA work with where kernels exchange tiles (exchange.cuh): which
+// threads they are, which elements a part has, and which ranks get them.
 #ifndef TILEPOST_DEVICE_EXCHANGE_PARTS_CUH
 #define TILEPOST_DEVICE_EXCHANGE_PARTS_CUH
 
@@ -14,38 +14,39 @@ namespace tilepost::woven {
 
 // ---- Helper warps
 
-// What a thread of theirs knows: its number among `threads`, the run, and where they all meet.
-// Those that join them are helper threads like them.
+// What a helper thread knows: its number among `threads`, the number of the run, and the barrier at
+// which these threads meet. Threads that join the helper warps are helper threads from then on.
 struct Helper {
   int thread, threads;
   uint32_t run;
   int barrier = kHelperBarrier;
 };
 
-// The helper warps of a CTA alone: what one of their threads has acquired or stored comes before
-// what the others do behind this (PTX ISA, barrier).
+// All helper threads. What one of them has acquired or stored before comes before what the others
+// do behind this (PTX ISA, barrier).
 __device__ __forceinline__ void sync_helpers(const Helper& helper) {
   ptx::sync_threads(helper.barrier, helper.threads);
 }
 
-// The same, and whether any of them says so.
+// The same. Returns whether `says` is true in any of the threads.
 __device__ __forceinline__ bool sync_helpers_any(const Helper& helper, bool says) {
   return ptx::sync_threads_any(helper.barrier, helper.threads, says);
 }
 
 // ---- Threads that join them
 
-// What a thread has stored before comes before what the others read behind it. One barrier is
-// enough for that (PTX ISA, barrier), but racecheck of compute-sanitizer takes the first at which
-// these warps meet for none.
+// All threads that meet. What a thread has stored before comes before what the others read behind
+// this. One barrier is enough for that (PTX ISA, barrier), but compute-sanitizer's racecheck does
+// not take the first barrier at which these warps meet into account.
 __device__ __forceinline__ void meet_joiners(const Helper& helper) {
   __syncwarp();
   sync_helpers(helper);
   sync_helpers(helper);
 }
 
-// All helper threads: those that `joining` threads join. They hand them the run's number in shared
-// memory: in the exchange whoever reads it is counted (count_reader).
+// All helper threads, which `joining` threads join. Hands the number of the run to these threads in
+// shared memory: they may not read it in the exchange, where every reader is counted
+// (count_reader). Returns the calling thread as one of all these helper threads.
 __device__ __forceinline__ Helper with_joiners(const Helper& helper, const TilePanels& panels,
                                                int joining) {
   if (helper.thread == 0)
@@ -55,7 +56,7 @@ __device__ __forceinline__ Helper with_joiners(const Helper& helper, const TileP
   return all;
 }
 
-// The threads that join, of which this is number `thread` among all.
+// All threads that join. The calling one is number `thread` of all `threads` helper threads.
 __device__ __forceinline__ Helper join_helpers(const TilePanels& panels, int thread, int threads) {
   Helper helper{thread, threads, 0, kTeamBarrier};
   meet_joiners(helper);
@@ -63,9 +64,9 @@ __device__ __forceinline__ Helper join_helpers(const TilePanels& panels, int thr
   return helper;
 }
 
-// The last of them, which has begun the replay: the first CTA has nothing more to wait for. The
-// barrier is for a CTA that has no part: then nothing else has made it wait for those that meet the
-// other ranks.
+// All helper threads, when the first CTA has nothing more to wait for. The last thread, which has
+// begun the replay, ends it. The barrier is for a CTA that has no part: nothing else has made its
+// threads wait for those that meet the other ranks.
 __device__ __forceinline__ void end_replay(const tilepost_exchange_t& exchange, uint32_t replay,
                                            const Helper& helper) {
   if (blockIdx.x != 0 || exchange.replays == nullptr) return;
@@ -90,10 +91,10 @@ __device__ __forceinline__ int last_position(const TileParts& parts) {
   return parts.first + (parts.tiles - 1 - parts.first) / parts.stride * parts.stride;
 }
 
-constexpr int kUnitElements = 8;  // of sixteen bytes
+constexpr int kUnitElements = 8;  // elements of a unit of sixteen bytes
 
-// The units of a part: rows [first, end) of the product, kColumns from `column` on, of which those
-// below `columns` are in the output.
+// The units of a part: rows [first, end) of the product and kColumns columns from `column` on. Only
+// the first `columns` of these columns are in the output.
 template <int kColumns>
 struct PartUnits {
   static constexpr int kPerRow = kColumns / kUnitElements;
@@ -107,7 +108,7 @@ struct PartUnits {
   }
 };
 
-// The part's rows and columns that are in the product.
+// The units of a part, without the rows that lie behind the product's last one.
 template <class View>
 __device__ __forceinline__ PartUnits<View::kTileN> units_of(const TilePart& part, const Tile& tile,
                                                             const tilepost_shape_t& shape) {
@@ -115,7 +116,7 @@ __device__ __forceinline__ PartUnits<View::kTileN> units_of(const TilePart& part
   return {first, end < shape.m ? end : shape.m, tile.n, shape.n - tile.n};
 }
 
-// Those that this rank gets; there may be none.
+// The units in rows that this rank gets. There may be none.
 template <class View>
 __device__ __forceinline__ PartUnits<View::kTileN> own_units(const View& view,
                                                              const PartUnits<View::kTileN>& units) {
@@ -124,7 +125,8 @@ __device__ __forceinline__ PartUnits<View::kTileN> own_units(const View& view,
   return {own.first, own.end, units.column, units.columns};
 }
 
-// Rows of a column of tiles that this CTA takes, and the parts that they are in (slice_rows).
+// The rows of a column of tiles that this CTA adds up or moves, and the parts that have these rows
+// (slice_rows).
 template <class View>
 struct Slice {
   PartUnits<View::kTileN> units;

@@ -1,16 +1,17 @@
-// How the kernels of all ranks exchange few rows of A (TILEPOST_ACCESS_TILES of patterns that move
-// A): no kernel comes before or behind them, and the ranks meet inside.
+// How the kernels of all ranks exchange rows of A where these are few (TILEPOST_ACCESS_TILES of
+// patterns that move A). No kernel comes before or behind them: the ranks meet inside.
 //
-// A rank's rows are cut into parts. The helper warps of the CTAs share them: they store each with
-// all ranks, this one too, behind one another as A's rows are in all, then raise a flag on each
-// rank. The helper warps of a CTA then wait, tile by tile, for the flags of all parts that have
-// rows of it, and tell the thread that loads operands, in a word of shared memory. That has loaded
-// weights meanwhile; it reads the rows with TMA where they have arrived. Tiles of this rank's own
-// rows alone wait for nothing and are read where the caller has them.
+// A rank's rows are cut into parts, which the helper warps of its CTAs share. They store each part
+// in the memory of all ranks, this one included, at its place among all rows of A, then raise a
+// flag on each rank. After that the helper warps of a CTA take its tiles in order. They wait for
+// the flags of all parts that have rows of a tile, and then tell the loader so in a word of shared
+// memory. The loader has loaded weights meanwhile. It reads the rows with TMA where they have
+// arrived. Tiles that have only rows of this rank wait for nothing, and are read where the caller
+// has them.
 //
-// The memory in which rows arrive, and the flags, are double by the parity of the run's number;
-// exchange.cuh says why that is enough. Here the last reader of the older run's is TMA: all it was
-// asked for has come before that kernel ended.
+// There are two places where rows arrive and two sets of flags, and the parity of the run's number
+// says which a run uses. exchange.cuh says why that is enough. Here the last to read what an older
+// run has left is TMA, and all that it was asked to load has come before the older kernel ended.
 #ifndef TILEPOST_DEVICE_EXCHANGE_ROWS_CUH
 #define TILEPOST_DEVICE_EXCHANGE_ROWS_CUH
 
@@ -23,7 +24,7 @@
 
 namespace tilepost::woven {
 
-// Where the rows of all ranks arrive on rank `where`, in the run.
+// Where the rows of all ranks arrive on rank `where` in the run, in units of sixteen bytes.
 __device__ __forceinline__ uint4* units_on(const tilepost_exchange_t& exchange, int where,
                                            uint32_t run) {
   return reinterpret_cast<uint4*>(rows_on(exchange, where, run));
@@ -31,8 +32,8 @@ __device__ __forceinline__ uint4* units_on(const tilepost_exchange_t& exchange, 
 
 // ---- Helper warps: own rows
 
-// Units of a part that a thread loads before it stores any: every `stride`th from `first` on. Of
-// one behind the end the last one is loaded.
+// Units of a part that a thread loads before it stores any: kCount of them, `stride` apart, from
+// `first` on. In place of a unit behind `end` it loads the last one, and does not store it.
 struct RowUnits {
   static constexpr int kCount = 4;
   uint4 at[kCount];
@@ -49,8 +50,8 @@ struct RowUnits {
   }
 };
 
-// The CTA's parts of this rank's rows: first, first + stride, … below count. The first CTA meets
-// the other ranks meanwhile, which takes as long, and has none, unless it is the only one.
+// The CTA's parts of this rank's rows: first, first + stride, … below count. The first CTA has
+// none, unless it is the only one: it meets the other ranks meanwhile, which takes as long.
 struct OwnParts {
   int first, stride, count, units;
 
@@ -62,7 +63,7 @@ struct OwnParts {
   }
 };
 
-// A helper thread, before it knows which run it is: begins to load the CTA's first part.
+// All helper threads, before they know which run it is. Begins to load the CTA's first part.
 template <class View>
 __device__ __forceinline__ void load_first_units(const View& view, const RowParts& rows,
                                                  const OwnParts& own, int thread, int threads,
@@ -72,8 +73,8 @@ __device__ __forceinline__ void load_first_units(const View& view, const RowPart
                rows.end_of(own.first, own.units));
 }
 
-// All helper threads: stores the CTA's parts with all ranks, each with the flag behind it. `units`
-// are those that load_first_units has loaded.
+// All helper threads. Stores each of the CTA's parts in the memory of all ranks, then raises its
+// flag there. `units` holds what load_first_units has loaded.
 template <class View>
 __device__ __forceinline__ void store_own_rows(const View& view, const Helper& helper,
                                                const RowParts& rows, const OwnParts& own,
@@ -102,8 +103,8 @@ __device__ __forceinline__ void store_own_rows(const View& view, const Helper& h
 
 // ---- Helper warps: all rows
 
-// All helper threads: waits for the flags of all parts that have any of rows [first, end). False,
-// to all of them, if that was given up.
+// All helper threads. Waits for the flags of all parts that have any of rows [first, end). False,
+// to all threads, if the wait was given up.
 template <class View>
 __device__ __forceinline__ bool await_rows(const View& view, const Helper& helper,
                                            const RowParts& rows, int first, int end) {
@@ -124,15 +125,17 @@ __device__ __forceinline__ bool await_rows(const View& view, const Helper& helpe
   return !sync_helpers_any(helper, missing);
 }
 
-// What the word in shared memory says: for how many of the CTA's tiles, in their order, all rows
-// have come; and in which of the two places. When the run is given up nothing is waited for.
+// The word in shared memory that tells the loader what has come. It says for how many of the CTA's
+// tiles, in their order, all rows have come, and in which of the two places they are. When the run
+// is given up it says kAllTiles, so that nothing is waited for.
 constexpr uint32_t kAllTiles = 0x7FFFFFFF;
 __device__ __forceinline__ uint32_t arrived_word(uint32_t tiles, uint32_t run) {
   return tiles << 1 | (run & 1);
 }
 
-// All helper threads: waits for the rows of one tile after the other, and tells the thread that
-// loads them. The barrier in await_rows orders what all of them have acquired before that.
+// All helper threads. Waits for the rows of one tile after the other, and tells the loader each
+// time. The barrier in await_rows orders what all threads have acquired before that. False if the
+// wait was given up.
 template <class View>
 __device__ __forceinline__ bool await_tiles(const View& view, const Helper& helper,
                                             const RowParts& rows, const TileParts& parts,
@@ -153,8 +156,8 @@ __device__ __forceinline__ bool await_tiles(const View& view, const Helper& help
   return have_come;
 }
 
-// All helper threads: the CTA's part of all ranks' rows, to where the caller wants them. Own rows
-// that lie there already stay as they are: they may be being read.
+// All helper threads. Copies the CTA's parts of all ranks' rows to where the caller wants them. If
+// this rank's own rows lie there already, they are not written: they may be read at the same time.
 template <class View>
 __device__ __forceinline__ void hand_out_rows(const View& view, const Helper& helper,
                                               const RowParts& rows) {
@@ -188,8 +191,8 @@ __device__ __forceinline__ void hand_out_rows(const View& view, const Helper& he
 
 // ---- All threads of the helper warps of a CTA
 
-// Own rows go first: nothing that other ranks wait for comes behind a wait, but for the end of a
-// run of another kind, of which this rank has told before.
+// Own rows go first. So nothing that other ranks wait for comes behind a wait, except for the end
+// of a run of another kind; and for that, this rank has told the others before it waits.
 template <class View>
 __device__ __forceinline__ void exchange_rows(const View& view, const TileParts& parts,
                                               const tilepost_shape_t& shape, uint32_t arrived,
@@ -207,7 +210,8 @@ __device__ __forceinline__ void exchange_rows(const View& view, const TileParts&
     const bool meets = blockIdx.x == 0 && thread < View::kRanks;
     if (meets) tell_begun(exchange, read.run, read.last_kind, thread);
     follow_other_kind(exchange, read, helper);
-    // All of them must go by what one has seen: they meet at barriers while they store.
+    // All threads must act on what any of them has seen, because they meet at barriers while they
+    // store.
     const bool over = given_up || (read.last_kind != exchange.kind && is_given_up(exchange));
     if (!sync_helpers_any(helper, over)) store_own_rows(view, helper, rows, own, units);
     if (thread == 0) count_reader(exchange, read.run, num_readers<View>());
@@ -223,7 +227,7 @@ __device__ __forceinline__ void exchange_rows(const View& view, const TileParts&
 
 // ---- The thread that loads operands
 
-// Whether it would find the rows of its next tile.
+// Whether the rows of the loader's next tile have come.
 template <class View>
 __device__ __forceinline__ bool input_has_come(const View& view, const Tile& tile,
                                                const HelpedLoads& loads) {
@@ -235,11 +239,11 @@ __device__ __forceinline__ bool input_has_come(const View& view, const Tile& til
   }
 }
 
-// The helper threads have acquired the flags of the tile's rows. The acquire here pairs with the
-// release behind their barrier: causality order is transitive (PTX ISA 8.9.5). TMA reads through
-// the async proxy, in which that orders nothing: the proxy fence stands between them (PTX ISA 8.6,
-// Proxies). Before the first wait the thread makes both places' maps fit for use: no thread changes
-// them while the kernel runs.
+// Waits until the rows of the tile have come. The helper threads have acquired the flags of these
+// rows. The acquire here pairs with the release behind their barrier: causality order is transitive
+// (PTX ISA 8.9.5). TMA reads through the async proxy, in which the acquire orders nothing, so the
+// proxy fence stands between them (PTX ISA 8.6, Proxies). Before its first wait the thread acquires
+// the maps of both places, once, because no thread changes them while the kernel runs.
 template <class View>
 __device__ __forceinline__ void input_ready(const View& view, const Tile& tile,
                                             HelpedLoads& loads) {
@@ -259,7 +263,8 @@ __device__ __forceinline__ void input_ready(const View& view, const Tile& tile,
   }
 }
 
-// The map of the memory in which all rows arrive, or of this rank's own where the caller has them.
+// The map for the tile's rows of A: of the memory in which all rows arrive, or of this rank's own
+// rows where the caller has them.
 template <class View, class Map>
 __device__ __forceinline__ const Map* in_map(const View& view, const Map* map, const Tile& tile,
                                              const HelpedLoads& loads) {
@@ -269,7 +274,7 @@ __device__ __forceinline__ const Map* in_map(const View& view, const Map* map, c
   return map;
 }
 
-// One thread, before the CTA's first barrier: nothing has arrived.
+// One thread, before the CTA's first barrier. Says that nothing has arrived.
 template <class View>
 __device__ __forceinline__ void open_input(const View& /*view*/, uint32_t arrived) {
   if constexpr (View::kGathers) ptx::store_release_shared(arrived, 0);

@@ -8,20 +8,20 @@
 
 namespace tilepost {
 
-// A cluster's CTAs as a table of kRows rows of kColumns, in the order of their ranks. Those of a
-// row multiply the same rows of A, those of a column the same columns of B: each loads a share for
-// all of them, into the same addresses of their shared memory, and the bytes count on the barrier
-// of each.
+// A cluster's CTAs as a table of kRows rows and kColumns columns, filled row by row in the order of
+// their ranks. CTAs of one row multiply the same rows of A, and CTAs of one column the same columns
+// of B. Each of them loads a share for all of them, to the same addresses in the shared memory of
+// each. The bytes count on a barrier of each.
 template <int kRows, int kColumns>
 struct Mates {
   static constexpr int kAll = kRows * kColumns;
-  static constexpr int kSenders = kRows + kColumns - 1;  // CTAs whose loads come here, itself too
+  static constexpr int kSenders = kRows + kColumns - 1;  // CTAs that load for this one, with itself
   int rank = 0;
 
   static __device__ __forceinline__ Mates of_this_cta() {
     return {kAll > 1 ? static_cast<int>(ptx::cluster_rank()) : 0};
   }
-  // All threads of all CTAs.
+  // All threads of all CTAs of the cluster meet.
   static __device__ __forceinline__ void meet() {
     if constexpr (kAll > 1)
       ptx::cluster_sync();
@@ -31,7 +31,7 @@ struct Mates {
   __device__ __forceinline__ int row() const { return kRows > 1 ? rank / kColumns : 0; }
   __device__ __forceinline__ int column() const { return kColumns > 1 ? rank % kColumns : 0; }
 
-  // The rank of the i-th sender: those of the row, then the column's other ones.
+  // The rank of the i-th sender. The CTAs of this row come first, then the others of this column.
   __device__ __forceinline__ int sender(int i) const {
     if constexpr (kRows == 1 || kColumns == 1) return i;
     if (i < kColumns) return row() * kColumns + i;
@@ -50,21 +50,22 @@ struct Mates {
     load<kRows>(kColumn << column(), destination, map, barrier, x, y);
   }
 
-  // This CTA's share of a block of B for all CTAs of its column, from column `n` and element `k` of
-  // K on, rows of 128 bytes in the order of shared memory: some of its kColumnsOfB columns, where a
-  // row is one column's elements of K;
+  // Loads this CTA's share of a block of B for all CTAs of its column. The block begins at column
+  // `n` and element `k` of K, and has rows of 128 bytes in shared memory. Here a row has one
+  // column's elements of K, and the share is some of the block's kColumnsOfB columns.
   template <int kColumnsOfB>
   __device__ __forceinline__ void load_columns(uint32_t destination, const CUtensorMap* map,
                                                uint32_t barrier, int k, int n) const {
     const int first = row() * (kColumnsOfB / kRows);
     load_for_column(destination + first * kRowBytes, map, barrier, k, n + first);
   }
-  // or some of its kDepth elements of K, where a row is those of kSlab columns.
+  // The same where a row has kSlab columns of one element of K. The share is some of the block's
+  // kDepth elements of K.
   template <int kColumnsOfB, int kSlab, int kDepth>
   __device__ __forceinline__ void load_depth(uint32_t destination, const CUtensorMap* map,
                                              uint32_t barrier, int k, int n) const {
     const int first = row() * (kDepth / kRows);
-#pragma unroll 1  // few registers
+#pragma unroll 1  // saves registers
     for (int slab = 0; slab < kColumnsOfB / kSlab; ++slab)
       load_for_column(destination + (slab * kDepth + first) * kRowBytes, map, barrier,
                       n + slab * kSlab, k + first);

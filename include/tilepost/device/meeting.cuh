@@ -1,5 +1,6 @@
-// How a kernel that exchanges tiles with those of other ranks meets them: which run it is, what it
-// waits for and how long, and what the host is told. exchange.cuh says what for.
+// How a kernel that exchanges tiles, or is a whole run (whole_run.cuh), meets the kernels of the
+// other ranks: how it learns which run it is, what it waits for and how long, and what it tells the
+// host. exchange.cuh says why.
 #ifndef TILEPOST_DEVICE_MEETING_CUH
 #define TILEPOST_DEVICE_MEETING_CUH
 
@@ -11,12 +12,13 @@
 
 namespace tilepost::woven {
 
-constexpr int kHelperBarrier = 1;  // ptx::sync_threads: of the helper warps
-constexpr int kTeamBarrier = 2;    // of them and those that join them
+constexpr int kHelperBarrier = 1;  // ptx::sync_threads: the helper warps
+constexpr int kTeamBarrier = 2;    // the helper warps and the threads that join them
 
 // ---- Waiting
 
-// Tells the host of a wait: what it waits for, of which one signal is missing, then that it does.
+// Tells the host of a wait, in one of the places of its page (SharedWait, watch_page.h): the value
+// that is waited for, one less as the value that was seen, and at last the state.
 inline __device__ __noinline__ void tell_wait(uint32_t* place, uint32_t state, uint32_t wanted) {
   volatile uint32_t* const words = place;
   words[1] = 0;  // the only group
@@ -26,7 +28,7 @@ inline __device__ __noinline__ void tell_wait(uint32_t* place, uint32_t state, u
   words[0] = state;
 }
 
-// Whether a wait of this rank has given up, so that no other one has to find out for itself.
+// Whether a wait of this rank has given up. Then no other wait has to find that out for itself.
 __device__ __forceinline__ bool is_given_up(const tilepost_exchange_t& exchange) {
   return *static_cast<const volatile uint32_t*>(exchange.given_up) != 0;
 }
@@ -43,14 +45,16 @@ inline __device__ __noinline__ void stay_for_host(const tilepost_exchange_t& exc
     ptx::sleep_ns(kStayPollNanoseconds);
 }
 
-// A wait's state: since when it waits, whether the host was told, and whether it is given up.
+// The state of a wait. `start`: when it first called look_up, in nanoseconds of
+// ptx::global_time_ns; 0: it has not. `told`: the host was told of the wait. `over`: the wait is
+// given up.
 struct Patience {
   uint64_t start = 0;
   bool told = false, over = false;
 };
 
-// What a wait does every so often. It is over when the host, or another wait, has given up, or when
-// the deadline has passed. Looking at the host's word crosses PCIe.
+// What a wait calls once in a few thousand polls, because reading the host's word crosses PCIe. The
+// wait is over when the host or another wait has given up, or when the deadline has passed.
 inline __device__ __noinline__ Patience look_up(const tilepost_exchange_t& exchange,
                                                 uint32_t wanted, uint32_t* place,
                                                 Patience patience) {
@@ -64,8 +68,8 @@ inline __device__ __noinline__ Patience look_up(const tilepost_exchange_t& excha
     patience.told = true;
     return patience;
   }
-  // Parts have one place together, which a wait that ends takes back: the next one is for those
-  // that do not end.
+  // All waits for parts share a place, which a wait that ends takes back. Those that give up have
+  // the place behind it.
   if (late) tell_wait(place == exchange.arrived_wait ? place + 4 : place, kWaitGaveUp, wanted);
   if (late) stay_for_host(exchange);
   give_up(exchange);
@@ -73,9 +77,10 @@ inline __device__ __noinline__ Patience look_up(const tilepost_exchange_t& excha
   return patience;
 }
 
-// One thread. Waits until has_come(the word's value), and acquires what was released with it. Every
-// poll acquires, which invalidates L1: polling with relaxed loads would need another load behind
-// the last one, which takes as long as a poll.
+// One thread. Waits until has_come(the word's value), and acquires what was released with that
+// value. `wanted` and `place` are for telling the host. False if the wait was given up. Every poll
+// acquires, which invalidates L1. Relaxed polls would need an acquiring load behind the last one,
+// which takes as long as a poll.
 template <class HasCome>
 __device__ __forceinline__ bool await(const tilepost_exchange_t& exchange, const uint32_t* word,
                                       uint32_t wanted, uint32_t* place, HasCome has_come) {
@@ -90,7 +95,8 @@ __device__ __forceinline__ bool await(const tilepost_exchange_t& exchange, const
   return true;
 }
 
-// The same for a count of runs, compared by signed distance: it grows.
+// The same until a count of runs has reached `run`. Counts grow, and are compared by signed
+// distance.
 __device__ __forceinline__ bool await_run(const tilepost_exchange_t& exchange,
                                           const uint32_t* count, uint32_t run, uint32_t* place) {
   return await(exchange, count, run, place,
@@ -99,14 +105,15 @@ __device__ __forceinline__ bool await_run(const tilepost_exchange_t& exchange,
 
 // ---- The ranks meet
 
-// What a run is, in the line of those begun: words that say themselves which run they are of, and
-// so need no order among them.
+// The words that say what a run is, in a line of runs begun. Each word contains the number of its
+// run, so that the words need no order among them.
 __device__ __forceinline__ volatile uint64_t* words_of_run(uint32_t* line, uint32_t run) {
   return reinterpret_cast<volatile uint64_t*>(line + kFirstRunWord) + (run & 1) * kRunWords;
 }
 
-// A flag that the other rank stores here, behind which it learns that the run has begun
-// (flag_to_renew). There are none where no operation of this memory exchanges tiles.
+// Renews one flag that the other rank stores in this rank's memory (flag_to_renew), before that
+// rank learns that the run has begun. There are no flags where no operation of this memory
+// exchanges tiles.
 __device__ __forceinline__ void renew_flag(const tilepost_exchange_t& exchange, uint32_t run,
                                            int rank) {
   if (exchange.most_parts == 0) return;
@@ -115,9 +122,10 @@ __device__ __forceinline__ void renew_flag(const tilepost_exchange_t& exchange, 
   *static_cast<volatile uint32_t*>(flag_to_renew(flags, exchange.most_parts, run, rank)) = run - 1;
 }
 
-// A thread for each rank: tells it what this rank begins. Nothing waits for that but the other
-// ranks' helper warps, which wait to say if it is another run. And that the run before has ended,
-// which a kernel that exchanges tiles leaves to the next one: this one comes behind its end.
+// A thread for each rank. Tells that rank which run this rank begins. Where kernels exchange tiles,
+// only the other ranks' helper warps wait for that, to compare the words; in a whole run store
+// threads may wait for it too. It also tells that the run before has ended, if the kernel of that
+// run has left this to the next one (TILEPOST_EXCHANGES): this kernel comes behind its end.
 __device__ __forceinline__ void tell_begun(const tilepost_exchange_t& exchange, uint32_t run,
                                            uint32_t last_kind, int rank) {
   renew_flag(exchange, run, rank);
@@ -130,9 +138,10 @@ __device__ __forceinline__ void tell_begun(const tilepost_exchange_t& exchange, 
   ptx::store_release_sys(line, run);
 }
 
-// The same threads: waits until that rank has begun the run. False if it has begun another one
-// than this rank, which the host is told, or if the wait was given up. Where the other rank's run
-// is one that a kernel of its own begins, its words may still be under way.
+// The same threads. Waits until the other rank has begun the run, and compares the words. False if
+// the other rank has begun a run that is not the same, which is told to the host, or if the wait
+// was given up. Where a separate kernel begins the other rank's run, it stores the words behind
+// "begun", so that they may still be under way.
 __device__ __forceinline__ bool meet(const tilepost_exchange_t& exchange, uint32_t run, int rank) {
   constexpr int kPollsPerCheck = 4096;
   uint32_t* const line = exchange_line(exchange, exchange.begun, exchange.rank, rank);
@@ -143,7 +152,7 @@ __device__ __forceinline__ bool meet(const tilepost_exchange_t& exchange, uint32
   uint32_t differs = 0;
   Patience patience;
   for (int polls = 1;; ++polls) {
-    uint32_t others = 0;  // bits of numbers of other runs
+    uint32_t others = 0;  // not 0: a word is still of another run
     differs = 0;
 #pragma unroll
     for (int i = 0; i < kRunWords; ++i) {
@@ -159,7 +168,7 @@ __device__ __forceinline__ bool meet(const tilepost_exchange_t& exchange, uint32
   }
   if (patience.told) *static_cast<volatile uint32_t*>(place) = 0;
   if (differs == 0) return true;
-  if (atomicExch(exchange.given_up, 1) != 0) return false;  // of several the first tells
+  if (atomicExch(exchange.given_up, 1) != 0) return false;  // the first thread to find one tells
   volatile uint32_t* const told = exchange.difference;
   told[1] = static_cast<uint32_t>(rank);
 #pragma unroll
@@ -173,24 +182,25 @@ __device__ __forceinline__ bool meet(const tilepost_exchange_t& exchange, uint32
   return false;
 }
 
-// The host is told that a captured run is under way: which replay it is. Reading the host's memory
-// takes microseconds, so that is done once, beside the products.
+// Tells the host that a captured run is under way. Returns the number of the replay; 0 if the run
+// is not captured. Reading the host's memory takes microseconds, so it is done once, while the
+// products are made.
 __device__ __forceinline__ uint32_t begin_replay(const tilepost_exchange_t& exchange) {
   if (exchange.replays == nullptr) return 0;
-  volatile uint32_t* const words = exchange.replays;  // begun, ended, which
+  volatile uint32_t* const words = exchange.replays;  // begun, ended, which run
   const uint32_t replay = words[0] + 1;
   words[2] = exchange.replayed;
   __threadfence_system();
   words[0] = replay;
   return replay;
 }
-// And that it is over: the first CTA's part of it, which waits for all other ranks. Other CTAs may
-// still wait, and tell the host by themselves if that takes too long.
+// Tells the host that the replay is over. This speaks for the first CTA, which has waited for all
+// other ranks. Other CTAs may still wait, and tell the host by themselves if that takes too long.
 __device__ __forceinline__ void end_replay(const tilepost_exchange_t& exchange, uint32_t replay) {
   if (exchange.replays != nullptr) *static_cast<volatile uint32_t*>(exchange.replays + 1) = replay;
 }
 
-// What a run is to its rank: its number, and the kind of the run before it.
+// What a kernel reads of its run: the run's number, and the kind of the run before it.
 struct RunRead {
   uint32_t run, last_kind;
 };
@@ -199,9 +209,10 @@ __device__ __forceinline__ RunRead read_run(const tilepost_exchange_t& exchange)
   return {words[kRunWord] + 1, words[kKindWord]};
 }
 
-// One thread for each of the `readers` of the grid, which has read the run. The last of them writes
-// it for the next kernel, which reads behind the end of this one: all have read by then, for their
-// reads come before their additions, which have one order (PTX ISA 8.9.5). True to the last one.
+// One thread for each of the grid's `readers` that have read the run. The last thread writes number
+// and kind for the next kernel, which reads them behind the end of this one. All readers have read
+// by then: each reads before its addition, and the additions have one order (PTX ISA 8.9.5). True
+// to the last thread.
 __device__ __forceinline__ bool count_reader(const tilepost_exchange_t& exchange, uint32_t run,
                                              uint32_t readers) {
   __threadfence();
@@ -214,8 +225,8 @@ __device__ __forceinline__ bool count_reader(const tilepost_exchange_t& exchange
   return true;
 }
 
-// Whoever reads the run in a CTA: the helper warps, and the thread that stores, if it stores with
-// other ranks.
+// How many readers the grid has. In each CTA the helper warps count as one, and the store thread as
+// another if it stores in other ranks' memory.
 template <class View>
 __device__ __forceinline__ uint32_t num_readers() {
   return gridDim.x * (View::kGathers || View::kShots == TILEPOST_ONE_SHOT_LINES ? 1 : 2);

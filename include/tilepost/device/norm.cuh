@@ -1,11 +1,12 @@
-// The arithmetic of rows that are normalised (TILEPOST_CONSUMER_RMS_NORM and its like), wherever it
-// is done: by a kernel behind the last collective, or by helper warps of one that exchanges tiles.
+// The arithmetic of rows that are normalised (TILEPOST_CONSUMER_RMS_NORM and
+// TILEPOST_CONSUMER_RESIDUAL_RMS_NORM). Two places use it: a kernel behind the last collective, and
+// the helper warps of a kernel that exchanges tiles.
 //
 //   y = x, or x + residual rounded to the type
 //   out = y * rsqrt(mean(y * y) + epsilon) * weight
 //
-// in fp32. Which product is fused with a sum is said, and the order in which squares are added
-// follows from the row's length alone, so that all who normalise the same row get the same bits.
+// in fp32. The code says which product is fused with a sum, and the order in which squares are
+// added follows from the row's length alone. So all who normalise the same row get the same bits.
 #ifndef TILEPOST_DEVICE_NORM_CUH
 #define TILEPOST_DEVICE_NORM_CUH
 
@@ -18,24 +19,25 @@ namespace tilepost::norm {
 // ---- The order
 
 constexpr int kWarp = 32;
-constexpr int kMostThreads = 1024;  // of a row
+constexpr int kMostThreads = 1024;  // per row
 
-// Elements of a row that a thread has, in accesses of `width` elements, while there are threads for
-// more: sixteen, or four accesses where those are narrow.
+// How many elements of a row a thread has, as long as there are threads for more. An access moves
+// `width` elements. A thread has sixteen elements, or four accesses if these are narrow.
 constexpr int held_elements(int width) {
   return width >= 4 ? 16 : 4 * width;
 }
 
-// Threads that a row of n elements is divided among, whole warps: each has every threads_of()-th
-// access of it. A thread adds up the squares of one access after the other, a warp those of its
-// threads (warp_sum), and then all do the warps', in the same way.
+// Number of threads that a row of n elements is divided among, in whole warps. Each thread has
+// every threads_of()-th access of the row. It adds up the squares of its accesses one after the
+// other. Then a warp adds up its threads' sums (warp_sum), and at last the sums of all warps are
+// added up in the same way.
 constexpr int threads_of(int n, int width) {
   const int of_warp = kWarp * held_elements(width);
   const int threads = (n + of_warp - 1) / of_warp * kWarp;
   return threads < kMostThreads ? threads : kMostThreads;
 }
 
-// To all lanes.
+// The sum of `value` over the lanes of a warp, in all lanes.
 __device__ __forceinline__ float warp_sum(float value) {
 #pragma unroll
   for (int mask = kWarp / 2; mask > 0; mask /= 2) value += __shfl_xor_sync(~0u, value, mask);
@@ -44,14 +46,14 @@ __device__ __forceinline__ float warp_sum(float value) {
 
 // ---- Two neighbours of a row, in a word
 
-// x + y, rounded.
+// x + y, rounded to kType.
 template <DType kType>
 __device__ __forceinline__ uint32_t add(uint32_t x, uint32_t y) {
   const float2 a = unpack<kType>(x), b = unpack<kType>(y);
   return pack<kType>(a.x + b.x, a.y + b.y);
 }
 
-// Both squares, added to `sum`.
+// The squares of both elements, added to `sum`.
 template <DType kType>
 __device__ __forceinline__ float add_squares(float sum, uint32_t y) {
   const float2 a = unpack<kType>(y);
@@ -63,7 +65,7 @@ __device__ __forceinline__ float scale_of(float sum, int n, float epsilon) {
   return rsqrtf(__fadd_rn(__fdiv_rn(sum, static_cast<float>(n)), epsilon));
 }
 
-// y * scale * weight, rounded.
+// y * scale * weight, rounded to kType.
 template <DType kType>
 __device__ __forceinline__ uint32_t scaled(uint32_t y, float scale, uint32_t weight) {
   const float2 a = unpack<kType>(y), b = unpack<kType>(weight);

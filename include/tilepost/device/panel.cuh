@@ -1,9 +1,9 @@
-// Panels: what a warpgroup has summed of 64 rows and up to 64 columns of the output, or, where the
-// matrix instruction made it transposed, of 64 columns and any rows, multiples of 8, on its way
-// through shared memory.
+// Panels: pieces of the output on their way through shared memory. A panel is what a warpgroup has
+// summed of 64 rows and up to 64 columns. Where the matrix instruction made the tile transposed, it
+// is what the warpgroup has summed of 64 columns and any multiple of 8 rows.
 //
-// A panel lies as TMA's 128-byte swizzle wants it: row r at r * 128, however few columns it has,
-// its chunk c of 16 bytes at c ^ (r % 8).
+// A panel lies as TMA's 128-byte swizzle wants it. Row r begins at byte r * 128, however few
+// columns a row has. Chunk c of a row, of 16 bytes, lies at place c ^ (r % 8).
 #ifndef TILEPOST_DEVICE_PANEL_CUH
 #define TILEPOST_DEVICE_PANEL_CUH
 
@@ -20,19 +20,20 @@ constexpr int kMostColumns = 64;
 constexpr int kRowBytes = 128;
 constexpr int kChunkN = 8;  // columns of a chunk
 
-// The words of a panel that a thread of a warpgroup rounds: for each 8 columns, rows 0-7 and 8-15
-// of 16 rows.
+// How many words of a panel a thread of a warpgroup rounds. Of the 16 rows of its warp it has, for
+// every 8 columns, one word of rows 0-7 and one of rows 8-15.
 template <int kColumns>
 constexpr int kWords = kColumns / kChunkN * 2;
 template <int kColumns>
 using Words = uint32_t[kWords<kColumns>];
 
-// Where a thread's first sum of a panel lies in the product.
+// A place in the product: that of a panel, or of a thread's first sum in a panel.
 struct Place {
   int row, col;
 };
 
-// That of a warpgroup's thread in the panel that lies at `panel`.
+// The place of a thread's first sum in the panel whose place is `panel`. `thread` counts in the
+// warpgroup.
 __device__ __forceinline__ Place first_sum(Place panel, int thread) {
   return {panel.row + thread / 32 * 16 + thread % 32 / 4, panel.col + thread % 4 * 2};
 }
@@ -42,9 +43,9 @@ __device__ __forceinline__ Place first_sum_transposed(Place panel, int thread) {
   return {panel.row + thread % 4 * 2, panel.col + thread / 32 * 16 + thread % 32 / 4};
 }
 
-// Calls body(word, values) for each two of a thread's sums of a panel, the epilogue applied. What
-// the epilogue reads is loaded a few words ahead, so that the loads overlap and still fit the
-// registers.
+// Applies the epilogue to a thread's sums of a panel, and calls body(word, values) for each two of
+// them. What the epilogue reads is loaded a few words ahead, so that the loads overlap and still
+// fit the registers.
 template <int kColumns, int kEpilogue, DType kOutput, class Body>
 __device__ __forceinline__ void for_finished(const float* sums, const tilepost_shape_t& shape,
                                              const tilepost_epilogue_t& epilogue, Place place,
@@ -68,7 +69,7 @@ __device__ __forceinline__ void for_finished(const float* sums, const tilepost_s
   }
 }
 
-// Rounds them.
+// Applies the epilogue to a thread's sums and rounds them into `words`.
 template <int kColumns, int kEpilogue, DType kOutput>
 __device__ __forceinline__ void round(Words<kColumns>& words, const float* sums,
                                       const tilepost_shape_t& shape,
@@ -78,7 +79,7 @@ __device__ __forceinline__ void round(Words<kColumns>& words, const float* sums,
       [&](int word, float2 values) { words[word] = pack<kOutput>(values.x, values.y); });
 }
 
-// Leaves them in place of the sums, not rounded.
+// Applies the epilogue to a thread's sums in place. They are not rounded.
 template <int kColumns, int kEpilogue, DType kOutput>
 __device__ __forceinline__ void finish(float* sums, const tilepost_shape_t& shape,
                                        const tilepost_epilogue_t& epilogue, Place place) {
@@ -89,7 +90,7 @@ __device__ __forceinline__ void finish(float* sums, const tilepost_shape_t& shap
                                              });
 }
 
-// Writes a thread's words into the panel at `target`; all threads of the warpgroup call.
+// Writes a thread's words into the panel at `target`. All threads of the warpgroup call.
 template <int kColumns>
 __device__ __forceinline__ void write(uint32_t target, const Words<kColumns>& words, int thread) {
   static_assert(kColumns % kChunkN == 0 && kColumns <= kMostColumns);
@@ -106,14 +107,15 @@ __device__ __forceinline__ void write(uint32_t target, const Words<kColumns>& wo
                         words[i + 1]);
 }
 
-// Rounds a thread's sums of a transposed panel of kRows rows, the epilogue applied, and writes them
-// into the panel at `target`; all threads of the warpgroup call. `place` is that of the first sum.
+// Applies the epilogue to a thread's sums of a transposed panel of kRows rows, rounds them and
+// writes them into the panel at `target`. All threads of the warpgroup call. `place` is that of the
+// thread's first sum.
 template <int kRows, int kEpilogue, DType kOutput>
 __device__ __forceinline__ void write_transposed(uint32_t target, const float* sums,
                                                  const tilepost_shape_t& shape,
                                                  const tilepost_epilogue_t& epilogue, Place place,
                                                  int thread) {
-  constexpr int kUnit = 8, kUnits = kRows / kUnit;  // rows of the output that a thread has four of
+  constexpr int kUnit = 8, kUnits = kRows / kUnit;  // kUnit rows, of which a thread has four sums
   constexpr int kGroup = 4;  // units whose epilogue's inputs are loaded together
   static_assert(kRows % kUnit == 0);
   const int lane = thread % 32;
@@ -140,8 +142,8 @@ __device__ __forceinline__ void write_transposed(uint32_t target, const float* s
   }
 }
 
-// Stores the panel at `source` to `at` by TMA, as part of the thread's next bulk group; kAdd: adds
-// it to what is there.
+// Stores the panel at `source` to `at` by TMA, as part of the thread's next bulk group. With kAdd
+// it is added to what is there.
 template <bool kAdd>
 __device__ __forceinline__ void store(const CUtensorMap* map, uint32_t source, Coord at) {
   if constexpr (kAdd)
@@ -150,7 +152,7 @@ __device__ __forceinline__ void store(const CUtensorMap* map, uint32_t source, C
     ptx::store_box(map, source, at.x, at.y);
 }
 
-// Chunk `chunk` of a row of the panel at `source`.
+// Reads chunk `chunk` of a row of the panel at `source`.
 __device__ __forceinline__ uint4 read(uint32_t source, int row, int chunk) {
   return ptx::load_shared_quad(source + row * kRowBytes + ((chunk ^ (row % 8)) << 4));
 }

@@ -1,9 +1,10 @@
-// The mbarriers at which the warps of an sm_90a kernel meet: of the stages that a loader fills and
-// consumers multiply, and of the panels that consumers fill and a store thread empties.
+// The mbarriers at which the warps of an sm_90a kernel meet: those of the stages, which a loader
+// fills and consumers multiply, and those of the panels, which consumers fill and a store thread
+// empties.
 //
-// A kernel's barriers lie side by side, eight bytes each, from `base` on, an address of shared
-// memory; each kind takes those from number kFirst to kEnd - 1. One thread initialises them and
-// then fences (ptx::fence_barrier_init).
+// A kernel's barriers lie side by side, eight bytes each, from the shared-memory address `base` on.
+// Each kind of barrier takes the numbers kFirst to kEnd - 1. One thread initialises them and then
+// fences (ptx::fence_barrier_init).
 #ifndef TILEPOST_DEVICE_PIPELINE_CUH
 #define TILEPOST_DEVICE_PIPELINE_CUH
 
@@ -28,8 +29,8 @@ struct Barriers {
   }
 };
 
-// full[stage]: the loads of a stage have landed; the loader's arrival and the bytes it expects.
-// empty[stage]: the stage has been multiplied.
+// full[stage] completes when the loads of a stage have landed: it takes the loader's arrival and
+// the bytes that the loader expects. empty[stage] completes when the stage has been multiplied.
 template <int kFirst, int kStages>
 struct StageBarriers {
   static constexpr int kEnd = kFirst + 2 * kStages;
@@ -41,16 +42,17 @@ struct StageBarriers {
   __device__ __forceinline__ uint32_t empty(int stage) const {
     return base + (kFirst + kStages + stage) * kMbarrierBytes;
   }
-  // `readers`: the arrivals that empty a stage.
+  // `readers` is the number of arrivals that empty a stage.
   __device__ __forceinline__ void init(int readers) const {
     for (int stage = 0; stage < kStages; ++stage) {
       ptx::init_barrier(full(stage), 1);
       ptx::init_barrier(empty(stage), readers);
     }
   }
-  // The loader, before it fills the ring's next stage with `bytes`: waits until that has been
-  // multiplied. Returns the barrier that its loads count on. In a cluster a mate's share of them
-  // may land before this: the barrier's count of bytes is signed.
+  // The loader, before it fills the ring's next stage with `bytes` bytes. Waits until that stage
+  // has been multiplied. Returns the barrier on which the loads count. In a cluster a mate's share
+  // of the loads may land before this call, which is no fault: the barrier's count of bytes is
+  // signed.
   __device__ __forceinline__ uint32_t await_empty(const Ring<kStages>& ring, int bytes) const {
     const uint32_t filled = full(ring.index);
     ptx::wait_barrier(empty(ring.index), ring.parity);
@@ -64,8 +66,8 @@ struct StageBarriers {
       ring.advance();
     }
   }
-  // The loader of every CTA that loads something for this one hears that this consumer, of whose
-  // warpgroup `thread` is one, is done with a stage.
+  // Tells the loader of every CTA that loads something for this one that this consumer is done with
+  // a stage. All threads of the consumer call; `thread` counts in its warpgroup.
   template <class Mates = Mates<1, 1>>
   __device__ __forceinline__ void release(int stage, int thread, Mates mates = {}) const {
     if constexpr (Mates::kAll > 1) {
@@ -76,12 +78,12 @@ struct StageBarriers {
   }
 };
 
-// Of kBuffers panels of each of kConsumers warpgroups. full: a panel is in shared memory, one
-// arrival per warp. empty: TMA has read it.
+// The barriers of kBuffers panels for each of kConsumers warpgroups. full: a panel is in shared
+// memory, with one arrival per warp. empty: TMA has read the panel.
 template <int kFirst, int kConsumers, int kBuffers>
 struct PanelBarriers {
   static constexpr int kEnd = kFirst + 2 * kConsumers * kBuffers;
-  static constexpr int kWarps = 4;  // of a consumer
+  static constexpr int kWarps = 4;  // per consumer
   uint32_t base;
 
   __device__ __forceinline__ uint32_t full(int consumer, int buffer) const {
@@ -90,8 +92,8 @@ struct PanelBarriers {
   __device__ __forceinline__ uint32_t empty(int consumer, int buffer) const {
     return base + (kFirst + (kConsumers + consumer) * kBuffers + buffer) * kMbarrierBytes;
   }
-  // All threads of a consumer, after their writes into `buffer`: TMA may read it (`thread` counts
-  // in the warpgroup).
+  // All threads of a consumer, after their writes into `buffer`. Lets TMA read the buffer. `thread`
+  // counts in the warpgroup.
   __device__ __forceinline__ void pass_on(int consumer, int buffer, int thread) const {
     ptx::fence_shared_to_async();
     __syncwarp();
@@ -105,17 +107,17 @@ struct PanelBarriers {
   }
 };
 
-// Gives panels back to the consumer that fills them, once TMA has read them: the one before that
-// whose store was committed last, which has had time by then. A single buffer has none before it:
-// the consumer waits for this very one. The thread that stores. kReads: it gives back buffers, too,
-// that consumers have only read.
+// Used by a store thread to give buffers back to the consumer that fills them, once TMA has read
+// them. It does not wait for the store that was committed last, but for the one before, which has
+// had time to read its buffer. With a single buffer there is no other: the consumer waits for this
+// very one. With kReads the thread also gives back buffers that consumers have only read.
 template <class PanelBarriers, int kBuffers, bool kReads = false>
 struct PanelReturns {
   PanelBarriers barriers;
   int consumer;
   int previous = kReads ? -1 : 0;  // the buffer to be given back; -1: none
 
-  // After the store of a tile's panel `panel`, from buffer `buffer`, has been committed.
+  // Called when the store of panel `panel` of a tile, from buffer `buffer`, has been committed.
   __device__ __forceinline__ void stored(int panel, int buffer) {
     if constexpr (kBuffers == 1) {
       ptx::wait_bulk_read<0>();
@@ -126,14 +128,15 @@ struct PanelReturns {
     }
     previous = buffer;
   }
-  // A buffer that nothing was stored from, in a kernel that adds sources: its consumer has read it.
-  // Nothing is left to be given back then, for other buffers may be waited for behind this one.
+  // Gives back a buffer that nothing was stored from, in a kernel that adds sources: its consumer
+  // has read it. Leaves no other buffer to be given back, since others may be waited for behind
+  // this one.
   __device__ __forceinline__ void read(int buffer) {
     if (kBuffers > 1 && previous >= 0) finish();
     previous = -1;
     ptx::arrive(barriers.empty(consumer, buffer));
   }
-  // After a tile's last panel.
+  // Called after a tile's last panel. Gives back the buffer that is left.
   __device__ __forceinline__ void finish() const {
     if constexpr (kBuffers > 1) {
       ptx::wait_bulk_read<0>();

@@ -4,10 +4,10 @@
 
 namespace tilepost {
 
-// Those of one consumer of a CTA, and of the thread that stores its tiles: first, first + stride, …
-// kCtas CTAs of a cluster, with consecutive ranks, share a position. The grid computes `all`
-// positions at a time, and they have every all-th; kTurns consumers take turns at them, or, if
-// kTurns is 1, work on each of them together.
+// The positions of one consumer of a CTA, and of the thread that stores its tiles: first, first +
+// stride, … The kCtas CTAs of a cluster, which have consecutive ranks, share a position. The grid
+// computes `all` positions at a time, so a CTA has every all-th position. Its kTurns consumers take
+// turns at them. If kTurns is 1, its consumers work on each position together.
 template <int kTurns, int kCtas = 1>
 struct Positions {
   int all = gridDim.x / kCtas, first = blockIdx.x / kCtas, stride = all;

@@ -1,4 +1,4 @@
-// The main loop of gemm_sm90: what a warpgroup multiplies of a tile, stage by stage.
+// The main loop of gemm_sm90: a warpgroup multiplies its part of a tile, stage by stage.
 #ifndef TILEPOST_DEVICE_PRODUCTS_CUH
 #define TILEPOST_DEVICE_PRODUCTS_CUH
 
@@ -11,11 +11,13 @@
 
 namespace tilepost {
 
-// A consumer has kBlocks blocks of 64 rows and kWidth columns, each of kWidth / 2 sums a thread;
-// its part of a tile begins kStep rows behind the one before. Stages have rows of 128 bytes, the
-// divided operand's and the other one's, which are A's and B's or, kSwap, B's and A's. `Shared`
-// says where they lie (a, b) and has their barriers (stages); `Consumer` is the warpgroup's number,
-// the thread's in that, and the mates that hear when a stage is done with.
+// A consumer (a warpgroup that multiplies) has kBlocks blocks of 64 rows and kWidth columns. A
+// thread holds kWidth / 2 sums of each. A consumer's part of a tile begins kStep rows behind that
+// of the consumer before. The rows are those of the divided operand, and the columns those of the
+// wide one: A and B, or with kSwap B and A. In a stage both operands have rows of 128 bytes.
+// `Shared` says where the operands lie (a, b) and has the barriers of the stages (stages).
+// `Consumer` has the warpgroup's number, the thread's number in it, and the mates that are told
+// when a stage is done with.
 template <int kBlocks, int kWidth, int kParts, int kStep, int kStages, bool kSwap, bool kNN,
           DType kElement>
 struct Products {
@@ -25,12 +27,12 @@ struct Products {
   static constexpr int kSteps = 4;      // wgmmas along a row: 32 bytes each
   using Sums = float[kBlocks * kSums];  // block by block
 
-  // Starts the multiplication of a stage as kGroups groups, one for all blocks or one for each;
-  // `fresh`: these are the first products of the sums.
+  // Starts the multiplication of a stage as kGroups groups of wgmma: one group for all blocks, or
+  // one for each block. `fresh`: these are the first products of the sums.
   template <int kGroups, class Shared>
   static __device__ __forceinline__ void multiply_stage(const Shared& shared, int stage, Sums& sums,
                                                         int consumer, bool fresh) {
-    constexpr bool kDividedN = kSwap && kNN, kWideN = !kSwap && kNN;  // N-major
+    constexpr bool kDividedN = kSwap && kNN, kWideN = !kSwap && kNN;  // which is N-major
     constexpr int kWideStep =
         kWideN ? kRowBytes : 2;  // of the descriptor, from one wgmma to the next
     const uint32_t divided = kSwap ? shared.b(stage) : shared.a(stage);
@@ -52,9 +54,9 @@ struct Products {
     ptx::pin(sums);
   }
 
-  // Multiplies a consumer's part of one tile and leaves the products of its last stage under way,
-  // as kParts groups. One stage is still being multiplied while the next is issued; a stage is
-  // released when the one after it has been issued. Returns the last one.
+  // Multiplies a consumer's part of one tile. Leaves the products of the last stage under way, as
+  // kParts groups, and returns that stage. One stage is still being multiplied while the next is
+  // issued. A stage is released when the one after it has been issued.
   template <class Shared, class Consumer>
   static __device__ __forceinline__ int multiply_tile(const Shared& shared, Ring<kStages>& ring,
                                                       Sums& sums, int stages,
@@ -81,8 +83,8 @@ struct Products {
     return previous;
   }
 
-  // The same, each stage's sums added in fp32: the tensor cores keep about 14 bits of those of
-  // e4m3.
+  // The same with the sums of each stage added in fp32, because the tensor cores keep only about 14
+  // bits of the sums of e4m3.
   template <class Shared, class Consumer>
   static __device__ __forceinline__ int multiply_tile_precise(const Shared& shared,
                                                               Ring<kStages>& ring, Sums& sums,

@@ -1,9 +1,11 @@
-// PTX that every architecture since sm_80 has: addresses, counters between kernels, clocks.
+// PTX that every architecture since sm_80 has: addresses, counters between kernels, clocks,
+// barriers of a CTA.
 //
 // These wrappers and their neighbours ptx_sm80.cuh, ptx_sm90.cuh, ptx_cluster.cuh and wgmma.cuh,
-// and the conversions in element.cuh, are the only inline PTX of tilepost. Each is one instruction,
-// named for what it does; where it takes part in ordering memory, the comment names the rule of the
-// PTX ISA it relies on. docs/internals/memory-model.md puts the rules together.
+// and the conversions in element.cuh, are the only inline PTX of tilepost. Each function is one
+// instruction, named for what it does. Where it takes part in ordering memory, the comment names
+// the rule of the PTX ISA that it relies on. docs/internals/memory-model.md puts the rules
+// together.
 #ifndef TILEPOST_DEVICE_PTX_CUH
 #define TILEPOST_DEVICE_PTX_CUH
 
@@ -11,12 +13,12 @@
 
 namespace tilepost::ptx {
 
-// The 32-bit address of shared memory, which the instructions of this folder take.
+// The 32-bit shared-memory address of `pointer`, as the instructions of this folder take it.
 __device__ __forceinline__ uint32_t shared_address(const void* pointer) {
   return static_cast<uint32_t>(__cvta_generic_to_shared(pointer));
 }
 
-// The inverse.
+// The inverse: the generic pointer to a 32-bit shared-memory address.
 __device__ __forceinline__ void* shared_pointer(uint32_t address) {
   return __cvta_shared_to_generic(address);
 }
@@ -33,7 +35,8 @@ __device__ __forceinline__ void red_release_sys(uint32_t* counter, uint32_t valu
   asm volatile("red.release.sys.global.add.u32 [%0], %1;" ::"l"(counter), "r"(value) : "memory");
 }
 
-// Takes one off a number in shared memory, acquiring and releasing within the block; what it was.
+// Subtracts one from a number in shared memory, acquiring and releasing within the block. Returns
+// what the number was.
 __device__ __forceinline__ uint32_t decrement_shared(uint32_t* number) {
   uint32_t before;
   asm volatile("atom.acq_rel.cta.shared.add.u32 %0, [%1], %2;"
@@ -43,7 +46,8 @@ __device__ __forceinline__ uint32_t decrement_shared(uint32_t* number) {
   return before;
 }
 
-// Adds without ordering anything: for counters that tell how far a kernel has come.
+// Adds to a counter without ordering anything: for counters that only tell how far a kernel has
+// come.
 __device__ __forceinline__ void red_relaxed_sys(uint32_t* counter, uint32_t value) {
   asm volatile("red.relaxed.sys.global.add.u32 [%0], %1;" ::"l"(counter), "r"(value) : "memory");
 }
@@ -53,10 +57,10 @@ __device__ __forceinline__ void store_release_sys(uint32_t* counter, uint32_t va
   asm volatile("st.release.sys.global.u32 [%0], %1;" ::"l"(counter), "r"(value) : "memory");
 }
 
-// What this thread has stored or observed before comes before its stores behind this: with relaxed
-// ones each is a release, and one fence serves all of them (PTX ISA 8.8, Release and Acquire
-// Patterns). And its relaxed loads before this each are an acquire. __threadfence_system() is a
-// fence.sc, which waits for more than that needs.
+// Orders what this thread has stored or observed before it ahead of the thread's stores behind it.
+// With each relaxed store behind it the fence is a release, so that one fence serves all of these
+// stores. With each relaxed load in front of it the fence is an acquire (PTX ISA 8.8, Release and
+// Acquire Patterns). __threadfence_system() is a fence.sc, which waits for more than that needs.
 __device__ __forceinline__ void fence_sys() {
   asm volatile("fence.acq_rel.sys;" ::: "memory");
 }
@@ -78,13 +82,13 @@ __device__ __forceinline__ uint32_t load_acquire_sys(const uint32_t* counter) {
   return value;
 }
 
-// Has a line of memory brought to L2; says nothing of when it is there.
+// Asks for a line of memory to be brought into L2. Does not say when it is there.
 __device__ __forceinline__ void prefetch_l2(const void* address) {
   asm volatile("prefetch.global.L2 [%0];" ::"l"(address));
 }
 
-// Sixteen bytes that no thread writes while the kernel runs (ld.global.nc), in one load. `source`
-// is aligned to sixteen bytes.
+// Loads sixteen bytes that no thread writes while the kernel runs (ld.global.nc), in one load.
+// `source` is aligned to sixteen bytes.
 struct Quad {
   int x, y, z, w;
 };
@@ -103,7 +107,7 @@ __device__ __forceinline__ uint64_t global_time_ns() {
   return time;
 }
 
-// The SM's clock, cycles modulo 2^32.
+// The SM's clock, in cycles modulo 2^32.
 __device__ __forceinline__ uint32_t clock_cycles() {
   uint32_t cycles;
   asm volatile("mov.u32 %0, %%clock;" : "=r"(cycles)::"memory");
@@ -115,19 +119,20 @@ __device__ __forceinline__ void sleep_ns(uint32_t ns) {
   asm volatile("nanosleep.u32 %0;" ::"r"(ns) : "memory");
 }
 
-// A barrier of `threads` threads of the CTA, whole warps, with a number of its own: 1 to 15, 0 is
-// __syncthreads. Orders their memory accesses as that does (PTX ISA, barrier).
+// Waits at a barrier for `threads` threads of the CTA, which are whole warps. The barrier's number
+// is 1 to 15; 0 is that of __syncthreads. Orders the threads' memory accesses as __syncthreads does
+// (PTX ISA, barrier).
 __device__ __forceinline__ void sync_threads(int barrier, int threads) {
   asm volatile("barrier.sync %0, %1;" ::"r"(barrier), "r"(threads) : "memory");
 }
 
-// Counts the calling warp at such a barrier and goes on: what it has done before is seen by those
-// that sync there.
+// Arrives at such a barrier and goes on. Threads that sync there see what the calling warp has done
+// before.
 __device__ __forceinline__ void arrive_threads(int barrier, int threads) {
   asm volatile("barrier.arrive %0, %1;" ::"r"(barrier), "r"(threads) : "memory");
 }
 
-// The same as sync_threads, and whether any of the threads says so.
+// As sync_threads. Returns whether `says` is true in any of the threads.
 __device__ __forceinline__ bool sync_threads_any(int barrier, int threads, bool says) {
   uint32_t any;
   asm volatile(

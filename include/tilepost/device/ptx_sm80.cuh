@@ -10,8 +10,9 @@ namespace tilepost::ptx {
 
 // ---- Asynchronous copies (PTX ISA, cp.async)
 
-// Copies kBytes (16, 8 or 4) from global to shared memory where `valid`, else writes zeros and does
-// not touch `source`. Both are aligned to kBytes. Sixteen bytes bypass L1, smaller copies cannot.
+// Copies kBytes (16, 8 or 4) from global to shared memory if `valid`; else writes zeros and does
+// not touch `source`. Both addresses are aligned to kBytes. Copies of sixteen bytes bypass L1,
+// which smaller copies cannot.
 template <int kBytes>
 __device__ __forceinline__ void copy_async(uint32_t destination, const void* source, bool valid) {
   static_assert(kBytes == 16 || kBytes == 8 || kBytes == 4);
@@ -31,14 +32,14 @@ __device__ __forceinline__ void commit_copies() {
   asm volatile("cp.async.commit_group;" ::: "memory");
 }
 
-// Waits until all but the newest kPending groups of this thread have arrived; a barrier then shows
-// them to the block.
+// Waits until all but the newest kPending groups of this thread have arrived. A barrier then makes
+// them visible to the block.
 template <int kPending>
 __device__ __forceinline__ void wait_copies() {
   asm volatile("cp.async.wait_group %0;" ::"n"(kPending) : "memory");
 }
 
-// Sixteen bytes from registers to shared memory.
+// Stores sixteen bytes from registers to shared memory.
 __device__ __forceinline__ void store_shared(uint32_t destination, const uint32_t (&words)[4]) {
   asm volatile("st.shared.v4.b32 [%0], {%1, %2, %3, %4};" ::"r"(destination), "r"(words[0]),
                "r"(words[1]), "r"(words[2]), "r"(words[3])
@@ -47,8 +48,8 @@ __device__ __forceinline__ void store_shared(uint32_t destination, const uint32_
 
 // ---- Fragments
 
-// Loads four 8 x 8 matrices of 16-bit elements; lane l gives the address of row l % 8 of matrix
-// l / 8, and receives of each matrix the two elements 2 (l % 4) of row l / 4.
+// Loads four 8 x 8 matrices of 16-bit elements. Lane l gives the address of one row: of matrix l /
+// 8 the row l % 8. Of each matrix it receives two elements of row l / 4, those from 2 (l % 4) on.
 __device__ __forceinline__ void load_matrices(uint32_t (&matrices)[4], uint32_t row) {
   asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
                : "=r"(matrices[0]), "=r"(matrices[1]), "=r"(matrices[2]), "=r"(matrices[3])
@@ -56,7 +57,8 @@ __device__ __forceinline__ void load_matrices(uint32_t (&matrices)[4], uint32_t 
                : "memory");
 }
 
-// Likewise, each matrix transposed: lane l receives the elements 2 (l % 4) of column l / 4.
+// The same with each matrix transposed: lane l receives two elements of column l / 4, those from 2
+// (l % 4) on.
 __device__ __forceinline__ void load_transposed(uint32_t (&matrices)[4], uint32_t row) {
   asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
                : "=r"(matrices[0]), "=r"(matrices[1]), "=r"(matrices[2]), "=r"(matrices[3])
@@ -64,10 +66,11 @@ __device__ __forceinline__ void load_transposed(uint32_t (&matrices)[4], uint32_
                : "memory");
 }
 
-// sum[16, 8] = a[16, K] * b[K, 8] + start by one warp, where start is the sum or, with kFresh,
-// zero. K is 32 bytes: 16 elements, or 32 of e4m3 (from sm_89 on). Lane l holds rows l / 4 and l /
-// 4 + 8 and columns 2 (l % 4) of the sum in {sum[0], sum[1]} and {sum[2], sum[3]}; of a row of a or
-// a column of b the four bytes 4 (l % 4) and those 16 bytes on.
+// Computes sum[16, 8] = a[16, K] * b[K, 8] + start by one warp. `start` is the sum or, with kFresh,
+// zero. K is 32 bytes: 16 elements, or 32 of e4m3 (from sm_89 on). Lane l holds two columns of the
+// sum, from 2 (l % 4) on: of row l / 4 in {sum[0], sum[1]} and of row l / 4 + 8 in {sum[2],
+// sum[3]}. Of a row of a or a column of b it holds four bytes from byte 4 (l % 4) on, and four more
+// 16 bytes further.
 template <DType kType, bool kFresh = false>
 __device__ __forceinline__ void mma_16x8(float (&sum)[4], const uint32_t (&a)[4], uint32_t b0,
                                          uint32_t b1) {

@@ -1,6 +1,6 @@
-// PTX of sm_90a: mbarriers, the tensor memory accelerator (TMA), clusters, registers per warpgroup.
-// The matrix instructions are in wgmma.cuh. Addresses of shared memory are 32-bit
-// (ptx::shared_address).
+// PTX of sm_90a: mbarriers, the tensor memory accelerator (TMA), clusters, registers per warpgroup,
+// and words of shared memory. The matrix instructions are in wgmma.cuh. Addresses of shared memory
+// are 32-bit (ptx::shared_address).
 #ifndef TILEPOST_DEVICE_PTX_SM90_CUH
 #define TILEPOST_DEVICE_PTX_SM90_CUH
 
@@ -35,10 +35,11 @@ __device__ __forceinline__ void arrive(uint32_t barrier) {
   asm volatile("mbarrier.arrive.release.cta.shared::cta.b64 _, [%0];" ::"r"(barrier) : "memory");
 }
 
-// Arrives at the same barrier in CTA `rank` of the cluster. Without .release.cluster, which would
-// put a GPU-wide memory barrier into every step of the main loop (ptxas 13.0: MEMBAR.ALL.GPU): the
-// arrival hands back a stage that was only read, by wgmma, which has been waited for, and what is
-// written into it next comes from TMA and is awaited by its own barrier.
+// Arrives at the same barrier in CTA `rank` of the cluster. It has no .release.cluster, which would
+// put a GPU-wide memory barrier into every step of the main loop (ptxas 13.0: MEMBAR.ALL.GPU). None
+// is needed. The arrival hands back a stage that was only read, by wgmma operations that have been
+// waited for. What is written into the stage next comes from TMA, and is awaited at the stage's own
+// barrier.
 __device__ __forceinline__ void arrive_remote(uint32_t barrier, uint32_t rank) {
   asm volatile(
       "{\n"
@@ -70,7 +71,7 @@ __device__ __forceinline__ void prefetch_tensor_map(const CUtensorMap* map) {
   asm volatile("prefetch.tensormap [%0];" ::"l"(map) : "memory");
 }
 
-// Lets this CTA use a map that lies in global memory, where the host wrote it: TMA reads maps
+// Lets this CTA use a map that lies in global memory, where the host wrote it. TMA reads maps
 // through a proxy of its own, which caches them, and a kernel's start orders nothing there (CUDA
 // C++ Programming Guide, Tensor Memory Access: a map in global memory needs this fence in every
 // block, of .sys scope where the host wrote it; PTX ISA, membar/fence: fence.proxy.tensormap).
@@ -89,8 +90,8 @@ __device__ __forceinline__ void load_box(uint32_t destination, const CUtensorMap
       : "memory");
 }
 
-// Brings the map's box at (x, y) into L2. Whoever writes there later writes there in L2: nothing
-// old is kept, so this may come before the memory is ready.
+// Brings the map's box at (x, y) into L2. This may come before the memory has its final contents:
+// later writes to it go to L2 too, so that nothing old is kept.
 __device__ __forceinline__ void prefetch_box(const CUtensorMap* map, int x, int y) {
   asm volatile("cp.async.bulk.prefetch.tensor.2d.L2.global [%0, {%1, %2}];" ::"l"(map), "r"(x),
                "r"(y)
@@ -129,9 +130,9 @@ __device__ __forceinline__ void add_box(const CUtensorMap* map, uint32_t source,
       : "memory");
 }
 
-// Loads `bytes` that follow each other, and are not needed again, into shared memory and counts
-// them on `barrier`. Addresses and sizes are multiples of 16. What the policy leaves in L2 goes
-// before all else (PTX ISA, createpolicy and cache eviction priority hints).
+// Loads `bytes` consecutive bytes that are not needed again into shared memory, and counts them on
+// `barrier`. Addresses and sizes are multiples of 16. The policy makes what the load leaves in L2
+// the first to be evicted (PTX ISA, createpolicy and cache eviction priority hints).
 __device__ __forceinline__ void load_bytes_once(uint32_t destination, const void* source,
                                                 uint32_t bytes, uint32_t barrier) {
   asm volatile(
@@ -145,7 +146,7 @@ __device__ __forceinline__ void load_bytes_once(uint32_t destination, const void
       : "memory");
 }
 
-// The way back, as part of the thread's next bulk group.
+// Stores `bytes` consecutive bytes of shared memory, as part of the thread's next bulk group.
 __device__ __forceinline__ void store_bytes(void* destination, uint32_t source, uint32_t bytes) {
   asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;" ::"l"(destination),
                "r"(source), "r"(bytes)
@@ -157,28 +158,29 @@ __device__ __forceinline__ void commit_bulk() {
   asm volatile("cp.async.bulk.commit_group;" ::: "memory");
 }
 
-// Waits until all but the newest kPending of the thread's bulk groups have read their sources:
-// shared memory may be reused. Says nothing of the writes.
+// Waits until all but the newest kPending of the thread's bulk groups have read their sources, so
+// that shared memory may be reused. The writes may still be under way.
 template <int kPending>
 __device__ __forceinline__ void wait_bulk_read() {
   asm volatile("cp.async.bulk.wait_group.read %0;" ::"n"(kPending) : "memory");
 }
 
-// Waits until they are complete: the writes are made and visible to this thread, in the generic
-// proxy too, since completion includes a fence from the async proxy (PTX ISA, Async proxy).
+// Waits until all but the newest kPending of the thread's bulk groups are complete: the writes are
+// made and visible to this thread, in the generic proxy too, since completion includes a fence from
+// the async proxy (PTX ISA, Async proxy).
 template <int kPending>
 __device__ __forceinline__ void wait_bulk() {
   asm volatile("cp.async.bulk.wait_group %0;" ::"n"(kPending) : "memory");
 }
 
-// Orders the thread's earlier accesses to shared memory before later ones by TMA: between writing a
-// panel and the arrival that lets another thread store it (PTX ISA 8.6, Proxies).
+// Orders the thread's earlier accesses to shared memory before later ones by TMA. Used between
+// writing a panel and the arrival that lets another thread store it (PTX ISA 8.6, Proxies).
 __device__ __forceinline__ void fence_shared_to_async() {
   asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 }
 
-// Orders what the thread has observed of global memory before later accesses by TMA: between
-// acquiring a counter and what it guards (PTX ISA 8.6, Proxies).
+// Orders what the thread has observed of global memory before later accesses by TMA. Used between
+// acquiring a counter and accessing what the counter guards (PTX ISA 8.6, Proxies).
 __device__ __forceinline__ void fence_global_to_async() {
   asm volatile("fence.proxy.async.global;" ::: "memory");
 }
@@ -200,16 +202,16 @@ __device__ __forceinline__ void cluster_sync() {
           : "memory");
 }
 
-// Waits for the kernels this one depends on, where it was launched to overlap their end
-// (programmatic dependent launch); otherwise does nothing. Before the thread's first access to
-// memory that they use.
+// Waits for the kernels that this one depends on, if it was launched to overlap their end
+// (programmatic dependent launch); otherwise does nothing. A thread calls it before its first
+// access to memory that those kernels use.
 __device__ __forceinline__ void wait_for_previous_kernels() {
   asm volatile("griddepcontrol.wait;" ::: "memory");
 }
 
 // Lets kernels that were launched to overlap this one's end be placed as its CTAs leave, once every
-// CTA has said so or has left (PTX ISA, griddepcontrol). They wait for all of it in their own
-// wait_for_previous_kernels.
+// CTA has called this or has left (PTX ISA, griddepcontrol). Such kernels wait for the end of this
+// one in their own wait_for_previous_kernels.
 __device__ __forceinline__ void allow_next_kernels() {
   asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
 }
@@ -217,7 +219,7 @@ __device__ __forceinline__ void allow_next_kernels() {
 // ---- Sixteen bytes in one access (PTX ISA 8.2.1, Scalar Data-types: .b128 is a scalar, where .v4
 // is four that have no order)
 
-// What a thread of another GPU finds there is all of these bytes or none of them.
+// A thread of another GPU finds all of the sixteen bytes, or none of them.
 __device__ __forceinline__ void store_line_sys(void* destination, uint4 line) {
   const uint64_t low = line.x | static_cast<uint64_t>(line.y) << 32,
                  high = line.z | static_cast<uint64_t>(line.w) << 32;
@@ -245,9 +247,9 @@ __device__ __forceinline__ uint4 load_line_sys(const void* source) {
           static_cast<uint32_t>(high >> 32)};
 }
 
-// ---- A word of shared memory that one thread of the CTA tells others by
+// ---- A word of shared memory by which one thread of the CTA tells others something
 
-// A release operation of CTA scope, and an acquire (PTX ISA 8.8, Release and Acquire Patterns).
+// A release and an acquire operation of CTA scope (PTX ISA 8.8, Release and Acquire Patterns).
 __device__ __forceinline__ void store_release_shared(uint32_t destination, uint32_t word) {
   asm volatile("st.release.cta.shared::cta.u32 [%0], %1;" ::"r"(destination), "r"(word) : "memory");
 }
@@ -259,14 +261,14 @@ __device__ __forceinline__ uint32_t load_acquire_shared(uint32_t source) {
 
 // ---- Registers (PTX ISA, setmaxnreg): all four warps of a warpgroup
 
-// Gives registers back, so that each thread keeps kRegisters.
+// Gives registers back. Each thread keeps kRegisters.
 template <int kRegisters>
 __device__ __forceinline__ void shrink_registers() {
   static_assert(kRegisters >= 24 && kRegisters <= 256 && kRegisters % 8 == 0);
   asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(kRegisters));
 }
 
-// Takes registers, waiting until the CTA has enough of them free.
+// Takes registers, so that each thread has kRegisters. Waits until the CTA has enough of them free.
 template <int kRegisters>
 __device__ __forceinline__ void grow_registers() {
   static_assert(kRegisters >= 24 && kRegisters <= 256 && kRegisters % 8 == 0);
@@ -275,22 +277,22 @@ __device__ __forceinline__ void grow_registers() {
 
 // ---- Fragments to shared memory
 
-// Stores four 8 x 8 matrices of 16-bit elements; lane l gives the address of row l % 8 of matrix
-// l / 8, and holds of each matrix the two elements 2 (l % 4) of row l / 4.
+// Stores four 8 x 8 matrices of 16-bit elements. Lane l gives the address of one row: of matrix l /
+// 8 the row l % 8. Of each matrix it holds two elements of row l / 4, those from 2 (l % 4) on.
 __device__ __forceinline__ void store_matrices(uint32_t row, uint32_t m0, uint32_t m1, uint32_t m2,
                                                uint32_t m3) {
   asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(row),
                "r"(m0), "r"(m1), "r"(m2), "r"(m3)
                : "memory");
 }
-// Two of them; the addresses are those of lanes 0 to 15.
+// Stores two matrices. The addresses are those of lanes 0 to 15.
 __device__ __forceinline__ void store_matrices(uint32_t row, uint32_t m0, uint32_t m1) {
   asm volatile("stmatrix.sync.aligned.m8n8.x2.shared.b16 [%0], {%1, %2};" ::"r"(row), "r"(m0),
                "r"(m1)
                : "memory");
 }
 
-// A word of shared memory, and sixteen bytes of it. Adding returns what was there.
+// Access to a word, or to sixteen bytes, of shared memory. Adding returns what was there.
 __device__ __forceinline__ void store_shared_word(uint32_t destination, uint32_t word) {
   asm volatile("st.shared.u32 [%0], %1;" ::"r"(destination), "r"(word) : "memory");
 }

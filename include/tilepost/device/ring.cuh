@@ -6,9 +6,9 @@
 
 namespace tilepost {
 
-// The buffer that is next and the parity its barrier will have when the wait for it is over. The
-// thread that fills starts with parity 1 (a fresh barrier passes for it), the one that empties with
-// parity 0.
+// The buffer that is next, and the parity of the phase of its barrier that is waited for. The
+// thread that fills starts with parity 1, for which a fresh barrier lets it pass. The thread that
+// empties starts with parity 0.
 template <int kSize>
 struct Ring {
   int index = 0;

@@ -1,11 +1,12 @@
-// Reading rows of a product in any layout from a kernel: where an element lies, and vectors of
+// How a kernel reads rows of a product in any layout: where an element lies, and vectors of
 // neighbours.
 //
-// A layout answers in two steps, so that a loop over rows computes what depends on the column once:
+// A layout gives the place of an element in two steps, so that a loop over rows computes what
+// depends on the column only once:
 //   const auto column = layout.column(c);
 //   for (row …) use(product[layout.place(row, column)]);
-// load_vector() does both. A vector of kWidth elements that starts at a multiple of
-// kWidth never crosses a tile when n and tile_n are multiples of kWidth.
+// load_vector() does both steps. A vector of kWidth elements that starts at a multiple of kWidth
+// never crosses a tile if n and tile_n are multiples of kWidth.
 #ifndef TILEPOST_DEVICE_ROWS_CUH
 #define TILEPOST_DEVICE_ROWS_CUH
 
@@ -16,12 +17,12 @@
 
 namespace tilepost::rows {
 
-// A column of the product: its tile column, and where in it.
+// A column of the product: its tile column, and its offset in that.
 struct Column {
   int tile, offset;
 };
 
-// Row-major, rows of `pitch` elements.
+// A row-major product with rows of `pitch` elements.
 struct RowMajor {
   long long pitch;
 
@@ -46,11 +47,13 @@ struct Slots {
   }
 };
 
-// The tile layout of gemm_reduce_scatter: per tile column a slab of `height` whole rows, where
-// height is ceil(m / ranks) on every rank. That of gemm_all_to_all is one such block per source
-// rank s, of rows_from[s] rows, the blocks one after the other: `product` is then where the block
-// of the source begins, the rows before it times ceil(n / kTileN) * kTileN elements, and rows are
-// counted within it.
+// The tile layout of gemm_reduce_scatter. Each tile column is a slab of `height` whole rows, where
+// height is ceil(m / ranks) on every rank.
+//
+// The tile layout of gemm_all_to_all has one such block for each source rank s, of rows_from[s]
+// rows, the blocks one after the other. `product` is then where the block of the source begins:
+// behind the rows of the sources before it, times ceil(n / kTileN) * kTileN elements. Rows are
+// counted within the block.
 template <int kTileN>
 struct Slabs {
   long long height;
@@ -61,10 +64,10 @@ struct Slabs {
   }
 };
 
-// Any of these, as known at run time: Slots with a table, Slabs without, and RowMajor as a single
-// slab that is tile_n = n wide.
+// Any of these layouts, chosen at run time: Slots with a table, Slabs without one, and RowMajor as
+// a single slab that is tile_n = n wide.
 struct Any {
-  const int32_t* rows;  // null without slots
+  const int32_t* rows;  // as in Slots; null: the layout is not Slots
   long long height;
   int tile_m, tile_n, tiles_n;
 
@@ -82,7 +85,7 @@ struct Any {
   }
 };
 
-// Neighbours of a row, at most sixteen bytes, moved by one access.
+// Neighbours of a row that one access moves: at most sixteen bytes.
 template <class T, int kWidth>
 struct alignas(sizeof(T) * kWidth) Vector {
   T values[kWidth];
@@ -108,7 +111,7 @@ struct WordOf<2> {
   using Type = uint16_t;
 };
 
-// A vector at an address that is a multiple of its size.
+// Loads or stores a vector at an address that is a multiple of its size.
 template <int kWidth, class T>
 __device__ __forceinline__ Vector<T, kWidth> load(const T* source) {
   using Word = typename WordOf<sizeof(T) * kWidth>::Type;
@@ -125,7 +128,7 @@ __device__ __forceinline__ void store(T* target, const Vector<T, kWidth>& vector
   *reinterpret_cast<Word*>(target) = word;
 }
 
-// Elements [column, column + kWidth) of a row; `column` is a multiple of kWidth.
+// Loads elements [column, column + kWidth) of a row; `column` is a multiple of kWidth.
 template <int kWidth, class T, class Layout>
 __device__ __forceinline__ Vector<T, kWidth> load_vector(const T* product, const Layout& layout,
                                                          long long row, int column) {

@@ -1,4 +1,5 @@
-// Panels in which sources come: what other ranks have computed of a tile lies where its sum will.
+// Panels in which sources (sources.cuh) come: what another rank has computed of a tile lies in the
+// buffer that the sum of the tile is written to.
 #ifndef TILEPOST_DEVICE_SOURCE_PANELS_CUH
 #define TILEPOST_DEVICE_SOURCE_PANELS_CUH
 
@@ -10,8 +11,8 @@
 
 namespace tilepost::panel {
 
-// Adds the source that lies in the panel at `source` to a thread's sums; kLast: rounds them and
-// writes them in its place. All threads of the warpgroup call.
+// Adds the source in the panel at `source` to a thread's sums. With kLast it also rounds the sums
+// and writes them over the source. All threads of the warpgroup call.
 template <int kColumns, bool kLast, DType kOutput>
 __device__ __forceinline__ void add_source(uint32_t source, float* sums, int thread) {
   static_assert(kColumns % 16 == 0 && kColumns <= kMostColumns, "four words at a time");
@@ -35,13 +36,14 @@ __device__ __forceinline__ void add_source(uint32_t source, float* sums, int thr
   }
 }
 
-// Adds a tile's sources to the sums of a panel, as the source thread brings them, and writes the
-// panel where the last one lay. The other buffers go back through the store thread. `Shared` says
-// where panels lie and has their barriers. All threads of the consumer call.
+// Adds the sources of a tile's panel to the panel's sums in the order in which the source thread
+// brings them, and writes the result over the last source. The buffers of the other sources go back
+// through the store thread. `Shared` says where panels lie and has their barriers. All threads of
+// the consumer call.
 template <int kColumns, int kSources, DType kOutput, class Shared, int kPanels>
 __device__ __forceinline__ void write_with_sources(const Shared& shared, Ring<kPanels>& ring,
                                                    float* sums, int consumer, int thread) {
-  if constexpr (kSources > 0) {  // panels of other kernels may have any columns
+  if constexpr (kSources > 0) {  // without sources panels may have any columns
 #pragma unroll
     for (int source = 0; source < kSources; ++source) {
       const uint32_t panel = shared.panel(consumer, ring.index);

@@ -1,7 +1,7 @@
-// Sources: tiles of this rank's rows that other ranks have computed, added up in the epilogue of
-// this rank's own tiles (tilepost_plan_t::fused_sum). Other ranks' kernels store them in slots here
-// and raise a flag for each; the own tiles come later in the schedule (tilepost_map_t::turn).
-// docs/internals/owner-sums.md has the proof.
+// Sources: tiles of this rank's rows that other ranks have computed. They are added up in the
+// epilogue of this rank's own tiles (tilepost_plan_t::fused_sum). The other ranks' kernels store
+// them in slots here and raise a flag for each. The own tiles come later in the schedule
+// (tilepost_map_t::turn). docs/internals/owner-sums.md has the proof.
 #ifndef TILEPOST_DEVICE_SOURCES_CUH
 #define TILEPOST_DEVICE_SOURCES_CUH
 
@@ -17,12 +17,13 @@
 
 namespace tilepost::woven {
 
-// kStores: the rank that owns a tile's rows; of padding, which no rank owns, some rank.
+// kStores: the rank that owns a tile's rows. A padding tile, which no rank owns, gives rank 0.
 __device__ __forceinline__ int owner_of(const tilepost_view_t& view, const Tile& tile) {
   return tile.is_padding() ? 0 : tile.m / view.share_rows;
 }
 
-// In a run that does not overlap no tile has sources: one collective adds them up.
+// How many sources the tile has. In a run that does not overlap no tile has any: a collective adds
+// up the whole product.
 template <class View>
 __device__ __forceinline__ int num_sources(const View& view, const Tile& tile) {
   if constexpr (View::kSources == 0) return 0;
@@ -30,13 +31,13 @@ __device__ __forceinline__ int num_sources(const View& view, const Tile& tile) {
   return own && is_whole_run(view) ? View::kSources : 0;
 }
 
-// The rank that source `source` comes from: the others in their order.
+// The rank that source `source` comes from. Sources are the other ranks in increasing order.
 __device__ __forceinline__ int rank_of_source(const tilepost_view_t& view, int source) {
   return source < view.rank ? source : source + 1;
 }
 
-// The first flag, by rank that stores, of part `part` of a tile on its owner: the tiles of a share
-// have as many parts each, row by row of tiles.
+// The flags of part `part` of a tile on its owner; flag r is that of the rank r that stores. Tiles
+// of the owner's share are counted along the rows of tiles, and each has `parts` parts.
 template <class View>
 __device__ __forceinline__ uint32_t* flags_of_part(const View& view, const Tile& tile, uint32_t run,
                                                    int part, int parts) {
@@ -46,8 +47,9 @@ __device__ __forceinline__ uint32_t* flags_of_part(const View& view, const Tile&
   return exchange_flags(view.exchange, owner, run, 0, number * parts + part);
 }
 
-// The calling thread has stored its part of a tile with the tile's owner. The flag is released when
-// the stores are complete, as a counter is in tile_done; it has one writer, and so is stored.
+// Called when the calling thread has committed the stores of its part of a tile to the tile's
+// owner. The flag is released when the stores are complete, as a counter is in tile_done. It has
+// one writer, and so is stored and not added to.
 template <class View>
 __device__ __forceinline__ void raise_flag(const View& view, const Tile& tile,
                                            const BulkStores& stores) {
@@ -56,8 +58,9 @@ __device__ __forceinline__ void raise_flag(const View& view, const Tile& tile,
       flags_of_part(view, tile, stores.run, stores.part, stores.parts) + view.rank, stores.run);
 }
 
-// All lanes of the warp that brings sources. It leaves itself notes as a helper warp does: `notes`
-// ends where those of a helper warp begin (whole_run.cuh).
+// All lanes of the source warp, which brings the sources. It keeps notes of the run as a helper
+// warp does, but has only room for these. notes_at() gives the address that the memory of a helper
+// warp would have, so that its notes (whole_run.cuh) lie at `notes`.
 __device__ __forceinline__ uint32_t notes_at(HelperMemory notes) {
   return notes.address - kRunNote;
 }
@@ -77,14 +80,14 @@ __device__ __forceinline__ void begin_sources(const View& view, HelperMemory not
   }
 }
 
-// One thread. Waits until a flag has the number of the run, and acquires what was released with it.
-// Polls seldom: a tile's sources come long before they are needed, and what polls takes power and
-// issue slots from the products. A wait that lasts tells the host so, in a place that all of them
-// share, and takes that back when it is over. False if the run was given up.
+// One thread. Waits until a flag holds the number of the run, and acquires what was released with
+// it. False if the run was given up. The thread polls seldom: a tile's sources come long before
+// they are needed, and polling takes power and issue slots from the products. A wait that lasts
+// tells the host so, in a place that all of these waits share, and takes that back when it is over.
 __device__ __forceinline__ bool await_flag(const tilepost_exchange_t& exchange,
                                            const uint32_t* flag, uint32_t run) {
   constexpr unsigned kPollNanoseconds = 200;
-  constexpr int kPollsPerCheck = 1 << 15;  // of the abort word, which is in the host's memory
+  constexpr int kPollsPerCheck = 1 << 15;  // the abort word lies in the host's memory
   volatile uint32_t* const told = exchange.arrived_wait;
   if (is_given_up(exchange)) return false;
   int polls = 1;
@@ -109,8 +112,8 @@ __device__ __forceinline__ bool await_flag(const tilepost_exchange_t& exchange,
 
 // ---- Sums that go to all ranks
 
-// The flags, by rank that stores, which say that all of its sums are on rank `where`: behind those
-// of the run's parts.
+// The flags that say that all sums of a rank are on rank `where`; flag r is that of the rank r that
+// stores. They lie behind the flags of the run's parts.
 template <class View>
 __device__ __forceinline__ uint32_t* flags_of_sums(const View& view, int where, uint32_t run,
                                                    int parts) {
@@ -122,7 +125,7 @@ __device__ __forceinline__ int num_pushes(const View& view, const Tile& tile) {
   return View::kSpreads ? num_sources(view, tile) : 0;
 }
 
-// The maps are parameters of the kernel, which need no fence.
+// The maps of pushes are parameters of the kernel, and parameters need no fence.
 template <class View, class Map>
 __device__ __forceinline__ const Map* push_map(const View& view, const Map* map, int push) {
   if constexpr (View::kSpreads)
@@ -131,12 +134,14 @@ __device__ __forceinline__ const Map* push_map(const View& view, const Map* map,
     return map;
 }
 
-// Where a wait was given up, sums lack what it was for. Then nothing is told: the rank's source
-// thread has said so before the consumers, and so before its store threads counted themselves.
+// Called by each store thread when all of its stores are complete. The last one to call tells the
+// other ranks that all of this rank's sums are there. If a wait was given up, sums lack what it was
+// for, and nothing is told. The rank's source thread notes that the wait was given up before
+// consumers get the source, and so before a store thread counts itself here.
 //
-// The last thread to count itself has observed the stores of all others, for each of these is
-// complete and visible to its thread, which counted itself behind a fence. So its releases cover
-// them (PTX ISA 8.9.5: causality order is transitive).
+// The last thread to count itself has observed the stores of all others: the stores of each are
+// complete and visible to their thread, which counted itself behind a fence. So the last thread's
+// releases cover all of them (PTX ISA 8.9.5: causality order is transitive).
 template <class View>
 __device__ __forceinline__ void stores_done(const View& view, const TileStores& stores, int storers,
                                             int parts) {
@@ -155,9 +160,9 @@ __device__ __forceinline__ void stores_done(const View& view, const TileStores& 
   }
 }
 
-// All lanes of CTA 0's source warp, one for each other rank: the kernel must not end before their
-// sums are here. What reads them comes behind the kernel in its stream, so that it is enough that
-// one of its threads has acquired the flags (PTX ISA 8.9.5).
+// All lanes of CTA 0's source warp, one for each other rank. Waits for the sums of all other ranks:
+// the kernel must not end before they are here. Whatever reads them comes behind the kernel in its
+// stream. So it is enough that one thread of the kernel has acquired the flags (PTX ISA 8.9.5).
 template <class View>
 __device__ __forceinline__ void await_sums(const View& view, HelperMemory notes, int parts) {
   const int lane = threadIdx.x % 32;
@@ -169,8 +174,8 @@ __device__ __forceinline__ void await_sums(const View& view, HelperMemory notes,
   __syncwarp();
 }
 
-// All lanes, when the CTA's own tiles have all their sources. The host watches a replay until all
-// CTAs have theirs: the last one says so.
+// All lanes of the source warp, when the CTA's own tiles have all their sources. The host watches a
+// replay until the tiles of all CTAs have theirs, and the last CTA tells the host so.
 template <class View>
 __device__ __forceinline__ void end_sources(const View& view, HelperMemory notes, int parts) {
   if constexpr (View::kSources > 0) {
@@ -188,9 +193,9 @@ __device__ __forceinline__ void end_sources(const View& view, HelperMemory notes
   }
 }
 
-// One thread. The acquire orders the flags before what the thread does next, and the proxy fence
-// before its loads by TMA (PTX ISA 8.6, Proxies). After a wait that was given up it loads what it
-// finds: the run has failed.
+// One thread. Waits for parts [first, first + count) of a source of the tile. The acquire orders
+// the flags before what the thread does next, and the proxy fence before its loads by TMA (PTX ISA
+// 8.6, Proxies). After a wait that was given up the thread loads what it finds: the run has failed.
 template <class View>
 __device__ __forceinline__ void await_source(const View& view, const Tile& tile, int source,
                                              int first, int count, int parts, HelperMemory notes) {

@@ -1,8 +1,9 @@
-// The CTAs of a cluster that share a tile's products: each sums a range of K, then sends of its
-// partial sums to every mate what that one owns, which adds them up.
+// How the CTAs of a cluster share a tile by ranges of K. Each CTA multiplies its own range. Every
+// row of the tile is owned by one CTA. Each CTA sends its partial sums to the mates that own them,
+// and the owner adds them up.
 //
-// Sums are owned in units of eight rows of the output, four registers of each thread of a
-// warpgroup. kUnits units are divided among kCtas CTAs in the order of their ranks. The owner adds
+// Sums are owned in units of eight rows of the output, which are four registers of each thread of a
+// warpgroup. kUnits units are divided among kCtas CTAs in the order of their ranks. An owner adds
 // in that order too, so that the result is always the same.
 #ifndef TILEPOST_DEVICE_SPLIT_K_CUH
 #define TILEPOST_DEVICE_SPLIT_K_CUH
@@ -18,26 +19,27 @@ namespace tilepost {
 template <int kUnits, int kCtas>
 struct SplitK {
   static constexpr int kUnitRows = 8;
-  static constexpr int kUnitSums = 4;                              // of a thread
-  static constexpr int kThreadBytes = kUnitSums * 4;               // of a unit
-  static constexpr int kUnitBytes = kThreadBytes * 128;            // as the threads hold them
-  static constexpr int kMaxOwned = (kUnits + kCtas - 1) / kCtas;   // units of one CTA
-  static constexpr int kPartBytes = kMaxOwned * kUnitBytes;        // that one CTA sends another
-  static constexpr int kReceivedBytes = (kCtas - 1) * kPartBytes;  // of a warpgroup
+  static constexpr int kUnitSums = 4;                              // per thread
+  static constexpr int kThreadBytes = kUnitSums * 4;               // per thread, of a unit
+  static constexpr int kUnitBytes = kThreadBytes * 128;            // per warpgroup, of a unit
+  static constexpr int kMaxOwned = (kUnits + kCtas - 1) / kCtas;   // most units of a CTA
+  static constexpr int kPartBytes = kMaxOwned * kUnitBytes;        // from one CTA to another
+  static constexpr int kReceivedBytes = (kCtas - 1) * kPartBytes;  // per warpgroup
 
-  // The first unit that the CTA of rank `rank` owns; the next one's first is behind its last.
+  // The first unit that the CTA of rank `rank` owns. Its last unit lies in front of the first one
+  // of the next CTA.
   static __host__ __device__ constexpr int first_unit(int rank) { return rank * kUnits / kCtas; }
 
-  // Where, from `base` on, warpgroup `consumer` of an owner receives what rank `source` has summed
-  // of its units.
+  // The address at which warpgroup `consumer` of CTA `owner` receives what CTA `source` has summed
+  // of its units. The memory for all of that begins at `base`.
   static __device__ __forceinline__ uint32_t part(uint32_t base, int consumer, int owner,
                                                   int source) {
     const int slot = consumer * (kCtas - 1) + source - (source > owner ? 1 : 0);
     return base + slot * kPartBytes;
   }
 
-  // Sends the partial sums of what the mates own to the same thread there. `received`
-  // is the barrier that counts the bytes: it and `base` are the same in every CTA.
+  // Sends each mate the partial sums that it owns, from each thread to the same thread there.
+  // `received` is the barrier that counts the bytes. It and `base` are the same in every CTA.
   static __device__ __forceinline__ void send(uint32_t base, uint32_t received,
                                               const float (&sums)[kUnits * kUnitSums], int rank,
                                               int consumer, int thread) {
@@ -64,7 +66,7 @@ struct SplitK {
     ptx::wait_barrier_cluster(received, parity);
   }
 
-  // Adds up one unit, in the order of ranks, of which `owner` is this CTA's.
+  // Adds up one unit, in the order of ranks, to `total`. `owner` is the rank of this CTA.
   static __device__ __forceinline__ void add(uint32_t base, const float (&sums)[kUnits * kUnitSums],
                                              float (&total)[kUnitSums], int owner, int unit,
                                              int consumer, int thread) {
@@ -84,18 +86,20 @@ struct SplitK {
     }
   }
 
-  // Tells the cluster, at barrier `ready` of each CTA, that this warp has read the partial sums it
-  // was sent: a release of cluster scope, after __syncwarp has ordered the other lanes' loads (PTX
-  // ISA, bar.warp.sync), so that they come before the stores of the mates that acquire it.
+  // Tells the cluster, at barrier `ready` of each CTA, that this warp has read the partial sums
+  // that it was sent. The arrival is a release of cluster scope, behind a __syncwarp that orders
+  // the other lanes' loads before it (PTX ISA, bar.warp.sync). So these loads come before the
+  // stores of the mates that acquire it.
   static __device__ __forceinline__ void let_parts_come(uint32_t ready, int lane) {
     __syncwarp();
     if (lane < kCtas) ptx::arrive_remote_release(ready, lane);
   }
 };
 
-// What of the problem is a CTA's, of rank `rank` in its cluster: the positions first, first +
-// stride, … below tiles, and of the `stages` of K those from first_stage to last_stage: at least
-// one, if only one behind K's end, all zeros.
+// What a CTA of rank `rank` in its cluster has of the problem: the positions first, first + stride,
+// … below tiles, and of the `stages` stages of K those from first_stage up to, but not including,
+// last_stage. It has at least one stage. If none is left for it, that is one behind the end of K,
+// where loads give zeros.
 template <int kCtas>
 struct SplitWork {
   int rank;

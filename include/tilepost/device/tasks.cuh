@@ -1,11 +1,11 @@
-// Tasks: what a helper warp does beside the GEMM (tilepost_tasks_t). All CTAs'
-// helper warps share a task: cut into chunks, it goes round them, so that each has about as much to
-// do as every other.
+// Tasks: what helper warps do beside the GEMM (tilepost_tasks_t). A task is cut into chunks, which
+// are dealt to the helper warps of all CTAs in turn, so that each warp has about as much to do as
+// every other.
 //
-// A chunk's parts come into shared memory by bulk copies, of which several chunks' are under way;
-// the warp adds them up there, in place of the first part, and bulk copies take the sum away, to
-// this rank's memory and, of a push, to every other rank's, or to one of them alone. So one warp
-// with few registers keeps enough bytes in flight.
+// Bulk copies bring the parts of a chunk into shared memory, and the copies of several chunks are
+// under way at a time. The warp adds the parts up there, in place of the first part. Then bulk
+// copies take the sum to this rank's memory and, for a push, to every other rank's, or to one other
+// rank's alone. So one warp with few registers keeps enough bytes in flight.
 #ifndef TILEPOST_DEVICE_TASKS_CUH
 #define TILEPOST_DEVICE_TASKS_CUH
 
@@ -18,8 +18,8 @@
 
 namespace tilepost::woven {
 
-// The calling warp's buffers. A turn is one chunk of its, over all tasks: however many parts a task
-// has, it takes the next buffer.
+// The calling warp's buffers. A turn is one chunk of the warp's, counted over all of its tasks.
+// Each turn takes the next buffer, however many parts its task has.
 struct TaskMemory {
   HelperMemory helper;
 
@@ -30,21 +30,22 @@ struct TaskMemory {
   }
 };
 
-// The chunks that fall to the calling warp: number `first` of the task's, then every
-// gridDim.x-th.
+// The chunks of a task that the calling warp does: number `first`, then every gridDim.x-th, `count`
+// in all.
 struct TaskChunks {
   int first, count;
-  int bytes;  // of a part
+  int bytes;  // of each part in a chunk
 };
 
-// Where a run that takes turns with others at memory and counters has its own: behind what its
-// tasks say, so many bytes and counters.
+// Runs may take turns at memory and counters. Then a run's own memory begins `bytes` bytes, and its
+// own counters begin `counters` counters, behind those that its tasks name.
 struct PlaceOfRun {
   long long bytes = 0;
   int counters = 0;
 };
 
-// What counters read when all of the run is here: as the kernel in front of this one has counted.
+// What counters read when all of the run has come, as the kernel in front of this one has computed
+// it.
 struct ExpectedCounts {
   const uint32_t* counts;
 
@@ -52,13 +53,13 @@ struct ExpectedCounts {
 };
 
 // One lane. Waits until what the counter stands for is in this rank's memory, and acquires it as
-// wait_for_input does; the proxy fence is for the bulk copies that read it. False if the run was
-// given up. `Expected`: as ExpectedCounts, here and below.
+// wait_for_input (arrivals.cuh) does. The proxy fence is for the bulk copies that read it. False if
+// the run was given up. Here and below, `Expected` is a type with the interface of ExpectedCounts.
 template <class Expected>
 __device__ __forceinline__ bool wait_for_parts(const tilepost_tasks_t& tasks,
                                                const Expected& expected, int counter_index) {
   constexpr unsigned kPollNanoseconds = 100;
-  constexpr int kPollsPerCheck = 1 << 14;  // of the abort word, which is in the host's memory
+  constexpr int kPollsPerCheck = 1 << 14;  // the abort word lies in the host's memory
   if (counter_index < 0) return true;
   const uint32_t* counter =
       tasks.stored + static_cast<long long>(counter_index) * TILEPOST_COUNTER_STRIDE;
@@ -72,19 +73,19 @@ __device__ __forceinline__ bool wait_for_parts(const tilepost_tasks_t& tasks,
   return true;
 }
 
-// Where a chunk begins in a part as it is stored, and what it has up to the first gap. All of it is
-// in multiples of kTaskUnit; counted in these, a part has less than 2^32.
+// Where a chunk begins in a part as the part is stored, and how many bytes the chunk has up to the
+// first gap. Both are multiples of kTaskUnit. Counted in these units, a part has less than 2^32.
 struct ChunkPlace {
   long long begin;  // byte in the part, gaps counted
-  int row_left;
+  int row_left;     // bytes up to the first gap
 };
 
-// What tasks read: rows of so many bytes with a gap behind each (tilepost_tasks_t), or, where `gap`
-// is 0, bytes without any.
+// What tasks read: rows of `bytes` bytes with a gap of `gap` bytes behind each (tilepost_tasks_t).
+// If `gap` is 0, what they read has no gaps.
 struct PartRows {
   int bytes, gap;
 
-  // Of a chunk that begins at byte `offset` of what has no gaps.
+  // The place of a chunk that begins at byte `offset` of the part, gaps not counted.
   __device__ __forceinline__ ChunkPlace at(long long offset) const {
     if (gap == 0) return {offset, 1 << 30};
     const uint32_t row =
@@ -92,14 +93,14 @@ struct PartRows {
     return {offset + static_cast<long long>(row) * gap,
             static_cast<int>((row + 1LL) * bytes - offset)};
   }
-  // The bytes of gaps in front of the chunk's byte `at`.
+  // How many bytes of gaps lie in front of byte `at` of the chunk, counted from its beginning.
   __device__ __forceinline__ int gaps_before(const ChunkPlace& chunk, int at) const {
     return at < chunk.row_left ? 0 : (1 + (at - chunk.row_left) / bytes) * gap;
   }
 };
 
-// One lane: `size` bytes of a part, from `from` on, of which `left` are up to the first gap, arrive
-// at `to` without gaps.
+// One lane. Starts loading `size` bytes of a part, from `from` on, to `to`, where they arrive
+// without gaps. `left` of these bytes lie in front of the first gap.
 __device__ __forceinline__ void load_rows(uint32_t to, const char* from, const PartRows& rows,
                                           int left, int size, uint32_t barrier) {
 #pragma unroll 1
@@ -112,10 +113,11 @@ __device__ __forceinline__ void load_rows(uint32_t to, const char* from, const P
   ptx::load_bytes_once(to, from, size, barrier);
 }
 
-// The whole warp: what lies at `first` becomes the sum of all parts.
+// The whole warp. Replaces the part at `first` by the sum of all parts, which are `stride` bytes
+// apart.
 template <DType kType, int kParts>
 __device__ __forceinline__ void add_parts(uint32_t first, int stride, int bytes, int lane) {
-  constexpr int kUnrolled = kParts <= 2 ? 2 : 1;  // few registers
+  constexpr int kUnrolled = kParts <= 2 ? 2 : 1;  // saves registers
 #pragma unroll kUnrolled
   for (int at = lane * kTaskUnit; at < bytes; at += 32 * kTaskUnit) {
     uint4 vectors[kParts];
@@ -126,8 +128,8 @@ __device__ __forceinline__ void add_parts(uint32_t first, int stride, int bytes,
   }
 }
 
-// One lane: calls body(rank) for every rank that a push is for, the next one first, so that not all
-// ranks begin with the same.
+// One lane. Calls body(rank) for every rank that a push is for. It begins with the rank behind this
+// one, so that not all ranks push to the same rank first.
 template <class Body>
 __device__ __forceinline__ void for_pushed(const tilepost_tasks_t& tasks,
                                            const tilepost_task_t& task, Body body) {
@@ -142,8 +144,9 @@ __device__ __forceinline__ void for_pushed(const tilepost_tasks_t& tasks,
   }
 }
 
-// The warp's chunks of one task. Before a buffer is filled again the chunk that was in it has been
-// stored: all groups of bulk stores but the last have been read by then.
+// Does the warp's chunks of one task. A buffer is filled again only when its last chunk has been
+// stored: by then all but the newest kTaskBuffers - kTaskAhead - 1 groups of bulk stores have read
+// their buffers.
 template <DType kType, int kParts, bool kPushes>
 __device__ __forceinline__ void do_task(const tilepost_tasks_t& tasks, const tilepost_task_t& task,
                                         const TaskMemory& memory, const TaskChunks& chunks,
@@ -173,7 +176,8 @@ __device__ __forceinline__ void do_task(const tilepost_tasks_t& tasks, const til
     const uint32_t sum = memory.buffer(turn + i);
     ptx::wait_barrier(memory.barrier(turn + i), memory.parity(turn + i));
     if constexpr (kParts > 1) add_parts<kType, kParts>(sum, chunks.bytes, bytes(i), lane);
-    // Before the stores, and before the loads into what has been read (PTX ISA 8.6, Proxies).
+    // Before the stores of the sum, and before later loads into the buffers that were read here
+    // (PTX ISA 8.6, Proxies).
     ptx::fence_shared_to_async();
     __syncwarp();
     if (lane == 0) {
@@ -189,8 +193,8 @@ __device__ __forceinline__ void do_task(const tilepost_tasks_t& tasks, const til
   }
 }
 
-// One lane: counts `chunks` of a task as done where a kernel waits for them, when their stores are
-// complete (tile_done).
+// One lane. When the stores of `chunks` chunks of a task are complete, counts these chunks as done
+// where a kernel waits for them, as tile_done does for tiles.
 template <bool kPushes>
 __device__ __forceinline__ void count_done(const tilepost_tasks_t& tasks,
                                            const tilepost_task_t& task, int chunks) {
@@ -205,16 +209,16 @@ __device__ __forceinline__ void count_done(const tilepost_tasks_t& tasks,
   }
 }
 
-// Whether what tasks with one part move is where it is to go: other ranks push into `out` itself.
-// Of a kernel that adds and pushes; in sequence it has no tasks.
+// Whether other ranks push into `out` itself, so that what tasks with one part would move is in
+// place already. Used in a kernel that adds and pushes, which has no tasks in a run in sequence.
 __device__ __forceinline__ bool lands_in_out(const tilepost_tasks_t& tasks) {
   return tasks.count > 0 && tasks.there[tasks.rank] == tasks.out;
 }
 
-// One lane in every CTA. Waits for what has not been moved because it is in place: the kernel must
-// not end before it is all there. The tasks go round the CTAs. What reads `out` comes behind the
-// kernel in its stream, so that one of its threads has acquired the pushes is enough: causality
-// order is transitive (PTX ISA 8.9.5).
+// One lane in every CTA. Waits for what is not moved because it is in place: the kernel must not
+// end before all of it has come. The CTAs share these waits, task by task. Whatever reads `out`
+// comes behind the kernel in its stream. So it is enough that one thread of the kernel has acquired
+// the pushes, because causality order is transitive (PTX ISA 8.9.5).
 template <class Expected>
 __device__ __forceinline__ bool wait_in_place(const tilepost_tasks_t& tasks,
                                               const Expected& expected) {
@@ -225,7 +229,7 @@ __device__ __forceinline__ bool wait_in_place(const tilepost_tasks_t& tasks,
   return true;
 }
 
-// All lanes of a warp, once before do_tasks.
+// All lanes of a warp, once, before do_tasks. Initialises the barriers of the warp's buffers.
 __device__ __forceinline__ void open_tasks(HelperMemory helper) {
   const TaskMemory memory{helper};
   if (threadIdx.x % 32 == 0) {
@@ -236,8 +240,8 @@ __device__ __forceinline__ void open_tasks(HelperMemory helper) {
   __syncwarp();
 }
 
-// All lanes of a warp, in every CTA, for the first `number` tasks. Tasks of a kernel that adds and
-// pushes have kParts parts or one. Lane 0 is told whether the run was not given up.
+// All lanes of a warp, in every CTA. Does the first `number` tasks. In a kernel that adds and
+// pushes a task has kParts parts or one. Returns to lane 0 whether the run was not given up.
 template <DType kType, int kParts, bool kPushes, class Expected>
 __device__ __forceinline__ bool do_tasks(const tilepost_tasks_t& tasks, int number,
                                          const Expected& expected, HelperMemory helper,
@@ -279,11 +283,12 @@ __device__ __forceinline__ bool do_tasks(const tilepost_tasks_t& tasks, int numb
 
 // ---- The last tasks, by warps that have multiplied
 //
-// Nothing of the GEMM is left to keep from its operands, and these warps have registers. So they
-// load, add up and store by themselves, and many more bytes are under way than one warp's buffers
-// hold.
+// When these warps have multiplied, no GEMM is left that their loads could delay, and they have
+// many registers. So they load, add up and store through registers, with many more bytes under way
+// than the buffers of one helper warp hold.
 
-// One chunk of a task, from byte `offset` on: all lanes.
+// All lanes. Does one chunk of a task: `bytes` bytes from byte `offset` of a part on, gaps not
+// counted.
 template <DType kType, int kParts, bool kPushes>
 __device__ __forceinline__ void finish_chunk(const tilepost_tasks_t& tasks,
                                              const tilepost_task_t& task, const PartRows& rows,
@@ -318,10 +323,10 @@ __device__ __forceinline__ void finish_chunk(const tilepost_tasks_t& tasks,
   }
 }
 
-// All lanes of a warp, `warp` of `finishers` in every CTA: their chunks of the last tasks, which go
-// round all these warps. What lane 0 has acquired the barrier of the warp orders before the other
-// lanes' loads, and their stores before its release (PTX ISA, bar.warp.sync; 8.9.5: causality order
-// is transitive).
+// All lanes of warp number `warp` of the `finishers` in every CTA. Does the warp's chunks of the
+// last tasks, which are dealt to all these warps in turn. Lane 0 acquires and releases for all
+// lanes: the barriers of the warp order what it has acquired before the other lanes' loads, and
+// their stores before its release (PTX ISA, bar.warp.sync; 8.9.5: causality order is transitive).
 template <DType kType, int kParts, bool kPushes, class Expected>
 __device__ __forceinline__ void finish_tasks(const tilepost_tasks_t& tasks,
                                              const Expected& expected, int helper_bytes, int warp,

@@ -1,5 +1,5 @@
-// The epilogue where a thread's sums lie across rows of the output: the matrix instruction made the
-// tile transposed. epilogue.cuh says what the operations are.
+// The epilogue for tiles that the matrix instruction has made transposed, so that a thread's
+// neighbouring sums lie in one column of the output. epilogue.cuh says what the operations are.
 #ifndef TILEPOST_DEVICE_TRANSPOSED_EPILOGUE_CUH
 #define TILEPOST_DEVICE_TRANSPOSED_EPILOGUE_CUH
 
@@ -12,16 +12,16 @@
 
 namespace tilepost::epilogue {
 
-// What the operations kOps read for a thread's part of kUnits units, kUnitRows rows of the output
-// each, ahead of its use: two columns, 8 apart, and two neighbouring rows of every unit. Nothing
-// outside the output is read.
+// What the operations kOps read for a thread's part of kUnits units, loaded before it is used. A
+// unit is kUnitRows rows of the output. Of every unit a thread has two columns, 8 apart, and two
+// neighbouring rows. Nothing outside the output is read.
 template <int kOps, DType kOutput, int kUnits, int kUnitRows>
 struct UnitInputs {
   using Element = DeviceElement<kOutput>;
 
   float column_scale[2], bias[2];
   float row_scale[kUnits][2];
-  Element residual[kUnits][4];  // as a unit's sums
+  Element residual[kUnits][4];  // in the order of a unit's sums
 
   // (row, col) is the thread's first element of the output.
   __device__ __forceinline__ void load(const tilepost_shape_t& shape,
@@ -46,7 +46,7 @@ struct UnitInputs {
     }
   }
 
-  // The sums of two rows in column `c` of a unit, finished and rounded.
+  // Applies the operations to the sums of two rows in column `c` of a unit, and rounds them.
   __device__ __forceinline__ uint32_t finish(const float* sums, int unit, int c) const {
     float x[2];
 #pragma unroll

@@ -1,10 +1,11 @@
-// Warpgroup matrix multiply of sm_90a: D[64, N] (+)= A[64, K] * B[K, N], A and B in shared memory,
-// K 16 elements of 16 bits or 32 of 8.
+// Warpgroup matrix multiply of sm_90a: D[64, N] (+)= A[64, K] * B[K, N]. A and B are in shared
+// memory. K is 16 elements of 16 bits or 32 of 8 bits.
 //
-// A warpgroup holds D in N / 2 fp32 registers per thread: of every eight columns c, the elements
-// (r, c + 2 (l % 4) + {0, 1}) and (r + 8, same), where l is the lane and r = 16 * warp + l / 4.
-// Operands are tiles whose rows are 128 bytes with the 128-byte swizzle, as TMA writes them:
-// K-major, or, for 16-bit elements, an A that is M-major or a B that is N-major.
+// A warpgroup holds D in N / 2 fp32 registers per thread. Of every eight columns from column c on,
+// a thread holds the elements (r, c + 2 (l % 4) + {0, 1}) and (r + 8, the same columns), where l is
+// the lane and r = 16 * warp + l / 4. Operands are tiles whose rows are 128 bytes with the 128-byte
+// swizzle, as TMA writes them. They are K-major; with 16-bit elements A may be M-major, or B
+// N-major.
 #ifndef TILEPOST_DEVICE_WGMMA_CUH
 #define TILEPOST_DEVICE_WGMMA_CUH
 
@@ -14,33 +15,36 @@
 
 namespace tilepost::ptx {
 
-// Describes an operand at `address` (PTX ISA, wgmma, Matrix Descriptor Format): bits 0-13 address /
-// 16, 16-29 leading byte offset / 16 (unused by this layout), 32-45 stride between groups of eight
-// rows / 16 = 1024 / 16, 62-63 swizzle mode, 1 = 128 bytes. Adding 2 moves on by 32 bytes: one step
-// along K, 16 elements of 16 bits or 32 of 8. A tile starts at a multiple of 1024 bytes, a
-// warpgroup's part of it at a multiple of 64 rows.
+// Describes an operand at `address` (PTX ISA, wgmma, Matrix Descriptor Format). Bits 0-13 are
+// address / 16, bits 16-29 the leading byte offset / 16 (unused by this layout), bits 32-45 the
+// stride between groups of eight rows / 16 = 1024 / 16, and bits 62-63 the swizzle mode, where 1
+// means 128 bytes. Adding 2 to the descriptor moves on by 32 bytes: one step along K, 16 elements
+// of 16 bits or 32 of 8 bits. A tile starts at a multiple of 1024 bytes, and a warpgroup's part of
+// it at a multiple of 64 rows.
 __device__ __forceinline__ uint64_t matrix_descriptor(uint32_t address) {
   constexpr uint64_t kLayout = (uint64_t{1} << 16) | (uint64_t{64} << 32) | (uint64_t{1} << 62);
   return kLayout | ((address & 0x3FFFF) >> 4);
 }
 
-// The same for an N-major B of 16-bit elements: slabs of 64 columns, each slab 64 rows of K of 128
-// bytes. The leading byte offset is the distance between slabs, 64 rows; the stride that between
-// groups of eight rows. Adding 128 moves on by sixteen rows, one step along K.
+// The same for an N-major B of 16-bit elements, which lies in slabs of 64 columns. A slab has 64
+// rows, one for each element of K, of 128 bytes each. The leading byte offset is the distance
+// between slabs, 64 rows. The stride is the distance between groups of eight rows. Adding 128 to
+// the descriptor moves on by sixteen rows: one step along K.
 __device__ __forceinline__ uint64_t matrix_descriptor_n_major(uint32_t address) {
   constexpr uint64_t kLayout =
       (uint64_t{64 * 128 / 16} << 16) | (uint64_t{64} << 32) | (uint64_t{1} << 62);
   return kLayout | ((address & 0x3FFFF) >> 4);
 }
 
-// How far the descriptor of A moves on for one step along K. An M-major A has a row of 64 elements
-// for every k; with one row along M the leading byte offset is not used and the stride is that of a
-// K-major tile, between groups of eight rows, so matrix_descriptor describes it.
+// How far the descriptor of A moves on for one step along K. An M-major A has one row of 64
+// elements of M for every k. With one such row along M the leading byte offset is not used, and the
+// stride is that of a K-major tile, between groups of eight rows. So matrix_descriptor describes it
+// too.
 template <bool kMMajor>
 inline constexpr uint64_t kStepOfA = kMMajor ? 16 * 128 / 16 : 2;
 
-// Before the first wgmma, and whenever its registers were touched by other instructions: orders
-// those accesses before the asynchronous ones.
+// Orders earlier accesses to the registers of a wgmma before the asynchronous ones. Needed before
+// the first wgmma, and whenever other instructions have touched its registers.
 __device__ __forceinline__ void wgmma_fence() {
   asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
 }
@@ -50,15 +54,15 @@ __device__ __forceinline__ void wgmma_commit() {
   asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
 }
 
-// Waits until all but the newest kPending groups are complete: operands may be overwritten, and
-// with kPending 0 the sums may be read.
+// Waits until all but the newest kPending groups are complete. The operands of the complete groups
+// may then be overwritten. With kPending 0 the sums may be read.
 template <int kPending>
 __device__ __forceinline__ void wgmma_wait() {
   asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(kPending) : "memory");
 }
 
-// Keeps the compiler from moving accesses to the sums across this point: between wgmma_fence and
-// wgmma_wait nothing else may touch them, or ptxas serialises the operations (warnings C7510,
+// Keeps the compiler from moving accesses to the sums across this point. Between wgmma_fence and
+// wgmma_wait nothing else may touch the sums, or ptxas serialises the operations (warnings C7510,
 // C7514).
 template <int kCount>
 __device__ __forceinline__ void pin(float (&sums)[kCount]) {
@@ -66,14 +70,15 @@ __device__ __forceinline__ void pin(float (&sums)[kCount]) {
   for (int i = 0; i < kCount; ++i) asm volatile("" : "+f"(sums[i])::"memory");
 }
 
-// The `index`-th kCount of a thread's sums.
+// The index-th block of kCount of a thread's sums.
 template <int kCount, int kAll>
 __device__ __forceinline__ float (&sums_at(float (&sums)[kAll], int index))[kCount] {
   return *reinterpret_cast<float(*)[kCount]>(sums + index * kCount);
 }
 
-// Starts d (+)= a * b for descriptors a and b; with `accumulate` false, d is overwritten. kNMajor:
-// b is N-major; kMMajor: a is M-major. Asynchronous: wgmma_commit, then wgmma_wait.
+// Starts d (+)= a * b for descriptors a and b; if `accumulate` is false, d is overwritten. kNMajor:
+// b is N-major. kMMajor: a is M-major. The operation is asynchronous: wgmma_commit and then
+// wgmma_wait complete it.
 template <int kN, DType kType, bool kNMajor, bool kMMajor = false>
 __device__ __forceinline__ void wgmma(float (&d)[kN / 2], uint64_t a, uint64_t b, bool accumulate);
 
@@ -143,8 +148,9 @@ __device__ __forceinline__ void wgmma(float (&d)[kN / 2], uint64_t a, uint64_t b
 #define TILEPOST_WGMMA_R124 TILEPOST_WGMMA_R120, TILEPOST_WGMMA_R4(120)
 #define TILEPOST_WGMMA_R128 TILEPOST_WGMMA_R120, TILEPOST_WGMMA_R8(120)
 
-// A, B and SCALE are the numbers of the operands that follow the registers. The immediates: both
-// operands times +1; for 16-bit types also whether A and B are K-major (0) or not (1).
+// A, B and SCALE are the numbers of the operands that follow the registers. The immediates say that
+// both operands are multiplied by +1; for 16-bit types they also say whether A and B are K-major
+// (0) or not (1).
 #define TILEPOST_WGMMA(N, TYPE, N_MAJOR, M_MAJOR, SHAPE, IMMEDIATES, REGISTERS, A, B, SCALE, ...) \
   template <>                                                                                     \
   __device__ __forceinline__ void wgmma<N, DType::TYPE, N_MAJOR, M_MAJOR>(                        \

@@ -1,15 +1,15 @@
-// A kernel that is a whole run (tilepost_plan_t::meets) and stores tiles at their owners', or
-// pushes rows of A: no kernel in front of it waits until other ranks' memory may be written, and
+// A kernel that is a whole run (tilepost_plan_t::meets) and stores tiles in their owners' memory,
+// or pushes rows of A. No kernel in front of it waits until other ranks' memory may be written, and
 // none behind it says that the run has ended.
 //
-// It loads and multiplies at once. The helper warp of CTA 0 tells every rank that this one has
-// begun the run, which says too that all in front of it has ended: what this rank's kernels have
-// read in memory that others store into, and whatever the caller has done with its outputs. Threads
-// that store wait for that of all ranks before their first store. That the run has ended the next
-// one says, as where kernels exchange tiles (meeting.cuh).
+// The kernel loads and multiplies at once. The helper warp of CTA 0 tells every rank that this rank
+// has begun the run. That also says that everything in front of the run has ended: what this rank's
+// kernels have read in memory that others store into, and whatever the caller has done with its
+// outputs. A store thread waits, before its first store, until all ranks have said so. The end of
+// the run is told by the next run, as where kernels exchange tiles (meeting.cuh).
 //
-// What counters have to reach is kept twice: all CTAs read what the last run has left while one of
-// them writes the other half, for the next one. docs/internals/whole-runs.md has the proof.
+// What counters have to reach is kept twice. All CTAs read the half that the last run has left,
+// while one CTA writes the other half for the next run. docs/internals/whole-runs.md has the proof.
 #ifndef TILEPOST_DEVICE_WHOLE_RUN_CUH
 #define TILEPOST_DEVICE_WHOLE_RUN_CUH
 
@@ -24,19 +24,19 @@
 
 namespace tilepost::woven {
 
-// Whether this run is; a plan may have runs in sequence too.
+// Whether this run is a whole run. A plan may have runs in sequence too.
 __device__ __forceinline__ bool is_whole_run(const tilepost_view_t& view) {
   return view.exchange.ranks != 0;
 }
 
-// Which half of what counters have to reach holds when the kernel begins.
+// Which half of what counters have to reach is valid when the kernel begins.
 __device__ __forceinline__ uint32_t half_of_expected(const tilepost_exchange_t& exchange) {
   return *static_cast<const volatile uint32_t*>(exchange.run + kHalfWord);
 }
 
-// Whoever has read the run: in each CTA the threads that store, or load rows of A that arrive, and
-// one of the helper warp. Behind
-// the last of them the other half holds for the next kernel.
+// Called by each thread that has read the run: in each CTA those that store, or load rows of A that
+// arrive, and one thread of the helper warp. The last of them makes the other half of the counts
+// valid for the next kernel.
 __device__ __forceinline__ void count_whole_run(const tilepost_exchange_t& exchange, uint32_t run,
                                                 int storers) {
   const bool last = count_reader(exchange, run, gridDim.x * static_cast<uint32_t>(storers + 1));
@@ -45,17 +45,17 @@ __device__ __forceinline__ void count_whole_run(const tilepost_exchange_t& excha
 
 // ---- Waiting
 //
-// Here nothing may be called that is not inlined: a call takes more registers than the kernel
-// leaves the warps that move data. So these waits look at the host's word alone, which watches the
-// run.
+// Every function that is called here is inlined: a call takes more registers than the kernel leaves
+// the warps that move data. So these waits do not call look_up. They look at the host's word alone,
+// and the host watches the run.
 
-// One thread. Polls until has_come() says so; false if the run was given up, which kernels behind
+// One thread. Polls until has_come() is true. False if the run was given up, which kernels behind
 // this one are told.
 template <class HasCome>
 __device__ __forceinline__ bool await_quietly(const tilepost_exchange_t& exchange,
                                               HasCome has_come) {
   constexpr unsigned kPollNanoseconds = 32;
-  constexpr int kPollsPerCheck = 1 << 15;  // of the abort word, which is in the host's memory
+  constexpr int kPollsPerCheck = 1 << 15;  // the abort word lies in the host's memory
   for (int polls = 1; !has_come(); ++polls) {
     if (polls % kPollsPerCheck == 0 && ptx::load_relaxed_sys(exchange.abort) != 0) {
       give_up(exchange);
@@ -66,8 +66,8 @@ __device__ __forceinline__ bool await_quietly(const tilepost_exchange_t& exchang
   return true;
 }
 
-// The same until a count of runs, which grows, has come to `run`; acquires what was released with
-// it.
+// The same until a count of runs has reached `run`; counts grow. Acquires what was released with
+// the count.
 __device__ __forceinline__ bool await_count(const tilepost_exchange_t& exchange,
                                             const uint32_t* count, uint32_t run) {
   const bool came = await_quietly(
@@ -76,9 +76,9 @@ __device__ __forceinline__ bool await_count(const tilepost_exchange_t& exchange,
   return came;
 }
 
-// A thread for each rank: waits until that has begun the run, and compares what it says of it. The
-// host is told of a rank that has begun another one. Of a rank whose run begins with a kernel of
-// its own the words may still be under way.
+// A thread for each rank. Waits until that rank has begun the run, and compares what it says of the
+// run. If the two runs are not the same, the host is told. Where a separate kernel begins that
+// rank's run, it stores the words behind "begun", so that they may still be under way.
 __device__ __forceinline__ void meet_rank(const tilepost_exchange_t& exchange, uint32_t run,
                                           int rank) {
   uint32_t* const line = exchange_line(exchange, exchange.begun, exchange.rank, rank);
@@ -95,7 +95,7 @@ __device__ __forceinline__ void meet_rank(const tilepost_exchange_t& exchange, u
     if (!await_quietly(exchange, has_come)) return;
     same &= static_cast<uint32_t>(word >> 32) == exchange.words[i];
   }
-  if (same || atomicExch(exchange.given_up, 1) != 0) return;  // of several the first tells
+  if (same || atomicExch(exchange.given_up, 1) != 0) return;  // the first thread to find one tells
   volatile uint32_t* const told = exchange.difference;
   told[1] = static_cast<uint32_t>(rank);
 #pragma unroll 1
@@ -109,9 +109,9 @@ __device__ __forceinline__ void meet_rank(const tilepost_exchange_t& exchange, u
 
 // ---- A thread that stores
 
-// Waits until all ranks have begun this run. Behind a run of another kind, first until all have
-// ended that. It may not store if the run was given up: nothing is known of the other ranks then,
-// and nothing is stored with them.
+// Waits until all ranks have begun this run; behind a run of another kind, first until all ranks
+// have ended that run. The thread may not store if a run was given up: nothing is known of the
+// other ranks then, and nothing is stored in their memory.
 __device__ __forceinline__ TileStores await_owners(const tilepost_exchange_t& exchange,
                                                    int storers) {
   const RunRead read = read_run(exchange);
@@ -131,17 +131,19 @@ __device__ __forceinline__ TileStores await_owners(const tilepost_exchange_t& ex
 
 // ---- The helper warp
 //
-// What it keeps of the run lies in shared memory, beside the barriers of its tasks, which leave it
-// no registers for that. With more barriers of the warp than those of the tasks ptxas lacks some.
+// The warp keeps what it knows of the run in shared memory, beside the barriers of its tasks, which
+// leave it no registers for that. It relies on the barriers of the warp that the tasks have anyway:
+// with further ones ptxas runs out of registers.
 
-// The run, which half of the counts holds, which replay it is, and how many lanes know that all has
-// come.
+// Where the notes lie, in bytes from the beginning of the warp's helper memory: the number of the
+// run, which half of the counts is valid, which replay it is, and how many lanes know that
+// everything has come.
 constexpr int kRunNote = kTaskBarriers - 16, kHalfNote = kTaskBarriers - 12,
               kReplayNote = kTaskBarriers - 8, kLanesNote = kTaskBarriers - 4;
 static_assert(kTaskBuffers * 8 <= kRunNote, "notes lie behind the barriers");
 
-// What counters read when all of the run is here: so much more than when all of the last one was.
-// The warp whose helper memory is at `notes`.
+// What counters read when all of the run has come: the run's targets more than when all of the last
+// run had come. `notes` is the address of the warp's notes.
 struct CountsOfRun {
   const tilepost_exchange_t& exchange;
   uint32_t notes;
@@ -152,8 +154,8 @@ struct CountsOfRun {
   }
 };
 
-// What counters are to have reached by the end of the run, for the next one; the run's own begin at
-// `first`.
+// All lanes. Writes, for the next run, what counters will have reached by the end of this one. The
+// run's own counters begin at `first`.
 __device__ __forceinline__ void expect_run(const tilepost_exchange_t& exchange, uint32_t half,
                                            int lane, int first = 0) {
   const uint32_t* const before = exchange.expected + half * exchange.counters;
@@ -166,15 +168,15 @@ __device__ __forceinline__ void expect_run(const tilepost_exchange_t& exchange, 
   }
 }
 
-// Lane 0 notes what the run is.
+// Lane 0 notes the number of the run and the half.
 __device__ __forceinline__ void note_run(uint32_t notes, uint32_t run, uint32_t half, int lane) {
   if (lane != 0) return;
   ptx::store_shared_word(notes + kRunNote, run);
   ptx::store_shared_word(notes + kHalfNote, half);
 }
 
-// All lanes. The first CTA's meet the other ranks' before they have anything else to do; the host
-// sees a replay begin before they wait.
+// All lanes. Begins the run. The warp of the first CTA also meets the other ranks, before it has
+// anything else to do. The host sees a replay begin before the warp waits.
 __device__ __forceinline__ void begin_whole_run(const tilepost_exchange_t& exchange,
                                                 uint32_t notes) {
   const int lane = threadIdx.x % 32;
@@ -191,16 +193,18 @@ __device__ __forceinline__ void begin_whole_run(const tilepost_exchange_t& excha
   if (lane < exchange.ranks) meet_rank(exchange, read.run, lane);
 }
 
-// Behind a barrier of the warp, whose lanes have read the run.
+// Lane 0 counts the helper warp as a reader. Called behind a barrier of the warp, by which all
+// lanes have read the run.
 __device__ __forceinline__ void count_helper(const tilepost_exchange_t& exchange, uint32_t notes,
                                              int storers) {
   if (threadIdx.x % 32 == 0)
     count_whole_run(exchange, ptx::load_shared_word(notes + kRunNote), storers);
 }
 
-// All lanes, when their tasks are done, or (lane 0 knows) given up. The host watches a replay until
-// its end is said: not before all that other ranks store here has come, for which this CTA may have
-// had no task to wait. The last lane to know of its part of that says so.
+// All lanes, when their tasks are done or given up; only lane 0's `through` counts. The host
+// watches a replay until it is told of the end. It is told only when everything has come that other
+// ranks store here, some of which no task of this CTA may have waited for. Each lane of the first
+// CTA waits for some of it, and the last lane to finish tells the host.
 __device__ __forceinline__ void end_whole_run(const tilepost_exchange_t& exchange,
                                               const tilepost_tasks_t& tasks, uint32_t notes,
                                               bool through) {
@@ -217,11 +221,12 @@ __device__ __forceinline__ void end_whole_run(const tilepost_exchange_t& exchang
 
 // ---- Rows of A (kWaits)
 //
-// A rank pushes its rows as soon as its kernel has begun. It need not wait for the others: where
-// rows arrive, and the counters that say so, are double by the parity of the run, and no kernel
-// ends before all ranks have begun its run. docs/internals/whole-runs.md has the proof.
+// A rank pushes its rows as soon as its kernel has begun. It need not wait for the other ranks:
+// there are two places where rows arrive, and two sets of counters for them, which runs use by the
+// parity of their numbers, and no kernel ends before all ranks have begun its run.
+// docs/internals/whole-runs.md has the proof.
 
-// The counters of a run's groups, and what they read when the group is here.
+// The counters of a run's groups, and what each reads when its group has come.
 template <int kGroups>
 struct RowsOfRun {
   const tilepost_exchange_t& exchange;
@@ -235,18 +240,19 @@ struct RowsOfRun {
   }
 };
 
-constexpr int kLoaders = 1;  // threads of a CTA that load rows, and read the run for that
+constexpr int kLoaders = 1;  // threads of a CTA that load rows, and so read the run
 
-// A thread that loads rows.
+// A thread that loads rows, before its first load. Reads the run.
 __device__ __forceinline__ void open_rows(const tilepost_exchange_t& exchange, BulkLoads& loads) {
   loads.run = read_run(exchange).run;
   loads.half = half_of_expected(exchange);
   count_whole_run(exchange, loads.run, kLoaders);
 }
 
-// All lanes. Of a run of another kind the other ranks may still read where rows are pushed to. The
-// barrier of the warp hands on what lanes have acquired, and the proxy fence puts it before the
-// bulk copies (PTX ISA, bar.warp.sync; 8.6, Proxies).
+// All lanes. Behind a run of another kind: waits until all ranks have ended that run, because they
+// may still read where this rank pushes its rows to. False if the wait was given up. The barrier of
+// the warp passes on what each lane has acquired, and the proxy fence puts it before the bulk
+// copies (PTX ISA, bar.warp.sync; 8.6, Proxies).
 __device__ __forceinline__ bool await_other_kind(const tilepost_exchange_t& exchange,
                                                  const RunRead& read) {
   const int lane = threadIdx.x % 32;
@@ -259,8 +265,8 @@ __device__ __forceinline__ bool await_other_kind(const tilepost_exchange_t& exch
   return __all_sync(0xFFFFFFFF, ended);
 }
 
-// All lanes of CTA 0's helper warp, when it has pushed its part: the kernel does not end before all
-// ranks have begun the run. The host watches a replay until all rows are here.
+// All lanes of CTA 0's helper warp, when it has pushed its part. Waits until all ranks have begun
+// the run: the kernel must not end before. The host watches a replay until all rows are here.
 template <int kGroups>
 __device__ __forceinline__ void end_rows(const tilepost_exchange_t& exchange,
                                          const tilepost_tasks_t& tasks,
@@ -278,7 +284,8 @@ __device__ __forceinline__ void end_rows(const tilepost_exchange_t& exchange,
     end_replay(exchange, ptx::load_shared_word(notes + kReplayNote));
 }
 
-// All lanes of a warp of each CTA.
+// All lanes of the helper warp of each CTA. Does all that helper warps do in a whole run that moves
+// rows of A.
 template <int kGroups, class View>
 __device__ __forceinline__ void push_rows(const View& view, HelperMemory helper) {
   ptx::wait_for_previous_kernels();

@@ -1,7 +1,7 @@
 // What the marks become in a woven CUDA kernel: the plan's schedule, destinations and counters.
 //
 // The weaver turns tilepost::tile(grid, i) into tilepost::woven::tile(view_, grid, i), and so on
-// for every mark that has a counterpart here. The un-woven meaning of each mark: mark.cuh.
+// for every mark that has a counterpart here. mark.cuh says what each mark means un-woven.
 #ifndef TILEPOST_DEVICE_WOVEN_CUH
 #define TILEPOST_DEVICE_WOVEN_CUH
 
@@ -19,61 +19,64 @@
 
 namespace tilepost::woven {
 
-// What the runtime passes, with what is known when the kernel is compiled. A generated view derives
-// from this one and says what is different, by members of the same names:
+// What the runtime passes to a woven kernel, together with what is known when the kernel is
+// compiled. A generated view derives from this one and overrides the constants that differ:
 //
 //   struct View : tilepost::woven::View {
 //     static constexpr int kTileM = 128, kTileN = 256;
 //     static constexpr bool kWaits = true;
 //   };
 //
-// It adds no data, so that the runtime passes the plain structure.
+// A derived view adds no data, so that the runtime passes the plain structure.
 struct alignas(TILEPOST_TENSOR_MAP_ALIGNMENT) View : tilepost_view_t {
   static constexpr Layout kLayout = Layout::panel;
   static constexpr int kTileM = 0, kTileN = 0;  // every view says its own
-  // Rows go where the row map says (routing rows).
+  // Each row goes where the row map sends it (routing rows).
   static constexpr bool kRouted = false;
   // A arrives while the kernel runs (TILEPOST_DIVISION_ARRIVALS).
   static constexpr bool kWaits = false;
-  // Of these rows this rank's own are read where the caller has them (tilepost_plan_t::reads_own).
+  // This rank's own rows of A are read where the caller has them (tilepost_plan_t::reads_own).
   static constexpr bool kReadsOwn = false;
-  // Tiles raise their group's counter when they are done. Not where that says what of A has come,
-  // and so not with kWaits.
+  // A tile raises its group's counter when it is done. With kWaits no tile does, whatever this
+  // constant says: there counters say which rows of A have arrived.
   static constexpr bool kRaises = true;
   // Tiles go into the memory of the rank that owns their rows (TILEPOST_ACCESS_WRITE).
   static constexpr bool kStores = false;
-  // What helper warps add up has so many parts; 0: they have no tasks.
+  // Number of parts of a task: helper warps add several parts up, and move a single one; 0: they
+  // have no tasks.
   static constexpr int kTaskParts = 0;
   // Helper warps write some of their results into all ranks' memory.
   static constexpr bool kPushes = false;
-  // This rank's own tiles have so many sources, one from each other rank
+  // Number of sources of each of this rank's own tiles, one from every other rank
   // (tilepost_plan_t::fused_sum); 0: none.
   static constexpr int kSources = 0;
-  // And their sums go to all ranks.
+  // The sums of tiles with sources go to all ranks.
   static constexpr bool kSpreads = false;
-  // Somebody waits for tiles, or A arrives, while the kernel runs.
+  // Something waits for tiles while the kernel runs, or A arrives while it runs.
   static constexpr bool kOverlaps = true;
-  // No kernel comes before or behind it in a run that overlaps (kStores, or kWaits with kPushes;
-  // tilepost_plan_t::meets). With kWaits runs take turns at two sets of kGroups counters.
+  // In a run that overlaps, no kernel comes before or behind this one (kStores, or kWaits with
+  // kPushes; tilepost_plan_t::meets). With kWaits, runs alternate between two sets of kGroups
+  // counters.
   static constexpr bool kMeets = false;
   static constexpr int kGroups = 0;
   // The kernels of kRanks ranks exchange tiles (TILEPOST_ACCESS_TILES, tilepost_shots_t); 0: they
   // do not.
   static constexpr int kShots = 0, kRanks = 0;
-  // There a rank gets its share of the rows, and not all of them.
+  // With kShots: a rank gets its share of the rows, and not all of them.
   static constexpr bool kScatters = false;
-  // There what ranks have of a row is added up. If not, who gets the row gets every rank's.
+  // With kShots: the ranks' parts of a row are added up. If false, whoever gets the row gets the
+  // part of every rank.
   static constexpr bool kSums = true;
   // The kernels of kRanks ranks exchange rows of A (TILEPOST_ACCESS_TILES).
   static constexpr bool kGathers = false;
-  // They normalise the rows that they have summed, of kN elements (tilepost_consumer_t); 0: they do
-  // not.
+  // With kShots: the kernels normalise the rows that they have summed, of kN elements
+  // (tilepost_consumer_t); 0: they do not.
   static constexpr int kNorm = 0, kN = 0;
 };
 static_assert(sizeof(View) == sizeof(tilepost_view_t));
 static_assert(sizeof(tilepost_tile_t) == 16, "tile() reads an entry in one load");
 
-// Refuses a view that contradicts itself; every woven kernel asks for its tiles and comes by here.
+// Refuses a view that contradicts itself. Every woven kernel calls tile(), which instantiates this.
 template <class View>
 struct CheckedView {
   static_assert(View::kTileM > 0 && View::kTileN > 0, "a view says how large its tiles are");
@@ -160,7 +163,7 @@ __device__ __forceinline__ Coord out_coord(const View& view, const TileGrid& /*g
     return Coord{col, tile.row + row};
 }
 
-// The same of a box that may go to several ranks.
+// The same place for a box that may go to several ranks: place number `place` of num_places().
 template <class View, class Map>
 __device__ __forceinline__ OutPlace<Map> out_place(const View& view, const TileStores& stores,
                                                    const Map* map, const TileGrid& grid,
@@ -173,8 +176,9 @@ __device__ __forceinline__ OutPlace<Map> out_place(const View& view, const TileS
   return {map, coord.x, coord.y};
 }
 
-// The tensor map for that store: of the memory of the rank that owns the tile's rows, or `map`: a
-// tile of this rank's own to which sources are added is stored where the caller wants it.
+// The tensor map for the store at out_coord. It covers the memory of the rank that owns the tile's
+// rows. It is `map` for a tile of this rank's own to which sources are added, which is stored where
+// the caller wants it.
 template <class View, class Map>
 __device__ __forceinline__ const Map* out_map(const View& view, const Map* map, const Tile& tile) {
   if constexpr (View::kSources > 0)
@@ -185,15 +189,15 @@ __device__ __forceinline__ const Map* out_map(const View& view, const Map* map, 
     return map;
 }
 
-// Once for all of a thread's stores. The maps of the ranks that own any of m rows: no thread
-// changes them while the kernel runs. And the memory they describe: its owner has read or zeroed it
-// through the generic proxy, before the kernels in front of this one, or (kMeets) this thread,
-// acquired that its last run had ended; the proxy fence puts that before what TMA does there (PTX
-// ISA 8.6, Proxies).
+// Acquires the maps of the ranks that own any of m rows, once for all of a thread's stores: no
+// thread changes the maps while the kernel runs. The fence is for the memory that the maps
+// describe. Its owner has read or zeroed that memory through the generic proxy in an earlier run.
+// The kernels in front of this one, or (kMeets) this thread, acquired the end of that run. The
+// proxy fence puts the end before what TMA does there (PTX ISA 8.6, Proxies).
 template <class View>
 __device__ __forceinline__ void open_maps_of_owners(const View& view, int m) {
   const auto* maps = static_cast<const CUtensorMap*>(view.out_maps);
-#pragma unroll 1  // few registers
+#pragma unroll 1  // saves registers
   for (int first = 0; first < m; first += view.share_rows) ptx::acquire_tensor_map(maps++);
   ptx::fence_global_to_async();
 }
@@ -206,7 +210,7 @@ __device__ __forceinline__ bool open_out_maps(const View& view, int m, int store
   return may_store;
 }
 
-// The same in a kernel that adds sources.
+// The same in a kernel that adds sources; `stores` keeps what the thread learns of the run.
 template <class View>
 __device__ __forceinline__ void open_out_maps(const View& view, int m, int storers,
                                               TileStores& stores) {
@@ -219,8 +223,9 @@ __device__ __forceinline__ void open_out_maps(const View& view, int m, int store
 }
 
 // Waits until view.pace cycles have passed since the thread's last store, in clock arithmetic
-// modulo 2^32. The CTA's threads begin a fraction of that apart, so that their stores alternate. A
-// tile of this rank's own takes no link, unless its sum goes to all ranks.
+// modulo 2^32. The first stores of the CTA's threads are a fraction of view.pace apart, so that
+// their stores alternate. A tile of this rank's own crosses no link and is not paced, unless its
+// sum goes to all ranks.
 template <class View>
 __device__ __forceinline__ void pace(const View& view, Pacer& pacer, const Tile& tile,
                                      bool last_tile) {
@@ -236,8 +241,9 @@ __device__ __forceinline__ void pace(const View& view, Pacer& pacer, const Tile&
   }
 }
 
-// Whether warps of the CTA that have multiplied do the last tasks. They are told where the run is
-// noted by a barrier for each, numbered from 1, at which the helper warp arrives.
+// Whether warps of the CTA do the last tasks when they have nothing left to multiply. Each such
+// warp has a barrier, numbered from 1. The helper warp arrives there when it has noted in shared
+// memory which run this is.
 template <class View>
 __device__ __forceinline__ bool has_finishers(const View& view) {
   return is_whole_run(view) && view.tasks.last < view.tasks.count;
@@ -298,10 +304,10 @@ __device__ __forceinline__ void post(uint32_t* counters, const Tile& tile) {
   ptx::red_release_sys(counter_at(counters, tile.group), 1);
 }
 
-// Raises a tile's counter when its stores are complete. Where nothing overlaps, the kernel's end
-// orders everything, and the counter only says how far the kernel got: it is raised at once, for
-// stores that may still be under way. Waiting for them and releasing them takes 4% of a GEMM of 256
-// rows.
+// Raises a tile's counter. The caller has completed the tile's stores, unless nothing overlaps. In
+// that case the kernel's end orders everything, and the counter only says how far the kernel got:
+// it is raised at once, while stores may still be under way. Waiting for the stores and releasing
+// them would take 4% of the time of a GEMM of 256 rows.
 template <class View>
 __device__ __forceinline__ void raise(const View& view, const Tile& tile) {
   if constexpr (View::kOverlaps)
@@ -313,8 +319,9 @@ __device__ __forceinline__ void raise(const View& view, const Tile& tile) {
 // For ordinary stores by the threads of the block; all of them call. The barrier orders every
 // thread's earlier stores before what follows it in thread 0 (PTX ISA, barrier: it orders memory
 // accesses among the participating threads), and the release is cumulative (8.9.5, Causality
-// Order). Without the barrier, thread 0 would release its own stores only. Where A arrives,
-// counters say what has, and nothing waits for tiles: here and below nothing is posted then.
+// Order). Without the barrier, thread 0 would release its own stores only. Where A arrives
+// (kWaits), counters say which rows have arrived, and nothing waits for tiles. So this function and
+// the ones below raise no counter then.
 template <class View>
 __device__ __forceinline__ void tile_done(const View& view, const Tile& tile, BlockStores) {
   static_assert(!View::kStores, "a kernel stores into other ranks' memory with TMA");
@@ -323,7 +330,8 @@ __device__ __forceinline__ void tile_done(const View& view, const Tile& tile, Bl
   if (threadIdx.x == 0 && threadIdx.y == 0 && threadIdx.z == 0) raise(view, tile);
 }
 
-// Stores of a block whose threads end one by one: `left`, in shared memory, is how many have not.
+// Stores of a block whose threads end one by one. `left`, in shared memory, is the number of
+// threads that have not ended.
 struct ThreadStores {
   unsigned* left;
 };
@@ -335,11 +343,11 @@ __device__ __forceinline__ void count_threads(unsigned* left) {
   __syncthreads();
 }
 
-// Each thread calls behind its stores, and may end then: a barrier of the others is for those that
-// are left (PTX ISA, bar: "all non-exited threads"), so none may wait here. Counting down is
-// acq_rel at .cta scope: a thread's stores come before it, and what the last thread acquires of all
-// others' is released by it (PTX ISA 8.9.5, Causality Order; 8.8, release patterns continue through
-// read-modify-writes).
+// Each thread calls after its stores, and may end then. A barrier of the block counts only threads
+// that have not ended (PTX ISA, bar: "all non-exited threads"), so no thread may wait here.
+// Counting down is an acq_rel operation of .cta scope: a thread's stores come before its own count.
+// The last thread acquires the stores of all others and releases them (PTX ISA 8.9.5, Causality
+// Order; 8.8, release patterns continue through read-modify-writes).
 template <class View>
 __device__ __forceinline__ void tile_done(const View& view, const Tile& tile, ThreadStores stores) {
   static_assert(!View::kStores, "a kernel stores into other ranks' memory with TMA");
@@ -358,19 +366,21 @@ __device__ __forceinline__ void tile_done(const View& view, const Tile& tile, Wa
   if (threadIdx.x % 32 == 0) raise(view, tile);
 }
 
-// For bulk-group stores issued and committed by the calling thread, which alone calls. They are not
-// part of the thread's program order (PTX ISA, Async proxy and asynchronous operations), so a
-// release says nothing of them before cp.async.bulk.wait_group 0 has returned: then the writes are
-// made, visible to this thread, and passed from the async to the generic proxy. The .read form
-// returns when shared memory may be reused, before the writes are made: it would not do.
+// For bulk-group stores issued and committed by the calling thread, which alone calls. These stores
+// are not part of the thread's program order (PTX ISA, Async proxy and asynchronous operations), so
+// a release says nothing of them before cp.async.bulk.wait_group 0 has returned. By then the writes
+// are made, visible to this thread, and passed from the async to the generic proxy. The .read form
+// would not do: it returns when shared memory may be reused, before the writes are made.
 //
-// kStores: the tile is in its owner's memory then, and the counter that is raised is the owner's.
-// The scope is .sys already, which spans GPUs (PTX ISA 8.5, Scope), and cumulativity does not ask
-// whose memory anything is in (8.9.5). No rank owns padding.
+// kStores: the tile is then in its owner's memory, and the counter that is raised is the owner's.
+// The scope is .sys already, which spans GPUs (PTX ISA 8.5, Scope), and cumulativity does not
+// depend on whose memory anything is in (8.9.5). A padding tile has no owner and raises no counter.
 //
-// kSources: a flag of the tile's own is raised there, and none for tiles that stay here.
+// kSources: at the owner the tile's own flag is raised in place of a counter. Tiles of this rank's
+// own raise none.
 //
-// kShots: nobody waits for tiles, but a run in sequence says how far it has come (raise).
+// kShots: nothing waits for tiles. A run in sequence raises the counter only to say how far the
+// kernel got (raise).
 template <class View>
 __device__ __forceinline__ void tile_done(const View& view, const Tile& tile, BulkStores stores) {
   if constexpr (View::kSources > 0) {

@@ -1,5 +1,5 @@
-// Boxes that a host kernel stores, and the rows in ordinary memory into which they go: what a
-// tensor map and a TMA store are on GPUs.
+// Boxes that a host kernel stores, and the rows in ordinary memory into which they go. They
+// correspond to the TMA stores and the tensor maps of GPUs.
 #ifndef TILEPOST_HOST_BOX_H
 #define TILEPOST_HOST_BOX_H
 
@@ -8,15 +8,16 @@
 
 namespace tilepost {
 
-// `rows` rows of `columns` elements, `ld` elements from one to the next.
+// `rows` rows of `columns` elements. A row begins `ld` elements behind the one before.
 struct HostRows {
   void* base;
   int rows, columns;
   int ld;
 };
 
-// Stores `rows` rows of `columns` elements, which lie one behind the other, with column x of row y
-// of `to` as their first; nothing of what is outside `to`. Neither x nor y may be negative.
+// Stores a box of `rows` rows of `columns` elements, which lie one behind the other. The first
+// element goes to column x of row y of `to`. What would lie outside `to` is not stored. Neither x
+// nor y may be negative.
 template <class T>
 inline void store_box(const HostRows& to, const T* box, int rows, int columns, int x, int y) {
   const int width = columns < to.columns - x ? columns : to.columns - x;

@@ -1,4 +1,5 @@
-// What a host kernel does to a sum before it rounds it: the counterpart of device/epilogue.cuh.
+// What a host kernel does to a sum before it rounds the sum: the counterpart of
+// device/epilogue.cuh.
 #ifndef TILEPOST_HOST_EPILOGUE_H
 #define TILEPOST_HOST_EPILOGUE_H
 
@@ -10,7 +11,7 @@
 
 namespace tilepost::epilogue {
 
-// x * P(X <= x) of a normal X: the exact form, by the error function.
+// x * P(X <= x) for a standard normal X: the exact form, by the error function.
 inline float gelu(float x) {
   constexpr float kRootHalf = 0.70710678118654752f;
   return 0.5f * x * (1.0f + std::erf(x * kRootHalf));
@@ -20,8 +21,8 @@ inline float silu(float x) {
   return x / (1.0f + std::exp(-x));
 }
 
-// The operations kOps (a set of TILEPOST_SCALE …) on the sum of output element (row, col); `ld` is
-// the row length of the residual.
+// Applies the operations kOps (a set of TILEPOST_SCALE …) to the sum of output element (row, col).
+// `ld` is the row length of the residual, in elements.
 template <int kOps, DType kOutput>
 inline float finish(const tilepost_epilogue_t& operands, float sum, int row, int col, int ld) {
   using Output = HostElement<kOutput>;

@@ -1,12 +1,13 @@
 // How the host kernels of all ranks exchange tiles of few rows, or rows of A
-// (TILEPOST_ACCESS_TILES): the counterpart of device/exchange.cuh, exchange_lines.cuh and
+// (TILEPOST_ACCESS_TILES). This is the counterpart of device/exchange.cuh, exchange_lines.cuh and
 // exchange_rows.cuh, with the same places, flags, lines and numbers of runs (exchange_places.h).
 //
-// A worker stands for a CTA and does by turns what a CTA's warps do side by side: it stores its
-// part of every tile before it waits for any. So what other ranks wait for waits for nothing, but
-// where rows of A are exchanged, which go out before all else. What the first CTA does besides, the
-// communicating thread does (runtime/host/op_exchange.cpp): it meets the other ranks. No run begins
-// before that has waited for the end of a run of another kind.
+// A worker stands for a CTA. It does one after the other what a CTA's warps do side by side. It
+// stores its part of every tile before it waits for any tile of other ranks. So whatever other
+// ranks wait for does not itself wait. Only tiles may have to wait for rows of A, where these are
+// exchanged, and the rows are sent before everything else. The communicating thread
+// (runtime/host/op_exchange.cpp) does what the first CTA does besides: it meets the other ranks.
+// Behind a run of another kind it lets no worker begin before that run has ended.
 #ifndef TILEPOST_HOST_EXCHANGE_H
 #define TILEPOST_HOST_EXCHANGE_H
 
@@ -23,7 +24,7 @@ namespace tilepost::woven {
 
 // ---- Flags
 
-// The number of the run, which stays as long as any worker is in it.
+// The number of the run. It does not change while any worker is in the run.
 inline uint32_t run_of(const tilepost_exchange_t& exchange) {
   return exchange.run[kRunWord] + 1;
 }
@@ -32,14 +33,15 @@ inline bool is_given_up(const tilepost_exchange_t& exchange) {
   return __atomic_load_n(exchange.abort, __ATOMIC_RELAXED) != 0;
 }
 
-// A release operation: what is sequenced before it happens before what follows an acquire load that
-// reads its value (C++20 [atomics.order] 2).
+// Raises a flag. This is a release operation: what is sequenced before it happens before what
+// follows an acquire load that reads its value (C++20 [atomics.order] 2).
 inline void raise(uint32_t* flag, uint32_t run) {
   __atomic_store_n(flag, run, __ATOMIC_RELEASE);
 }
 
-// Waits until a flag, or a line, that `source` writes is of the run. False: that was given up, for
-// which there is no hurry. One that takes long says whom it waits for.
+// Waits until a flag or a line that `source` writes has the number of the run. False: the run was
+// given up; a wait need not notice that quickly. A wait that takes long notes which rank it waits
+// for.
 inline bool await(const tilepost_exchange_t& exchange, const uint32_t* flag, int source) {
   const uint32_t run = run_of(exchange);
   for (Poll poll; __atomic_load_n(flag, __ATOMIC_ACQUIRE) != run; poll.pause()) {
@@ -77,7 +79,7 @@ inline int num_places(const View& view, const TileStores& stores, const Tile& ti
   return ranks_of_box(view, tile.m + row, rows);
 }
 
-// Where a box goes that begins with this row and column of the tile.
+// Where the box goes that begins at row `row` and column `col` of the tile.
 template <class View, class Map>
 inline OutPlace<Map> out_place(const View& view, const TileStores& stores, const Map* map,
                                const TileGrid& /*grid*/, const Tile& tile, int row, int rows,
@@ -90,15 +92,16 @@ inline OutPlace<Map> out_place(const View& view, const TileStores& stores, const
   return {maps + rank, tile.n + col, slot_row(view, first, rank, rows)};
 }
 
-// A line is three words of data and the number of the run. The host has no access of sixteen bytes
-// that every compiler makes one, so the number comes last, and releases the rest.
+// A line is three words of data and the number of the run. No access of sixteen bytes is a single
+// access with every host compiler. So the number is stored last, with release, behind the data.
 inline void store_line(char* line, const uint16_t* data, uint32_t run) {
   std::memcpy(line, data, TILEPOST_LINE_ELEMENTS * sizeof(uint16_t));
   raise(reinterpret_cast<uint32_t*>(line) + 3, run);
 }
 
-// A part's lines, with the ranks that get any row of them, this one too. `panel`: its elements,
-// kTileN a row; of these only the part's rows that are in the product count.
+// Stores a part's lines in the memory of the ranks that get any row of them, this one too. `panel`
+// has the part's elements, kTileN in a row. Only the part's rows that are in the product are
+// stored.
 template <class View, class T>
 inline void store_lines(const View& view, uint32_t run, const ExchangeRange& rows, int part,
                         const T* panel) {
@@ -141,8 +144,9 @@ inline void part_stored(const View& view, const TileStores& stores, const Tile& 
 
 // ---- What has come
 
-// What this rank makes of an element of its rows, `of(source)` from each rank: the sum in fp32, in
-// the order of ranks, or (All-to-All) every one. Column `col` of n.
+// Stores to out what this rank makes of element (row, col) of its rows, in rows of n elements.
+// `of(source)` is what each rank has of it. The result is their sum in fp32, in the order of ranks,
+// or (All-to-All) each of them.
 template <class View, class T, class Of>
 inline void take(const View& view, int row, int col, int n, Of of) {
   T* const out = static_cast<T*>(view.exchange.out);
@@ -156,8 +160,8 @@ inline void take(const View& view, int row, int col, int n, Of of) {
   }
 }
 
-// Of these rows, those that this rank adds up, or moves, out of its slots; of two shots the sums go
-// to the other ranks too.
+// Adds up, or moves, those of the rows that this rank has to, out of its slots. In two shots the
+// sums go to the other ranks, too.
 template <class View, class T>
 inline void take_boxes(const View& view, const ExchangeRange& rows, int column, int columns, int n,
                        int box_rows) {
@@ -180,7 +184,7 @@ inline void take_boxes(const View& view, const ExchangeRange& rows, int column, 
   }
 }
 
-// What other ranks have summed of these rows, to out, unless it lies there.
+// Moves what other ranks have summed of these rows to out, unless it lies there already.
 template <class View, class T>
 inline void move_landed(const View& view, const ExchangeRange& rows, int column, int columns, int n,
                         int box_rows) {
@@ -195,7 +199,7 @@ inline void move_landed(const View& view, const ExchangeRange& rows, int column,
   }
 }
 
-// A part's lines: waits for each, of every rank. False: that was given up.
+// Waits for each line of a part, from every rank, and takes it. False: the run was given up.
 template <class View, class T>
 inline bool take_lines(const View& view, const ExchangeRange& rows, int part, int column,
                        int columns, int n) {
@@ -220,7 +224,7 @@ inline bool take_lines(const View& view, const ExchangeRange& rows, int part, in
   return true;
 }
 
-// Where a rank gets its share: waits for the parts that a slice's rows are in.
+// Where a rank gets its share: waits for the parts that the rows of a slice are in.
 template <class View>
 inline bool await_slice(const View& view, const TileParts& parts, const ExchangeRange& rows,
                         int column) {
@@ -232,7 +236,8 @@ inline bool await_slice(const View& view, const TileParts& parts, const Exchange
   return true;
 }
 
-// Every part that the worker has, in their order: body(part, tile) says whether to go on.
+// Calls body(part, tile) for every part that the worker has, in their order, until it returns
+// false.
 template <class View, class Body>
 inline void for_parts(const View& view, const TileParts& parts, Body body) {
   for (int position = parts.first; position < parts.tiles; position += parts.stride) {
@@ -279,14 +284,15 @@ inline void take_parts(const View& view, const TileParts& parts, const tilepost_
 
 // ---- Rows of A
 
-// How many of these a unit has follows from the units of a row: sixteen, or those of an element
-// where a row is no whole number of sixteen (units_of_row).
+// Bytes of a row of A. A row has exchange.row_units units, so a unit has 16 bytes, or the bytes of
+// an element where a row is not a multiple of 16 bytes (units_of_row).
 template <class T>
 inline int64_t bytes_of_row(const tilepost_shape_t& shape) {
   return int64_t{shape.k} * static_cast<int64_t>(sizeof(T));
 }
 
-// Waits for the parts that have any of rows [first, end), of all ranks. False: that was given up.
+// Waits for the parts, of all ranks, that have any of rows [first, end). False: the run was given
+// up.
 template <class View>
 inline bool await_rows(const View& view, const RowParts& rows, int first, int end) {
   const tilepost_exchange_t& exchange = view.exchange;
@@ -301,7 +307,8 @@ inline bool await_rows(const View& view, const RowParts& rows, int first, int en
   return true;
 }
 
-// The worker's parts of this rank's rows, to all ranks, this one too; each with its flag behind it.
+// Stores the worker's parts of this rank's rows on all ranks, this one too, and raises a flag
+// behind each.
 template <class View, class T>
 inline void exchange_rows(const View& view, const TileParts& parts, const tilepost_shape_t& shape,
                           const T* /*rows*/) {
@@ -326,8 +333,8 @@ inline void exchange_rows(const View& view, const TileParts& parts, const tilepo
   }
 }
 
-// The rows of all ranks, where the caller wants them: the worker's parts of every rank's. Own rows
-// that lie there already stay as they are.
+// Copies rows of A of all ranks to where the caller wants them: every worker copies some of the
+// rows. Own rows that lie there already stay as they are.
 template <class View>
 inline void hand_out_rows(const View& view, const TileParts& parts, const tilepost_shape_t& shape,
                           int64_t row_bytes) {
@@ -347,7 +354,7 @@ inline void hand_out_rows(const View& view, const TileParts& parts, const tilepo
   }
 }
 
-// Waits for the rows of a tile that are not this rank's own.
+// Waits for the rows of a tile, unless they are all this rank's own.
 template <class View>
 inline void await_tile(const View& view, const tilepost_exchange_t& exchange, const Tile& tile) {
   const RowParts rows{View::kRanks, exchange.rows, exchange.row_units, exchange.part_units};
@@ -355,7 +362,7 @@ inline void await_tile(const View& view, const tilepost_exchange_t& exchange, co
   if (!is_own(tile)) await_rows(view, rows, tile.m, end < exchange.rows ? end : exchange.rows);
 }
 
-// Where the tile's rows of A are read, of rows as all ranks have them.
+// Where the tile's rows of A are read: a pointer to which the number of a row among all is added.
 template <class View, class T>
 inline const T* in_map(const View& view, const T* rows, const Tile& tile) {
   if constexpr (View::kGathers)
@@ -365,7 +372,7 @@ inline const T* in_map(const View& view, const T* rows, const Tile& tile) {
   return rows;
 }
 
-// ---- The worker, when all of its tiles are stored
+// ---- What a worker does when all of its tiles are stored
 
 template <class View, class T>
 inline void exchange_tiles(const View& view, const TileParts& parts, const tilepost_shape_t& shape,

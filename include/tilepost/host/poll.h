@@ -1,4 +1,4 @@
-// Waiting for what another thread stores without waking anybody: a look, a pause, a look.
+// Waiting for a value that another thread stores without waking anybody: look, pause, look again.
 #ifndef TILEPOST_HOST_POLL_H
 #define TILEPOST_HOST_POLL_H
 
@@ -7,9 +7,9 @@
 
 namespace tilepost {
 
-// The pauses of one wait. The thread that is waited for may need the core: the first pauses hand it
-// over, as what is waited for is mostly near. One that is not is looked for every 50 us, which
-// costs those who work next to nothing.
+// The pauses of one wait. Most waits are short, and the thread that is waited for may need the
+// core. So the first pauses yield the core. A wait that takes longer looks every 50 us, which costs
+// working threads next to nothing.
 class Poll {
  public:
   void pause() {

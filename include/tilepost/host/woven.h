@@ -1,7 +1,7 @@
 // What the marks become in a woven host kernel: the plan's schedule, destinations and counters.
 //
-// The counterpart of device/woven.cuh. On the host a "block" is one thread: BlockStores completes
-// the ordinary stores of the calling thread.
+// This is the counterpart of device/woven.cuh. On the host a "block" is one thread, so tile_done
+// with BlockStores completes the ordinary stores of the calling thread.
 #ifndef TILEPOST_HOST_WOVEN_H
 #define TILEPOST_HOST_WOVEN_H
 
@@ -14,35 +14,36 @@
 
 namespace tilepost::woven {
 
-// What the runtime passes, with what is known when the kernel is compiled. A generated view derives
-// from this one and says what is different, by members of the same names:
+// What the runtime passes to a kernel, together with what is known when the kernel is compiled. A
+// generated view derives from this one. It states what is different by members of the same names:
 //
 //   struct View : tilepost::woven::View {
 //     static constexpr int kTileM = 128, kTileN = 256;
 //     static constexpr bool kWaits = true;
 //   };
 //
-// It adds no data, so that the runtime passes the plain structure.
+// A generated view adds no data, so that the runtime can pass the plain structure.
 struct View : tilepost_view_t {
   static constexpr Layout kLayout = Layout::panel;
-  static constexpr int kTileM = 0, kTileN = 0;  // every view says its own
-  // Rows go where the row map says (routing rows).
+  static constexpr int kTileM = 0, kTileN = 0;  // every generated view has its own
+  // Rows go where the view's row_map says (routing rows).
   static constexpr bool kRouted = false;
   // A arrives while the kernel runs (TILEPOST_DIVISION_ARRIVALS).
   static constexpr bool kWaits = false;
-  // Tiles raise their group's counter when they are done. Not where that says what of A has come,
-  // and so not with kWaits.
+  // Tiles raise their group's counter when they are done. With kWaits they do not, because the
+  // counters then say what of A has come.
   static constexpr bool kRaises = true;
   // Tiles go into the memory of the rank that owns their rows (TILEPOST_ACCESS_WRITE).
   static constexpr bool kStores = false;
-  // Kernels exchange tiles (TILEPOST_ACCESS_TILES), in so many shots, of so many ranks, each of
-  // which gets all rows, or (kScatters) its share of them: as sums or, if not, every rank's. Or
-  // (kGathers) rows of A.
+  // The kernels of kRanks ranks exchange tiles (TILEPOST_ACCESS_TILES), in kShots
+  // (tilepost_shots_t). Each rank gets all rows or, with kScatters, its share of them. It gets sums
+  // or, without kSums, what every rank has. With kGathers the kernels exchange rows of A instead.
   static constexpr int kShots = TILEPOST_SHOTS_NONE, kRanks = 1;
   static constexpr bool kScatters = false, kSums = true, kGathers = false;
 };
 
-// Refuses a view that contradicts itself; every woven kernel asks for its tiles and comes by here.
+// Refuses a view that contradicts itself. Every woven kernel instantiates this, since it calls
+// tile().
 template <class View>
 struct CheckedView {
   static_assert(View::kTileM > 0 && View::kTileN > 0, "a view says how large its tiles are");
@@ -71,8 +72,9 @@ inline int owner_of(const tilepost_view_t& view, int row) {
   return row / view.share_rows;
 }
 
-// kStores: element (row, col) of the output in the memory of `owner`. A tile may go on below its
-// owner's rows: what it has there is computed in another tile, for its own owner, and dropped here.
+// kStores: element (row, col) of the output in the memory of `owner`. A tile may extend below its
+// owner's rows. The rows there belong to another owner, for whom another tile computes them, so
+// they are dropped here.
 template <class T>
 inline T& out_at(const tilepost_view_t& view, int owner, int row, int col, int ld) {
   static thread_local T dropped;
@@ -81,8 +83,8 @@ inline T& out_at(const tilepost_view_t& view, int owner, int row, int col, int l
   return static_cast<T*>(view.peer_out[owner])[int64_t{line} * ld + col];
 }
 
-// The destination of element (row, col) of a tile. `ld` is the row length of the row-major output;
-// in the tile layout rows are tile_n elements long.
+// The destination of element (row, col) of a tile. `ld` is the row length of the row-major output,
+// in elements. In the tile layout rows are tile_n elements long.
 template <class View, class T>
 inline T& out(const View& view, T* c, const TileGrid& /*grid*/, const Tile& tile, int row, int col,
               int ld) {
@@ -114,7 +116,8 @@ inline T& out(const View& view, T* c, int row, int col, int ld) {
     return c[line * View::kTileN + col % View::kTileN];
 }
 
-// The same place as x along a row, y down the rows of the output or, kStores, of its owner's.
+// The destination of element (row, col) of a tile as coordinates: x along a row, y down the rows of
+// the output or, with kStores, of the owner's memory.
 template <class View>
 inline Coord out_coord(const View& view, const TileGrid& /*grid*/, const Tile& tile, int row,
                        int col) {
@@ -126,10 +129,11 @@ inline Coord out_coord(const View& view, const TileGrid& /*grid*/, const Tile& t
     return Coord{col, tile.row + row};
 }
 
-// Waits until the group's input has arrived: the thread that copied it here has raised the counter
-// with a release operation, which the acquire load reads or a later one (C++20 [intro.races] 5).
-// Ends also when the runtime gives a run up: then it raises all counters. Where rows of A are
-// exchanged, waits for the flags of those that the tile has; in sequence all are there before.
+// Waits until the group's input has arrived. The thread that copied the input here has raised the
+// counter with a release operation, and the acquire load reads its value or a later one (C++20
+// [intro.races] 5). The wait also ends when the runtime gives a run up, because it then raises all
+// counters. Where rows of A are exchanged, waits for the flags of the rows that the tile has. In a
+// run in sequence all rows are there before the kernel starts.
 template <class View>
 inline void input_ready(const View& view, const Tile& tile, BlockLoads) {
   if constexpr (View::kGathers) {
@@ -141,25 +145,27 @@ inline void input_ready(const View& view, const Tile& tile, BlockLoads) {
   }
 }
 
-// Adds one to the counter of the tile's group, a release operation: what is sequenced before it
-// happens before everything after an acquire load that reads its value or one that later additions
-// built on it, since read-modify-writes continue the release sequence (C++20 [atomics.order] 2,
-// [intro.races] 5). One load that sees the target has therefore acquired every tile of the group.
+// Adds one to the counter of the tile's group. This is a release operation: what is sequenced
+// before it happens before everything after an acquire load that reads its value, or a value that
+// later additions made from it, since read-modify-writes continue the release sequence (C++20
+// [atomics.order] 2, [intro.races] 5). So one load that sees the target has acquired every tile of
+// the group.
 inline void post(uint32_t* counters, const Tile& tile) {
   __atomic_fetch_add(counters + int64_t{tile.group} * TILEPOST_COUNTER_STRIDE, 1u,
                      __ATOMIC_RELEASE);
 }
 
-// Raises the group's counter after the tile's stores; where they went to the memory of the rank
-// that owns its rows, the counter there, and none for padding, which no rank owns.
+// Raises the group's counter after the tile's stores. Where the stores went to the memory of the
+// rank that owns the tile's rows, raises the counter there, and none for padding, which no rank
+// owns.
 template <class View>
 inline void tile_done(const View& view, const Tile& tile, BlockStores) {
-  // A plan whose kernels exchange tiles may have runs in sequence, which wait for all of them.
+  // A plan whose kernels exchange tiles may also have runs in sequence, which wait for all tiles.
   if constexpr (View::kShots != 0) {
     if (!exchanges(view)) post(view.counters, tile);
     return;
   }
-  // Where A arrives, counters say what has, and nothing waits for tiles.
+  // Where A arrives, the counters say what has arrived, and nothing waits for tiles.
   if constexpr (View::kWaits || !View::kRaises) return;
   if constexpr (!View::kStores)
     post(view.counters, tile);

@@ -1,6 +1,6 @@
-// Where a part lies with the rank that gets it, where kernels exchange tiles, or rows of A
-// (TILEPOST_ACCESS_TILES), and what of it is whose. For the woven kernels of every target: `view`
-// is theirs (device/woven.cuh, host/woven.h).
+// Where kernels exchange tiles or rows of A (TILEPOST_ACCESS_TILES): where a part lies in the
+// memory of the rank that gets it, and which rows of it belong to whom. The woven kernels of every
+// target use this, with their own `view` (device/woven.cuh, host/woven.h).
 #ifndef TILEPOST_EXCHANGE_PLACES_H
 #define TILEPOST_EXCHANGE_PLACES_H
 
@@ -14,7 +14,8 @@
 
 namespace tilepost::woven {
 
-// Whether this run's tiles are exchanged, or its rows of A; a plan may have runs in sequence too.
+// Whether this run exchanges tiles, or rows of A. A plan may also have runs in sequence, which do
+// not.
 template <class View>
 TILEPOST_INLINE bool exchanges(const View& view) {
   return View::kShots != 0 && view.exchange.ranks != 0;
@@ -37,13 +38,15 @@ TILEPOST_INLINE ExchangeRange own_rows(const View& view) {
   return shares_of(view).rows_of(view.exchange.rank);
 }
 
-// Whether this rank adds up a row of a part that it gets.
+// Whether this rank adds up the row, which only one rank does in two shots. A box has `box_rows`
+// rows.
 template <class View>
 TILEPOST_INLINE bool adds_row(const View& view, int row, int box_rows) {
   return View::kShots == TILEPOST_ONE_SHOT || row / box_rows % View::kRanks == view.exchange.rank;
 }
 
-// Where a row that this rank gets lies in out: sums, or what `source` has of it.
+// The row of out where a row lies that this rank gets: its sum or, if ranks are not summed, what
+// `source` has of it.
 template <class View>
 TILEPOST_INLINE long long row_of_out(const View& view, int row, int source) {
   if constexpr (!View::kScatters) return row;
@@ -54,8 +57,8 @@ TILEPOST_INLINE long long row_of_out(const View& view, int row, int source) {
 
 // ---- Boxes in slots, with flags behind them
 
-// How many ranks get a box of `rows` rows from `first` on, all boxes of an output are as high; and
-// which one the place'th of them is.
+// How many ranks get a box of `rows` rows from `first` on, and which rank is number `place` of
+// them. All boxes of an output have the same number of rows.
 template <class View>
 TILEPOST_INLINE int ranks_of_box(const View& view, int first, int rows) {
   if constexpr (View::kShots == TILEPOST_TWO_SHOT) return 1;
@@ -68,15 +71,16 @@ TILEPOST_INLINE int rank_of_box(const View& view, int first, int rows, int place
              : shares_of(view).ranks_of({first, first + rows}).at(place, view.exchange.rank);
 }
 
-// Where a row that `rank` gets lies in its slots; a box has `box_rows` rows.
+// The row of a slot of `rank` where a row lies that this rank gets. A box has `box_rows` rows.
 //
-// One shot, where a rank gets its share: its map ends with the share's last row, behind which TMA
-// writes nothing. It may not begin with the first one, for no coordinate of a store may be negative
-// (CUDA Guide, Asynchronous Data Copies using TMA, Negative indices and out of bounds). So there is
-// room for a box in front of it, where nobody reads what lies there.
+// One shot, where a rank gets its share: the slot's tensor map ends with the share's last row, and
+// TMA writes nothing behind that. The map may not begin with the share's first row, because no
+// coordinate of a store may be negative (CUDA Guide, Asynchronous Data Copies using TMA, Negative
+// indices and out of bounds). So the slot has room for one more box in front of that row, and
+// nobody reads what lies there.
 //
-// Two shots: the boxes of the output, counted down its rows, take turns among the ranks, and lie
-// one behind the other in their slots.
+// Two shots: the boxes of the output, counted down its rows, go to the ranks in turn. Each rank's
+// boxes lie one behind the other in its slots.
 template <class View>
 TILEPOST_INLINE int slot_row(const View& view, int row, int rank, int box_rows) {
   if constexpr (View::kShots == TILEPOST_TWO_SHOT)
@@ -84,10 +88,10 @@ TILEPOST_INLINE int slot_row(const View& view, int row, int rank, int box_rows) 
   return View::kScatters ? row - shares_of(view).rows_of(rank).first + box_rows : row;
 }
 
-// Where a rank gets its share (kScatters) few of its CTAs have parts of that. So all that have a
-// part in a column of tiles take as many of its rows that are this rank's, whoever has them: these
-// the CTA that has part `number` of the `per_tile` of the tile at row `tile_m`. There may be none.
-// The parts that a row is in: exchange_part.
+// Where a rank gets its share (kScatters), few of its CTAs have parts with rows of that share. So
+// the rank's rows in a column of tiles are divided equally among all CTAs that have a part in that
+// column. Returns the rows that fall to the CTA with part `number`, of `per_tile`, of the tile at
+// row `tile_m`; there may be none. exchange_part says which part a row is in.
 template <class View>
 TILEPOST_INLINE ExchangeRange slice_rows(const View& view, int tile_m, int number, int per_tile) {
   const int slices = (view.exchange.rows + View::kTileM - 1) / View::kTileM * per_tile;
@@ -95,8 +99,8 @@ TILEPOST_INLINE ExchangeRange slice_rows(const View& view, int tile_m, int numbe
   return exchange_slice(own_rows(view), slice, slices);
 }
 
-// Of a column of tiles: the positions of its tiles, view.tiles_n apart; and the number, among all
-// parts, of one that is counted down the column.
+// The positions of the tiles in a column of tiles, view.tiles_n apart; and, for a part that is
+// counted down the column, its number among all parts.
 template <class View>
 TILEPOST_INLINE const int32_t* positions_of_column(const View& view, int column) {
   return view.positions + column / View::kTileN;
@@ -112,7 +116,8 @@ TILEPOST_INLINE int part_in_column(const View& view, const int32_t* positions, i
 
 constexpr int kLineBytes = 16;
 
-// A line's slot: of what `source` has of a part, on rank `where`; `line` of those that it gets.
+// Where a line lies on rank `where`: number `line` of the lines of a part that this rank gets from
+// `source`.
 TILEPOST_INLINE char* line_at(const tilepost_exchange_t& exchange, int where, int source,
                               uint32_t run, int part, int line) {
   const int64_t slot = (run & 1) * exchange.ranks + source;
@@ -120,7 +125,8 @@ TILEPOST_INLINE char* line_at(const tilepost_exchange_t& exchange, int where, in
          (static_cast<int64_t>(part) * exchange.lines + line) * kLineBytes;
 }
 
-// The number of the line that is made new for `source` in the run, as a flag is (flag_to_renew).
+// The word with the run's number, in the line of `source` that this rank renews in the run. A flag
+// is renewed likewise (flag_to_renew).
 TILEPOST_INLINE uint32_t* line_to_renew(const tilepost_exchange_t& exchange, uint32_t run,
                                         int source) {
   const auto lines = static_cast<uint32_t>(exchange.slot_bytes / kLineBytes);
@@ -130,7 +136,7 @@ TILEPOST_INLINE uint32_t* line_to_renew(const tilepost_exchange_t& exchange, uin
   return reinterpret_cast<uint32_t*>(line) + 3;
 }
 
-// Which lines of a part of these rows a rank gets, which lie one behind the other in its slots.
+// Which lines a rank gets of a part with these rows. They lie one behind the other in its slots.
 template <class View>
 TILEPOST_INLINE ExchangeRange lines_for(const View& view, const ExchangeRange& rows, int rank) {
   const ExchangeRange own = shares_of(view).rows_of(rank).within(rows);
@@ -148,18 +154,19 @@ TILEPOST_INLINE ExchangeRanks ranks_of_line(const View& view, const ExchangeRang
 
 // ---- Rows of A
 
-// How the rows of the run are cut.
+// How the rows of A of the run are cut into parts.
 template <class View>
 TILEPOST_INLINE RowParts row_parts(const View& view, const tilepost_shape_t& shape) {
   return {View::kRanks, shape.m, view.exchange.row_units, view.exchange.part_units};
 }
 
-// Where the rows of all ranks arrive on rank `where`, in the run.
+// Where the rows of A of all ranks arrive on rank `where` in the run.
 TILEPOST_INLINE char* rows_on(const tilepost_exchange_t& exchange, int where, uint32_t run) {
   return exchange.memory[where] + exchange.slots + (run & 1) * exchange.slot_bytes;
 }
 
-// All rows of a group's tiles but the first's are read where they arrive.
+// Whether the tile has rows of this rank alone, which are read where the caller has them: group 0.
+// The tiles of all other groups are read where rows arrive.
 TILEPOST_INLINE bool is_own(const Tile& tile) {
   return tile.group == 0 && !tile.is_padding();
 }

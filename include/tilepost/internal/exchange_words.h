@@ -1,6 +1,6 @@
-// Words in the memory that ranks share, and of each rank's run, where kernels exchange tiles
-// (TILEPOST_ACCESS_TILES): for these kernels on every target, and for the kernels that begin and
-// end runs of other kinds in the same memory (runtime/cuda/shared/flags.h).
+// Where kernels exchange tiles (TILEPOST_ACCESS_TILES): words in the memory that ranks share, and
+// the words of each rank's run. These kernels use them on every target. So do the kernels that
+// begin and end runs of other kinds in the same memory (runtime/cuda/shared/flags.h).
 #ifndef TILEPOST_EXCHANGE_WORDS_H
 #define TILEPOST_EXCHANGE_WORDS_H
 
@@ -11,12 +11,12 @@
 
 namespace tilepost {
 
-// Of tilepost_exchange_t::run; given_up is among them.
+// Indices of the words at tilepost_exchange_t::run. The word of `given_up` is among them.
 constexpr int kRunWord = 0, kGivenUpWord = 1, kKindWord = 2, kReadWord = 3, kHalfWord = 4,
               kSourcesWord = 5, kStoredWord = 6;
 
-// The state of a wait, as the host reads it, and how long a wait that has given up keeps its run
-// under way, until the host has seen that.
+// The state of a wait, as the host reads it; and how long a wait that was given up keeps its run
+// under way, so that the host sees that.
 constexpr uint32_t kWaitIsOpen = 1, kWaitGaveUp = 2;
 constexpr uint64_t kStayNanoseconds = 1'000'000'000;
 constexpr unsigned kStayPollNanoseconds = 100'000;
@@ -28,10 +28,11 @@ TILEPOST_INLINE uint32_t* exchange_line(const tilepost_exchange_t& exchange, int
          rank * TILEPOST_COUNTER_STRIDE;
 }
 
-// In the line of runs begun, behind the number: what the last two of them are, words of 64 bits,
-// each with the number of the run in its low half. By the run's parity: where kernels exchange
-// tiles a rank may begin a run before all others have seen what the last one is, but not the one
-// behind that. Where they begin, in words of 32 bits: those of even runs, and of one.
+// The line of runs begun has, behind their number, words that say what the last two runs are. They
+// are words of 64 bits, each with the number of the run in its low half. They are kept by the run's
+// parity: where kernels exchange tiles, a rank may begin a run before all others have seen what the
+// last run is, but not the run behind that. kFirstRunWord is where the words of even runs begin,
+// and run_words_at where those of a run begin, both counted in words of 32 bits.
 constexpr int kRunWords = 4, kFirstRunWord = 2;
 TILEPOST_INLINE constexpr int run_words_at(uint32_t run) {
   return kFirstRunWord + static_cast<int>(run & 1) * 2 * kRunWords;
@@ -41,27 +42,29 @@ TILEPOST_INLINE constexpr uint64_t run_word(uint32_t run, uint32_t word) {
 }
 static_assert(run_words_at(1) + 2 * kRunWords <= TILEPOST_COUNTER_STRIDE);
 
-// Flags of a part on rank `where`, by the rank that stores; `shot` is 0 or 1.
+// The flags of a part on rank `where`, by the rank that stores. `shot` is 0 or 1.
 TILEPOST_INLINE uint32_t* exchange_flags(const tilepost_exchange_t& exchange, int where,
                                          uint32_t run, int shot, int part) {
   const long long line = (static_cast<long long>(run & 1) * 2 + shot) * exchange.most_parts + part;
   return reinterpret_cast<uint32_t*>(exchange.memory[where] + exchange.arrived) +
          line * TILEPOST_MOST_EXCHANGING;
 }
-// Numbers of runs count modulo 2^32, and flags are waited for with "equal". So a flag may not keep
-// its number until runs have come round to that, nor the 0 of fresh memory until there is a run 0.
-// In every run each rank makes one flag new in its own memory, of each source, among those of the
-// next run's parity: this one, which gets the number of the run before. It does so before it tells
-// `source` that it has begun the run: `source` stores nothing of the next run here before that
-// (docs/internals/exchange-of-tiles.md, Numbers of runs). `flags`: where they begin, of `parts`
-// parts.
+// The flag of `source` that a rank renews, in its own memory, in run `run`. `flags` is where the
+// flags of `parts` parts begin.
+//
+// Runs are numbered modulo 2^32, and flags are waited for with "equal". So a flag must not keep its
+// number until the numbers of runs have come round to it, nor the 0 of fresh memory until there is
+// a run 0. In every run each rank therefore renews one flag of each source, among those of the next
+// run's parity: it sets this flag to the number of the run before. The rank does so before it tells
+// `source` that it has begun the run, and `source` stores nothing of the next run here before that
+// (docs/internals/exchange-of-tiles.md, Numbers of runs).
 TILEPOST_INLINE uint32_t* flag_to_renew(uint32_t* flags, int parts, uint32_t run, int source) {
   const uint32_t of_parity = 2 * static_cast<uint32_t>(parts);
   const uint32_t line = ((run + 1) & 1) * of_parity + (run >> 1) % of_parity;
   return flags + static_cast<int64_t>(line) * TILEPOST_MOST_EXCHANGING + source;
 }
 
-// Bytes of all of them.
+// Bytes of the flags of `parts` parts.
 constexpr int64_t exchange_flags_bytes(int parts) {
   return int64_t{2} * 2 * parts * TILEPOST_MOST_EXCHANGING * int64_t{sizeof(uint32_t)};
 }

@@ -1,6 +1,6 @@
-// How few rows of A are cut into parts where the kernels of all ranks exchange them
-// (TILEPOST_ACCESS_TILES): for kernels, which store parts and wait for them, and for the planner,
-// which follows them.
+// How rows of A are cut into parts where the kernels of all ranks exchange few of them
+// (TILEPOST_ACCESS_TILES). Kernels use this to store parts and to wait for them, and the planner to
+// check what they do.
 #ifndef TILEPOST_ROW_PARTS_H
 #define TILEPOST_ROW_PARTS_H
 
@@ -13,9 +13,9 @@ struct SomeParts {
   int first, count;
 };
 
-// Every rank has an equal share of the rows, the last ones what is left. A row is row_units of
-// sixteen bytes, and part p of a rank's rows is units p * part_units and on, part_units of them but
-// in the last part.
+// Every rank has an equal share of the rows, and the last ranks have what is left. A row is
+// row_units units of 16 bytes. Part p of a rank's rows begins at unit p * part_units. It has
+// part_units units, and the last part what is left.
 struct RowParts {
   int ranks, rows;
   int row_units, part_units;
@@ -27,9 +27,9 @@ struct RowParts {
   TILEPOST_INLINE int units(int rank) const {
     return (first_row(rank + 1) - first_row(rank)) * row_units;
   }
-  // Parts that so many units take.
+  // How many parts `units` units have.
   TILEPOST_INLINE int parts_of(int units) const { return (units + part_units - 1) / part_units; }
-  // The end of a part among `units`.
+  // The end of a part, where the rank has `units` units.
   TILEPOST_INLINE int end_of(int part, int units) const {
     const int end = (part + 1) * part_units;
     return end < units ? end : units;

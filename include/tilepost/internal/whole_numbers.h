@@ -1,4 +1,4 @@
-// Arithmetic that a spec's expressions have (docs/spec.md, Expressions), for the generator and for
+// The arithmetic of a spec's expressions (docs/spec.md, Expressions), for the generator and for
 // generated code alike.
 #ifndef TILEPOST_WHOLE_NUMBERS_H
 #define TILEPOST_WHOLE_NUMBERS_H
@@ -9,7 +9,7 @@
 
 namespace tilepost {
 
-// x / y rounded down. Requires y > 0, as the next two do.
+// x / y rounded down. floor_div, floor_mod and ceil_div require y > 0.
 TILEPOST_INLINE constexpr int64_t floor_div(int64_t x, int64_t y) {
   return x / y - (x % y < 0 ? 1 : 0);
 }

@@ -1,4 +1,4 @@
-// A kernel of the user's own as its author launches it, beside the woven one.
+// Launches a kernel of the user's own as its author does, to compare the woven kernel with it.
 #pragma once
 
 #include "runtime/bench/gemm/operands.h"

@@ -10,11 +10,12 @@
 namespace tilepost::bench {
 namespace {
 
-constexpr double kReferenceProducts = 4e10;  // a fraction of a second
-constexpr int kMinRows = 96;                 // of a sample
-constexpr int kMaxRows = 1 << 20;            // what the reference's grid can hold
+constexpr double kReferenceProducts = 4e10;  // products of a reference, which take a fraction of a
+                                             // second
+constexpr int kMinRows = 96;                 // rows of a sample at least
+constexpr int kMaxRows = 1 << 20;            // rows at most: what the reference's grid can hold
 
-// All rows, or the first and last ones, where tiles are ragged, and random ones.
+// All rows, or a sample: the first and the last rows, where tiles are ragged, and random ones.
 std::vector<int32_t> rows_to_check(const tilepost_plan_t& plan, uint64_t seed) {
   const auto m = static_cast<int>(plan.map.m);
   const double affordable =
@@ -80,7 +81,7 @@ long long Checker::check(const char* variant, const Place& place,
     count_wrong(operands_.product(0), set.out, place, static_cast<const int32_t*>(rows_.get()),
                 num_rows_, counter, stream_);
   });
-  // An activation of another formula, or none at all, has other bits.
+  // cuBLASLt's bits differ if its activation has another formula, or if it has none.
   const bool comparable = cublas_.candidates() > 0 && cublas_.operations() == plan_.epilogue &&
                           (plan_.epilogue & kActivations) == 0;
   if (comparable)
@@ -125,7 +126,8 @@ long long Checker::check_cublas() {
   cublas_.launch(set, 0, stream_);
   Product product = operands_.product(0);
   product.operations = cublas_.operations();
-  // Its gelu is the approximation by tanh, further from the exact one than a rounding.
+  // cuBLASLt's gelu is the approximation by tanh, which is further from the exact one than a
+  // rounding.
   if ((product.operations & kActivations) != 0) return 0;
   return count("cublaslt", "reference", static_cast<long long>(num_rows_) * plan_.map.n,
                [&](unsigned long long* counter) {

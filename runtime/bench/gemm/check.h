@@ -1,5 +1,5 @@
-// Right before fast: every variant's output on whole numbers, held to a plain reference and, bit by
-// bit, to cuBLASLt.
+// Checks results before they are timed: every variant's output on whole numbers is compared with a
+// plain reference and, bit by bit, with cuBLASLt's.
 #pragma once
 
 #include <functional>
@@ -15,10 +15,11 @@ class Checker {
   Checker(const char* program, const tilepost_plan_t& plan, Operands& operands, CublasLt& cublas,
           uint64_t seed, cudaStream_t stream);
 
-  // Runs `launch` once on set 0, prints the check records and returns how many elements are wrong.
+  // Runs `launch` once on set 0, prints the check records, and returns how many elements are wrong.
   long long check(const char* variant, const Place& place, const std::function<void()>& launch);
 
-  // The same of two launches, held to each other bit by bit: `original` stores rows.
+  // The same for two launches, whose outputs are compared bit by bit: `original` stores a row-major
+  // output.
   long long check_against(const char* variant, const Place& place,
                           const std::function<void()>& launch, const char* against,
                           const std::function<void()>& original);

@@ -10,7 +10,8 @@ namespace tilepost::bench {
 namespace {
 
 constexpr size_t kWorkspaceBytes = size_t{64} << 20;
-// Parts of a sum are added in fp32, as ours are, not rounded to the output's type in between.
+// Parts of a sum are added in fp32, as in ours, and are not rounded to the output's type in
+// between.
 constexpr uint32_t kReductions =
     CUBLASLT_REDUCTION_SCHEME_NONE | CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE;
 
@@ -37,10 +38,10 @@ cudaDataType_t cuda_type(tilepost_dtype_t type) {
   throw BenchError("an element type that cuBLASLt is not told about");
 }
 
-// What of the epilogue cuBLASLt has: all or nothing, so that it is clear what is compared. There is
-// no silu; what is added to the product is added before the activation, not after it; scales of
-// rows and columns come together and with e4m3 only (cuBLAS documentation, cublasLtEpilogue_t,
-// cublasLtMatmulMatrixScale_t).
+// The operations of the epilogue that cuBLASLt computes: all or none, so that it is clear what is
+// compared. It has no silu. It adds to the product before the activation and not after it. It takes
+// scales of rows and columns only together, and only with e4m3 (cuBLAS documentation,
+// cublasLtEpilogue_t, cublasLtMatmulMatrixScale_t).
 int supported(const Product& product) {
   constexpr int kVectors = TILEPOST_SCALE_ROWS | TILEPOST_SCALE_COLUMNS;
   const int wanted = product.operations, vectors = wanted & kVectors;
@@ -51,7 +52,7 @@ int supported(const Product& product) {
   return wanted;
 }
 
-constexpr int kRounds = 7;  // of which the first does not count
+constexpr int kRounds = 7;  // rounds; the first does not count
 
 double median(std::vector<double> values) {
   const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
@@ -61,7 +62,8 @@ double median(std::vector<double> values) {
 
 }  // namespace
 
-// Row-major to cuBLASLt, which counts by columns: out^T = B^T * A^T, so its A is our B.
+// cuBLASLt's matrices are column-major, and ours are row-major: out^T = B^T * A^T, so its A is our
+// B.
 CublasLt::CublasLt(const Product& product, float scale, bool fast_accumulation, int sms)
     : operations_(supported(product)),
       float8_(product.input == TILEPOST_E4M3),
@@ -132,7 +134,7 @@ void CublasLt::find_algorithms() {
       preference, CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, &kReductions, sizeof kReductions));
   std::array<cublasLtMatmulHeuristicResult_t, kCandidates> found{};
   int count = 0;
-  // Says CUBLAS_STATUS_NOT_SUPPORTED where there is none.
+  // Returns CUBLAS_STATUS_NOT_SUPPORTED if there is none.
   const cublasStatus_t status = cublasLtMatmulAlgoGetHeuristic(
       handle_, operation_, a_, b_, out_, out_, preference, kCandidates, found.data(), &count);
   cublasLtMatmulPreferenceDestroy(preference);

@@ -1,4 +1,4 @@
-// The product as cuBLASLt computes it: what ours is measured against.
+// The product as cuBLASLt computes it, which ours is measured against.
 #pragma once
 
 #include <cublasLt.h>
@@ -13,23 +13,24 @@ namespace tilepost::bench {
 
 class CublasLt {
  public:
-  // `product` gives the problem and the operands of the epilogue that all sets share. `sms`: how
+  // `product` gives the problem, and the operands of the epilogue that all sets share. `sms`: how
   // many SMs cuBLASLt may use; 0: all.
   CublasLt(const Product& product, float scale, bool fast_accumulation, int sms);
   ~CublasLt();
   CublasLt(const CublasLt&) = delete;
   CublasLt& operator=(const CublasLt&) = delete;
 
-  // Its best candidates by its own reckoning, at most kCandidates; 0: it cannot compute this.
+  // The number of cuBLASLt's best candidates by its own estimate, at most kCandidates; 0: it cannot
+  // compute this product.
   int candidates() const { return static_cast<int>(algorithms_.size()); }
 
-  // The set of TILEPOST_SCALE … that it computes: the plan's or, where it lacks one of them, none.
+  // The set of TILEPOST_SCALE … that it computes: the plan's or, if it lacks one of these, none.
   int operations() const { return operations_; }
 
   void launch(const OperandSet& set, int candidate, cudaStream_t stream);
 
-  // The kernels of a candidate (kernel_names): their names have tile, stages, cluster and, if it
-  // divides K, that.
+  // The kernels of a candidate (kernel_names). Their names contain tile, stages and cluster and, if
+  // K is divided, that too.
   std::string kernels_of(const OperandSet& set, int candidate, cudaStream_t stream);
 
  private:
@@ -51,8 +52,9 @@ class CublasLt {
   cuda::DeviceMemory workspace_;
 };
 
-// Which of its candidates is the fastest here: its first choice often is not. Times them all as
-// `mode` has it and returns the one with the least median. Needs one.
+// The fastest of cuBLASLt's candidates on this machine, which often is not its first choice. Times
+// them all in the way of `mode` and returns the one with the least median. There must be at least
+// one.
 int fastest_candidate(CublasLt& cublas, const Operands& operands, const Mode& mode, Timer& timer,
                       cudaStream_t stream);
 

@@ -1,5 +1,5 @@
-// Our kernels on one GPU, without any communication: the woven one with real counters that nothing
-// waits for, and the plain one.
+// Our kernels on one GPU, without any communication: the woven kernel, with real counters that
+// nothing waits for, and the plain one.
 #pragma once
 
 #include <memory>
@@ -13,7 +13,7 @@
 namespace tilepost::bench {
 
 // The schedule and the counters of a woven kernel, as rank 0 has them. Routed plans get the routes
-// of route.h; what a kernel waits for has always arrived.
+// of route.h. What a kernel waits for has always arrived.
 class Signals {
  public:
   Signals(const tilepost_plan_t& plan, uint64_t seed);
@@ -21,9 +21,9 @@ class Signals {
   tilepost_view_t view() const;
   // Where the woven kernel puts its output.
   Place place() const { return place_.place(); }
-  // Elements that it writes, padding included.
+  // The elements that the kernel writes, padding included.
   int64_t out_elements() const { return run_->tiles.send_elements; }
-  // How many counters do not read what so many launches must have posted.
+  // How many counters do not have the value that `launches` launches must have given them.
   int count_wrong(uint32_t launches) const;
 
  private:
@@ -35,14 +35,15 @@ class Signals {
   const cuda::DeviceMemory tiles_, positions_, row_map_, counters_;
 };
 
-// Whether the plain kernel can write a row-major output with the plan's stores: a plan for the tile
-// layout may count on slots whose rows are aligned.
+// Whether the plain kernel can write a row-major output with the plan's stores. A plan for the tile
+// layout may depend on slots whose rows are aligned.
 bool serves_rows(const tilepost_plan_t& plan);
 
-// The plan as the plain kernel serves it: its function, a row-major output of whole rows.
+// The plan as it is for the plain kernel: with that kernel's function, and a row-major output of
+// whole rows.
 tilepost_plan_t plain_plan(const tilepost_plan_t& plan, const PlainKernel& plain);
 
-// Tables by owner for a kernel that stores into other ranks' memory: all rows are this rank's own.
+// Tables by owner for a kernel that stores into other ranks' memory. Here this rank owns all rows.
 class OwnTables {
  public:
   OwnTables(const tilepost_plan_t& plan, const cuda::Driver& driver, void* out, uint32_t* counters);
@@ -66,7 +67,7 @@ class Gemm {
   const tilepost_plan_t plan_;
   std::vector<cuda::GemmArguments> arguments_;  // per set
   std::vector<cuda::TensorMaps> maps_;          // per set
-  std::vector<OwnTables> tables_;               // per set, for kernels that store tiles so
+  std::vector<OwnTables> tables_;               // per set, for kernels that store tiles by owner
 };
 
 }  // namespace tilepost::bench

@@ -15,7 +15,7 @@
 namespace tilepost::bench {
 namespace {
 
-constexpr double kHostBound = 0.5;  // share of bursts from which a note is due
+constexpr double kHostBound = 0.5;  // share of slow bursts from which a note is printed
 
 // The plan, with as many rows as rank 0 multiplies.
 tilepost_plan_t measured_plan(const tilepost_plan_t& plan, uint64_t seed) {
@@ -83,7 +83,7 @@ class GemmBench {
       variants.push_back({"cublaslt", [this, best](int set) {
                             cublas_.launch(operands_.set(set), best, stream_.get());
                           }});
-      rest.heating_ms = 0;  // it is hot
+      rest.heating_ms = 0;  // the chip is hot already
     }
     const int burst = timer.warm_up(rest, variants);
     for (int i = 0; i < session_.options.rounds; ++i)
@@ -153,7 +153,7 @@ class GemmBench {
   Operands operands_;
   const Gemm woven_;
   std::optional<Gemm> plain_;
-  std::optional<AuthorsLaunch> author_;  // in its place for a kernel of the user's own
+  std::optional<AuthorsLaunch> author_;  // in place of plain_ for a kernel of the user's own
   CublasLt cublas_;
 };
 

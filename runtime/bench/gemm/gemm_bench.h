@@ -7,12 +7,12 @@
 
 namespace tilepost::bench {
 
-// SMs that the plan leaves to its GEMM: what cuBLASLt is held to. Not the GEMM's grid: to leave
-// some of them idle is the kernel's own choice.
+// The SMs that the plan leaves to its GEMM; cuBLASLt gets as many. They are not the GEMM's grid,
+// because to leave some of them idle is the kernel's own choice.
 int gemm_sms(const tilepost_plan_t& plan, int device_sms);
 
-// Prints check, reference, sample and note records. False, and no times, if a result was wrong.
-// Throws BenchError.
+// Prints check, reference, sample and note records. Returns false, and prints no times, if a result
+// was wrong. Throws BenchError.
 bool bench_gemm(const Entry& entry, const tilepost_plan_t& plan, const Session& session);
 
 }  // namespace tilepost::bench

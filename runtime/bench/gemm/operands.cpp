@@ -12,8 +12,8 @@ namespace tilepost::bench {
 namespace {
 
 constexpr int64_t kMaxSets = 512;
-constexpr int kEpilogueMax = 8;  // of bias and residual: whole numbers, exact in every type
-constexpr int64_t kDenseLimit = 1 << 19;  // products of numbers up to 4 that fp32 sums exactly
+constexpr int kEpilogueMax = 8;  // largest bias and residual: whole numbers, exact in every type
+constexpr int64_t kDenseLimit = 1 << 19;  // so many products of numbers up to 4 fp32 sums exactly
 // Non-zero products of a sum, on average: so few that its parts are exact in e4m3's short
 // accumulators and in bf16.
 constexpr double kSparseProducts = 64;
@@ -44,7 +44,7 @@ Operands::Operands(const tilepost_plan_t& plan, int64_t out_elements, cudaStream
       out_count_(plan.map.m * plan.map.n),
       out_bytes_(std::max(out_elements, out_count_) * element_bytes(plan.output)) {
   const int64_t a_bytes = a_count_ * element_bytes(plan.input);
-  // cuBLASLt's time, which is shown beside an own kernel's, is that of a matrix.
+  // cuBLASLt's time, which is shown beside that of a user's kernel, is that of a matrix B.
   if (own != nullptr) read_sizes(*own);
   const int64_t b_bytes = std::max(b_count_ * element_bytes(plan.input), opaque_b_bytes_);
   const int64_t user_bytes = std::accumulate(user_bytes_.begin(), user_bytes_.end(), int64_t{0});
@@ -89,7 +89,7 @@ void Operands::fill_opaque(const OperandSet& set, uint64_t seed) {
                                         cudaMemcpyHostToDevice, stream_));
     TILEPOST_BENCH_CUDA(cudaStreamSynchronize(stream_));
   };
-  constexpr uint64_t kStreams = 32;  // more than a kernel has
+  constexpr uint64_t kStreams = 32;  // more streams than a kernel has data
   fill(set.b, opaque_b_bytes_, seed * kStreams);
   for (size_t i = 0; i < user_bytes_.size(); ++i)
     fill(set.user[i], user_bytes_[i], seed * kStreams + 1 + i);

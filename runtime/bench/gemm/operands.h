@@ -1,5 +1,5 @@
-// The operands of one product: several sets of them, so that a launch never finds in L2 what the
-// launch before it left there.
+// The operands of one product, in several sets, so that no launch finds in L2 what the launch
+// before it left there.
 #pragma once
 
 #include <vector>
@@ -11,17 +11,18 @@
 namespace tilepost::bench {
 
 struct OperandSet {
-  const void* a;  // room for what a rank brings, and for what its GEMM multiplies
+  const void* a;  // room for the rows that a rank brings, and for those that its GEMM multiplies
   const void* b;
-  void* out;                    // room for the kernel's layout and for a row-major output
+  void* out;                    // room for the kernel's layout, and for a row-major output
   const void* residual;         // null unless the plan's epilogue adds one
   void* const* user = nullptr;  // addresses of a kernel's user data
 };
 
 class Operands {
  public:
-  // Enough sets that more than twice L2 is touched between two uses of one. `own`: the launch of a
-  // kernel of the user's own, else null; what it alone knows the form of gets random bytes.
+  // There are enough sets that more than twice the size of L2 is touched between two uses of one
+  // set. `own`: the launch of a kernel of the user's own, else null; data whose form only that
+  // kernel knows gets random bytes.
   Operands(const tilepost_plan_t& plan, int64_t out_elements, cudaStream_t stream,
            const harness::PlainLaunch* own = nullptr);
 
@@ -29,17 +30,18 @@ class Operands {
   const OperandSet& set(int i) const { return sets_[i]; }
   int64_t out_bytes() const { return out_bytes_; }
 
-  // Whole numbers in set 0 whose sums are exact in the accumulators, whatever the order; with
-  // `rank` >= 0 also, added over all ranks in any order, in the output's type.
+  // Fills set 0 with whole numbers whose sums are exact in the accumulators, whatever the order.
+  // With `rank` >= 0 their sums over all ranks, added in any order, are exact in the output's type,
+  // too.
   void fill_exact(uint64_t seed, int rank = -1);
-  // Normal random numbers in all sets: what to time on. Small whole numbers and zeros draw less
-  // power and let the GPU clock higher.
+  // Fills all sets with normal random numbers, on which times are taken. Small whole numbers and
+  // zeros draw less power and let the GPU clock higher.
   void fill_normal(uint64_t seed);
-  // Set 0: A is zero.
+  // Sets A of set 0 to zero.
   void clear_a();
 
   tilepost_epilogue_t epilogue(int set) const;
-  float scale() const { return kScaleA * kScaleB; }  // what TILEPOST_SCALE multiplies by
+  float scale() const { return kScaleA * kScaleB; }  // the factor of TILEPOST_SCALE
   Product product(int set) const;
 
  private:
@@ -55,7 +57,7 @@ class Operands {
   std::vector<cuda::DeviceMemory> memory_;
   std::vector<OperandSet> sets_;
   cuda::DeviceMemory scale_a_, scale_b_, bias_;
-  int64_t opaque_b_bytes_ = 0;  // 0: b is a matrix
+  int64_t opaque_b_bytes_ = 0;  // 0: B is a matrix
   std::vector<int64_t> user_bytes_;
   std::vector<std::vector<void*>> user_;  // per set
 };

@@ -25,8 +25,8 @@ std::vector<int32_t> stored_rows(const RunMap& run) {
   return rows;
 }
 
-// Tile layout after a ReduceScatter or an All-to-All: part by part, each a slab [its rows, tile_n]
-// per tile column.
+// In tile layout, the result of a ReduceScatter or an All-to-All is one part after the other. Each
+// part has a slab [rows of the part, tile_n] for each tile column.
 std::vector<int32_t> slab_rows(std::span<const int64_t> parts, int columns) {
   std::vector<int32_t> rows;
   int64_t before = 0;

@@ -1,4 +1,5 @@
-// Where a plan's kernel stores, and where its collectives leave, the elements of a product.
+// Where the elements of a product lie: where a plan's kernel stores them, and where its collectives
+// leave them.
 #pragma once
 
 #include <span>
@@ -10,11 +11,11 @@
 
 namespace tilepost::bench {
 
-// A Place with the memory that it points to; row-major if made of nothing. Throws BenchError.
+// A Place with the memory that it points to. A table without rows is row-major. Throws BenchError.
 class PlaceTable {
  public:
   PlaceTable() = default;
-  // `rows` as Place::rows; `length` as Place::length.
+  // `rows` is as Place::rows, `length` as Place::length.
   PlaceTable(const std::vector<int32_t>& rows, int tile_n, int length);
 
   Place place() const { return {static_cast<const int32_t*>(rows_.get()), tile_n_, length_}; }
@@ -24,11 +25,11 @@ class PlaceTable {
   int tile_n_ = 1, length_ = 0;
 };
 
-// Of what the run's kernel stores.
+// The places where the run's kernel stores its output.
 PlaceTable kernel_place(const RunMap& run);
 
-// Of out as a run with the plan's m leaves it. `rows_from`: where rows are routed, [ranks] how many
-// of its rows come from each rank.
+// The places of the elements of out after a run with the plan's m. `rows_from`: where rows are
+// routed, [ranks] how many of a rank's rows come from each rank.
 PlaceTable out_place(const tilepost_plan_t& plan, std::span<const int64_t> rows_from);
 
 }  // namespace tilepost::bench

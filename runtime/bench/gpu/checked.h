@@ -1,5 +1,5 @@
-// Calls of CUDA and libraries that end a program's measurement where they fail, and device memory
-// made with them.
+// Calls of CUDA and of libraries. One that fails ends the program's measurement. Also device memory
+// that is made with them.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -21,10 +21,10 @@ struct BenchError : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// Each throws BenchError with the call and the library's words unless the result is success.
+// Each throws BenchError with the call and the library's words, unless the result is success.
 void check_cuda(cudaError_t error, const char* call);
 void check_tilepost(tilepost_result_t result, const char* call);
-void check_status(int status, const char* call);  // of cuBLASLt and NCCL, where 0 is success
+void check_status(int status, const char* call);  // for cuBLASLt and NCCL, where 0 is success
 
 // Device memory, freed with its owner. Throws BenchError.
 inline cuda::DeviceMemory allocate(int64_t bytes) {

@@ -45,7 +45,7 @@ __global__ void integers_kernel(T* data, int64_t count, uint64_t key, int max, f
   }
 }
 
-// Box and Muller: two uniform numbers make a normal one.
+// Two uniform numbers make a normal one (Box and Muller).
 template <class T>
 __global__ void normal_kernel(T* data, int64_t count, uint64_t key) {
   for (int64_t i = first_index(); i < count; i += index_step()) {
@@ -80,8 +80,8 @@ __device__ float finish(const Product& p, float sum, int row, int column) {
   return x;
 }
 
-// Without an activation all numbers are whole, or scaled by powers of two, and few enough to be
-// exact in fp32: only the rounding is left.
+// Without an activation all numbers are whole or scaled by powers of two, and few enough to be
+// exact in fp32. So only the rounding is left.
 template <class Output>
 __device__ bool is_right(Output got, float want, int operations) {
   if ((operations & kActivations) == 0)
@@ -92,7 +92,8 @@ __device__ bool is_right(Output got, float want, int operations) {
   return fabsf(static_cast<float>(got) - want) <= 2 * kUnit * fabsf(want) + 1e-3f;
 }
 
-// A block computes 32 x 32 elements, a thread one; row y of the block is rows[32 * blockIdx.y + y].
+// A block computes 32 x 32 elements, and a thread one of them. Row y of the block is rows[32 *
+// blockIdx.y + y].
 template <class Input, class Output>
 __global__ void wrong_kernel(Product p, const Output* out, Place place, const int32_t* rows,
                              int num_rows, unsigned long long* wrong) {
@@ -102,7 +103,7 @@ __global__ void wrong_kernel(Product p, const Output* out, Place place, const in
   const int x = threadIdx.x, y = threadIdx.y;
   const int index = blockIdx.y * kTile + y, column = blockIdx.x * kTile + x;
   const int row = index < num_rows ? rows[index] : -1;
-  // Neighbouring threads read neighbouring elements: of K, or, if NN, of N.
+  // Neighbouring threads read neighbouring elements: along K, or with NN along N.
   const int b_column = blockIdx.x * kTile + (p.nn ? x : y), b_k = p.nn ? y : x;
   float sum = 0;
   for (int k = 0; k < p.k; k += kTile) {
@@ -134,7 +135,7 @@ __global__ void different_kernel(const Bits* out, Place place, const Bits* expec
   if (found != 0) atomicAdd(wrong, found);
 }
 
-// A block a row.
+// A block copies a row.
 template <class Part>
 __global__ void gather_kernel(const Part* from, const int32_t* rows, int parts, Part* to) {
   const Part* const source = from + int64_t{rows[blockIdx.x]} * parts;

@@ -1,5 +1,5 @@
-// What is measured on, and what NVML tells of it: the SM clock, the power drawn, the driver's
-// version.
+// The machine that is measured on, and what NVML tells of it: the SM clock, the power drawn, the
+// driver's version.
 #pragma once
 
 #include <string>
@@ -8,10 +8,10 @@
 
 namespace tilepost::bench {
 
-// NVML is looked up at run time: a machine without it is measured all the same.
+// NVML is looked up at run time, so that a machine without it is measured all the same.
 class Nvml {
  public:
-  // Of the GPU with this PCI bus id, "00000000:18:00.0".
+  // For the GPU with this PCI bus id, such as "00000000:18:00.0".
   explicit Nvml(const std::string& bus_id);
   ~Nvml();
   Nvml(const Nvml&) = delete;
@@ -31,7 +31,7 @@ struct Machine {
   int gpus = 0;
   cuda::DeviceInfo device;  // GPU 0, on which kernels are measured alone
   std::string product;      // "NVIDIA H200"
-  std::string bus_id;       // of GPU 0
+  std::string bus_id;       // bus id of GPU 0
 };
 
 // Throws BenchError where there is no GPU.

@@ -13,9 +13,9 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using Milliseconds = std::chrono::duration<double, std::milli>;
 
-// Fewer than a stream holds before launching blocks.
+// Launches in a burst at most: fewer than a stream holds before launching blocks.
 constexpr int kMaxBurst = 500;
-constexpr int kProbe = 5;           // launches to see how long one takes
+constexpr int kProbe = 5;           // launches with which the time of one launch is estimated
 constexpr double kHostShare = 0.9;  // of a burst's time spent on launching
 
 cuda::Event make_timing_event() {
@@ -36,7 +36,7 @@ Timer::Timer(cudaStream_t stream, int sets, const Nvml& nvml, uint64_t seed,
       begin_(make_timing_event()),
       end_(make_timing_event()) {}
 
-// One launch goes ahead of the clock: the device has something to do while the host gets started.
+// One launch is not timed, so that the device has something to do while the host gets started.
 double Timer::burst(const Mode& mode, int launches, Variant& variant, Round* sampled) {
   const auto launch = [&] {
     variant.launch(variant.set);

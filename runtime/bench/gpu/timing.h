@@ -1,5 +1,5 @@
-// How times are taken: bursts of launches between two events, variants in a new random order in
-// every round, on a chip that is cool or at its power cap.
+// How times are taken. A sample is a burst of launches between two events. In every round the
+// variants run in a new random order. The chip is cool, or at its power cap.
 #pragma once
 
 #include <functional>
@@ -12,13 +12,13 @@
 
 namespace tilepost::bench {
 
-// A chip at rest between bursts clocks higher than one at its power cap, and kernels differ in
-// which of the two they like: each mode is a benchmark of its own.
+// A chip that rests between bursts clocks higher than one at its power cap, and kernels differ in
+// which of the two suits them. So each mode is a benchmark of its own.
 struct Mode {
   const char* name;
-  double burst_ms;    // what a burst shall last
-  double rest_ms;     // before a burst
-  double heating_ms;  // of load before the first round
+  double burst_ms;    // how long a burst is to last
+  double rest_ms;     // how long the chip rests before a burst
+  double heating_ms;  // how long there is load before the first round
 };
 inline constexpr Mode kCool{"cool", 3, 8, 0};
 inline constexpr Mode kSustained{"sustained", 20, 0, 1200};
@@ -27,14 +27,16 @@ inline constexpr int kWarmups = 20;  // launches of each variant
 struct Variant {
   const char* name;
   std::function<void(int set)> launch;
-  int set = 0;               // of operands, for its next launch
-  int bursts = 0, slow = 0;  // of the rounds; those in which launching took as long as computing
+  int set = 0;               // the set of operands for its next launch
+  int bursts = 0, slow = 0;  // bursts of all rounds; those in which launching took as long as
+                             // computing
 
-  // The share of slow bursts: the times are then the host's.
+  // The share of slow bursts. Their times are the host's, not the GPU's.
   double host_bound() const { return bursts > 0 ? static_cast<double>(slow) / bursts : 0; }
 };
 
-// One round: microseconds per launch of each variant; clock and power while one of them ran.
+// One round: microseconds per launch of each variant, and the clock and power while one of them
+// ran.
 struct Round {
   std::vector<double> us;
   double mhz = 0, watts = 0;

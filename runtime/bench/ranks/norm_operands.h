@@ -1,5 +1,5 @@
-// What the consumers rms_norm and residual_rms_norm take, of the operation and of the sequence that
-// it is measured against: one weight, and residuals of their own.
+// The operands of the consumers rms_norm and residual_rms_norm, for the operation and for the
+// sequence that it is measured against. Both have the same weight, and residuals of their own.
 #pragma once
 
 #include "runtime/bench/gpu/checked.h"
@@ -9,12 +9,13 @@ namespace tilepost::bench {
 
 class NormOperands {
  public:
-  // Nothing, of plans without a norm. `rows`: of this rank's output. Throws BenchError.
+  // Holds nothing if the plan has no norm. `rows`: the rows of this rank's output. Throws
+  // BenchError.
   NormOperands(const tilepost_plan_t& plan, int64_t rows);
 
-  // Normal random weights, the same on all ranks, and residuals.
+  // Fills the weight with normal random numbers, the same on all ranks, and the residuals.
   void fill_normal(uint64_t seed, cudaStream_t stream);
-  // Residuals of zeros, so that the squares of whole numbers have an exact sum.
+  // Sets the residuals to zero, so that the squares of whole numbers have an exact sum.
   void clear_residuals(cudaStream_t stream);
 
   void add_to(tilepost_run_operands_t& operands) const;

@@ -17,12 +17,13 @@ struct RankMode {
   const char* name;
   std::vector<RankVariant> variants;
   int more;      // runs behind the first one of a sample
-  int graph;     // 0; or a sample is the replay of a graph with so many runs
+  int graph;     // 0, or the number of runs in a graph; a sample is then the graph's replay
   int warm_ups;  // rounds
-  int64_t most_rows = std::numeric_limits<int64_t>::max();  // of problems measured so
+  int64_t most_rows = std::numeric_limits<int64_t>::max();  // problems with more rows are not
+                                                            // measured in this mode
 };
 
-constexpr int64_t kFewRows = 2048;  // where inference servers replay graphs
+constexpr int64_t kFewRows = 2048;  // rows up to which inference servers replay graphs
 
 const RankMode kRankModes[] = {
     {"overlap", {kOurs, kSequence, kGemm, kCollective}, 0, 0, 20},
@@ -38,7 +39,7 @@ void note(const char* program, const std::string& text) {
   Record("note").set("program", program).set("text", text);
 }
 
-// Prints the check's record and what is to be known of the runs; true: nothing is wrong.
+// Prints the check's record and notes on the runs. Returns true if nothing is wrong.
 bool report_check(const Entry& entry, const tilepost_plan_t& plan, const BenchTeam& team,
                   const std::string& out) {
   const char* const program = entry.name;
@@ -56,13 +57,13 @@ bool report_check(const Entry& entry, const tilepost_plan_t& plan, const BenchTe
   return wrong == 0;
 }
 
-// The times of one round: the slowest rank's of each variant, and of ours each rank's.
+// The times of one round: each variant's on the slowest rank, and those of ours on each rank.
 struct RankRound {
   std::vector<double> us = std::vector<double>(kRankVariants);
   std::vector<double> ours;
 };
 
-// One round on one rank; false: a rank has failed.
+// Runs one round on one rank. Returns false if a rank has failed.
 bool run_round(RankBench& bench, BenchTeam& team, const RankMode& mode,
                const std::vector<RankVariant>& order, int rank, RankRound& round) {
   for (const RankVariant variant : order) {

@@ -91,7 +91,7 @@ void RankBench::set_route() {
     throw BenchError("tilepost_op_route announces other rows than were sent");
 }
 
-// Where the operation has no use for it, it has none for the first set.
+// An operation that has no use for registered outputs refuses the first one.
 void RankBench::register_outputs() {
   for (int i = 0; i < operands_->count(); ++i) {
     const tilepost_result_t result =
@@ -121,8 +121,8 @@ void RankBench::check() {
   const int64_t rows = sequence_->result_rows();
   cuda::DeviceMemory wrong = allocate(sizeof(unsigned long long));
   TILEPOST_BENCH_CUDA(cudaMemsetAsync(wrong.get(), 0, sizeof(unsigned long long), stream_.get()));
-  // Sums of what only the kernel knows are rounded, in an order of each transport's: then each rank
-  // in turn is the only one whose A is not zero.
+  // If only the kernel knows what it computes, sums are rounded, in an order that depends on the
+  // transport. So each rank in turn is the only one whose A is not zero.
   const int turns = own_ && own_->is_opaque() && row_of(plan_).sums ? plan_.ranks : 1;
   for (int turn = 0; turn < turns; ++turn) {
     operands_->fill_exact(session_.options.seed, rank_);
@@ -149,7 +149,7 @@ void RankBench::check() {
   sequence_->norm().fill_normal(session_.options.seed, stream_.get());
 }
 
-// Behind the gate, with L2 flushed.
+// Flushes L2, then puts the gate and the first event on the stream.
 void RankBench::begin_sample() {
   TILEPOST_BENCH_CUDA(cudaMemsetAsync(flush_.get(), 0, kFlushBytes, stream_.get()));
   TILEPOST_BENCH_CUDA(cudaStreamSynchronize(stream_.get()));

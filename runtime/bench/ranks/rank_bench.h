@@ -1,5 +1,5 @@
-// One rank of an operation that is measured from end to end: ours, what it replaces, and that one's
-// parts alone. Every step is taken by all ranks together (harness::RankTeam).
+// One rank of an operation that is measured from end to end: ours, what it replaces, and the parts
+// of that alone. All ranks take every step together (harness::RankTeam).
 #pragma once
 
 #include <array>
@@ -15,7 +15,7 @@
 
 namespace tilepost::bench {
 
-// What can be run, and its name in the records.
+// What can be run, and the names in the records.
 enum RankVariant { kOurs, kSequence, kGemm, kCollective, kRankVariants };
 inline constexpr const char* kRankVariantNames[] = {"ours", "sequence", "gemm", "collective"};
 
@@ -26,12 +26,13 @@ struct BenchTeam {
 
   harness::RankTeam steps;
   cuda::PinnedMemory gate_memory;
-  uint32_t* gate = nullptr;  // what all ranks wait for before a run
+  uint32_t* gate = nullptr;  // all ranks wait for this before a run
   tilepost_unique_id_t ours_id{}, nccl_id{};
-  std::vector<int> candidates;            // [ranks] of cuBLASLt, of those ranks that chose
-  std::vector<double> us;                 // [ranks] of the run that was finished last
-  std::vector<unsigned long long> wrong;  // [ranks] elements
-  std::vector<int64_t> elements;          // [ranks] that were compared
+  std::vector<int> candidates;            // [ranks] cuBLASLt's fastest candidates, on the ranks
+                                          // that chose
+  std::vector<double> us;                 // [ranks] time of the run that was finished last
+  std::vector<unsigned long long> wrong;  // [ranks] wrong elements
+  std::vector<int64_t> elements;          // [ranks] elements that were compared
 
   double slowest() const;
 };
@@ -44,31 +45,32 @@ class RankBench {
   RankBench(const RankBench&) = delete;
   RankBench& operator=(const RankBench&) = delete;
 
-  // Communicators, operands, the operation and its route.
+  // Makes communicators, operands, the operation and its route.
   void create();
 
-  // Rank 0 finds the fastest GEMM of cuBLASLt. Those that multiply as many rows take it; the others
-  // find their own.
+  // Rank 0 finds the fastest GEMM of cuBLASLt. The ranks that multiply as many rows take the same
+  // one; the others find their own.
   void choose();
   void take_choice() { sequence_->choose(team_.candidates[follows_first() ? 0 : rank_]); }
 
-  // Ours against the sequence on whole numbers, so that the order of the additions does not matter:
-  // the same bits. Leaves the operands normal random.
+  // Compares ours with the sequence on whole numbers. The order of the additions does not matter
+  // for these, so both must give the same bits. Leaves the operands normal random.
   void check();
 
-  // What memory our runs have as their out: "own", the operation's (tilepost_op_info_t::out),
+  // Which memory our runs have as their out: "own", the operation's (tilepost_op_info_t::out),
   // "registered" (tilepost_op_register) or "caller's".
   const char* kind_of_out() const;
 
-  // Puts one run behind the gate, L2 flushed. `alone`: nothing will follow it.
+  // Flushes L2 and enqueues one run behind the gate. `alone`: no run will follow it.
   void enqueue(RankVariant variant, bool alone);
-  // When all ranks have enqueued: opens the gate, puts `more` runs behind the first one, none if it
-  // is alone, and waits. The time is that of one run.
+  // To be called when all ranks have enqueued. Opens the gate, enqueues `more` runs behind the
+  // first one (none if it is alone), and waits. The time is that of one run.
   void finish(RankVariant variant, int more);
 
-  // Captures `runs` runs, one after the other.
+  // Captures `runs` runs, one after the other, in a graph.
   void make_graph(RankVariant variant, int runs);
-  // The same as above of that graph: its replay, and the time of one of its runs.
+  // The same as enqueue and finish, for a replay of that graph. The time is that of one of its
+  // runs.
   void enqueue_graph(RankVariant variant);
   void finish_graph();
 
@@ -103,7 +105,7 @@ class RankBench {
   PlaceTable place_;  // of out
   void* lent_output_ = nullptr;
   bool registered_ = false;
-  std::optional<harness::PlainLaunch> own_;  // of a kernel of the user's own
+  std::optional<harness::PlainLaunch> own_;  // for a kernel of the user's own
   std::unique_ptr<Operands> operands_;
   std::unique_ptr<CublasLt> cublas_;
   std::unique_ptr<Sequence> sequence_;

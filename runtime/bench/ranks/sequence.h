@@ -1,14 +1,15 @@
-// What users have: cuBLASLt on the whole GPU, or a kernel of their own as they launch it, and one
-// stock NCCL operation, one after the other in one stream.
+// What users have without tilepost: cuBLASLt on the whole GPU, or a kernel of their own as they
+// launch it, and one stock NCCL operation, one after the other in one stream.
 //
 //   gemm_all_reduce      GEMM, ncclAllReduce in place
-//   gemm_reduce_scatter  GEMM, ncclReduceScatter; of rows that ranks do not divide, zeros are added
+//   gemm_reduce_scatter  GEMM, ncclReduceScatter; if the ranks do not divide the rows, zeros are
+//                        added
 //   gemm_all_to_all      GEMM, ncclSend and ncclRecv to and from all ranks in one group; routing
-//                        rows: between them a pass that sorts the rows by destination
+//                        rows: a pass between them sorts the rows by destination
 //   all_gather_gemm      ncclAllGather, GEMM
-//   all_to_all_gemm      as gemm_all_to_all, with rows of A, then GEMM
+//   all_to_all_gemm      the exchange of gemm_all_to_all, with rows of A, then GEMM
 //
-// Then the kernel of a norm, where the plan has one.
+// If the plan has a norm, its kernel follows.
 #pragma once
 
 #include <nccl.h>
@@ -24,18 +25,18 @@ namespace tilepost::bench {
 
 class Sequence {
  public:
-  // One rank's; `nccl` has the plan's ranks and NCCL's defaults. Throws BenchError.
+  // The sequence of one rank. `nccl` has the plan's ranks and NCCL's defaults. Throws BenchError.
   Sequence(const tilepost_plan_t& plan, int rank, uint64_t seed, CublasLt& cublas, ncclComm_t nccl);
 
-  // The weight and the residuals that ours is run with, too.
+  // The weight that ours is run with too, and the residuals of both.
   NormOperands& norm() { return norm_; }
 
-  // What computes the GEMM: which of cuBLASLt's candidates, or the user's kernel.
+  // Sets what computes the GEMM: one of cuBLASLt's candidates, or the user's kernel.
   void choose(int candidate) { candidate_ = candidate; }
   void choose(const AuthorsLaunch& launch) { author_ = launch; }
 
   void run(const OperandSet& set, cudaStream_t stream);
-  // Its parts alone.
+  // Run a part of the sequence alone.
   void gemm(const OperandSet& set, cudaStream_t stream);
   void communicate(const OperandSet& set, cudaStream_t stream);
 
@@ -46,7 +47,7 @@ class Sequence {
   void poison(cudaStream_t stream);
 
  private:
-  // What the collective moves, and where it leaves it.
+  // What the collective moves, and where it puts that.
   struct Moved {
     const void* from;
     void* to;
@@ -67,9 +68,9 @@ class Sequence {
   NormOperands norm_;
   int candidate_ = 0;
   std::optional<AuthorsLaunch> author_;
-  cuda::DeviceMemory product_;   // [rows, n], of the GEMM
+  cuda::DeviceMemory product_;   // [rows, n] the product of the GEMM
   cuda::DeviceMemory gathered_;  // [rows, k] where rows of A come together
-  cuda::DeviceMemory order_;     // routing rows: [m] the rows by destination
+  cuda::DeviceMemory order_;     // routing rows: [m] the rows, sorted by destination
   cuda::DeviceMemory sorted_;    // routing rows: the rows in that order
   cuda::DeviceMemory received_;  // [result_rows, n] where rows of the product come
 };

@@ -1,5 +1,5 @@
-// Rows of A that have come together, to where the caller wants them, behind a kernel that is a
-// whole run: only the device knows in which of two places they are (RunPath::places_of_rows).
+// Copies gathered rows of A to where the caller wants them, behind a kernel that is a whole run.
+// Only the device knows in which of two places such rows are (RunPath::places_of_rows).
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -9,11 +9,11 @@
 namespace tilepost::cuda {
 
 struct HandOutArguments {
-  const void* places;   // the first of two,
-  int64_t apart;        // so many bytes before the second
-  const uint32_t* run;  // the number of the run, on the device; its parity says which
+  const void* places;   // the first of the two
+  int64_t apart;        // bytes from the first place to the second
+  const uint32_t* run;  // the number of the run, on the device; its parity says which place
   void* to;
-  int64_t first, end;  // bytes, multiples of 16, of `to` as of a place; not none
+  int64_t first, end;  // bytes in `to` as in a place; multiples of 16, not an empty range
 };
 
 // Loads the kernel.

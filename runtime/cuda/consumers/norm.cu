@@ -1,7 +1,7 @@
 // A row belongs to one block, or to one warp where rows are short. Each thread holds some elements
-// of it in registers between the sum and the result, so that a row is read once; what is longer is
-// read twice. Blocks stay and take further rows; the next row is on its way while this one is
-// summed.
+// of the row in registers between the sum and the result, so that the row is read once. A row that
+// is too long for that is read twice. Blocks stay and take further rows. The next row is on its way
+// while this one is summed.
 #include <cuda_runtime.h>
 
 #include <algorithm>
@@ -71,9 +71,9 @@ __device__ __forceinline__ Packed<kWidth> scaled(const Packed<kWidth>& y, float 
   return out;
 }
 
-// The sum over the threads of a row, to all of them. `partial` takes turns: a warp can write the
-// sum of the next row while another still reads this one's, but no further one, for the barrier
-// between.
+// Gives the sum over the threads of a row to all of them. The two halves of `partial` take turns: a
+// warp can write its sum of the next row while another warp still reads this row's. The barrier
+// between rows keeps it from writing that of a further one.
 class RowSum {
  public:
   __device__ __forceinline__ float operator()(float value) {
@@ -97,7 +97,7 @@ template <int kWidth>
 struct Held {
   static constexpr int kVectors = held_elements(kWidth) / kWidth;
   Packed<kWidth> x[kVectors];
-  Packed<kWidth> residual[kVectors];  // not used, and not there, without one
+  Packed<kWidth> residual[kVectors];  // unused without one, and then takes no registers
 };
 
 // The column of a thread's vector v.
@@ -156,8 +156,8 @@ __global__ void __launch_bounds__(kMostThreads)
   }
 }
 
-// Rows longer than a block holds. What is read a second time was written, if at all, by this
-// thread.
+// For rows that are longer than a block holds. What a thread reads a second time was written, if at
+// all, by that thread.
 template <DType kType, int kWidth, bool kResidual>
 __global__ void __launch_bounds__(kMostThreads)
     long_norm_kernel(const __grid_constant__ NormArguments args) {

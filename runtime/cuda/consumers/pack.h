@@ -1,4 +1,5 @@
-// Rows of A by destination: what a run of a plan with routing rows does before any of them is sent.
+// Sorts rows of A by destination rank. A run of a plan with routing rows does this before it sends
+// any of them.
 #pragma once
 
 #include <cuda_runtime_api.h>

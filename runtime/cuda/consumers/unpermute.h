@@ -1,5 +1,5 @@
-// From the tile layout to row-major: what a plan with the consumer 'unpermute' does with each group
-// after its collective.
+// Copies from the tile layout to row-major order. A plan with the consumer 'unpermute' does this
+// with each group after its collective.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -17,8 +17,8 @@ struct UnpermuteArguments {
   int32_t m, n, tile_m, tile_n;
 };
 
-// TILEPOST_DIVISION_COLUMNS: slabs of whole rows, a block of them per source rank. A rank's rows of
-// a sum are one source.
+// TILEPOST_DIVISION_COLUMNS: slabs of whole rows, one block of slabs for each source rank. A rank's
+// rows of a sum are one source.
 struct SlabArguments {
   static constexpr int kMostSources = 64;
 
@@ -27,9 +27,9 @@ struct SlabArguments {
   int32_t first, end;  // tile columns
   int32_t n, tile_n;
   int32_t sources;
-  int32_t most_rows;                    // of any source
+  int32_t most_rows;                    // the most that any source has
   int32_t height;                       // rows of a slab; 0: as many as the source has rows
-  int32_t first_row[kMostSources + 1];  // of out, by source, and the number of rows
+  int32_t first_row[kMostSources + 1];  // in out, by source; then the number of rows
 };
 
 // Loads every variant of the kernels.

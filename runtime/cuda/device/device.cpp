@@ -7,7 +7,8 @@
 namespace tilepost::cuda {
 namespace {
 
-// What nvidia-smi lists the device under, whatever CUDA_VISIBLE_DEVICES makes of its number.
+// The bus id under which nvidia-smi lists the device, whatever number CUDA_VISIBLE_DEVICES gives
+// it.
 tilepost_result_t read_name(int ordinal, std::string& name) {
   std::array<char, 32> bus{};
   TILEPOST_CUDA(cudaDeviceGetPCIBusId(bus.data(), bus.size(), ordinal));

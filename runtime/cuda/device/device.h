@@ -1,6 +1,6 @@
 // What the runtime asks of a GPU, read once; and the driver's entry points that have no counterpart
-// in the CUDA runtime, looked up by name and version, so that nothing links against libcuda and a
-// machine without a driver can load us.
+// in the CUDA runtime. These are looked up by name and version, so that nothing links against
+// libcuda and the runtime can be loaded on a machine without a driver.
 #pragma once
 
 #include <cuda.h>
@@ -34,7 +34,7 @@ struct Driver {
   PFN_cuMemRelease_v10020 release_handle = nullptr;
 };
 
-// Looks all up. TILEPOST_UNSUPPORTED names the entry point that the driver lacks.
+// Looks up all entry points. TILEPOST_UNSUPPORTED names the one that the driver lacks.
 tilepost_result_t load_driver(Driver& driver);
 
 }  // namespace tilepost::cuda

@@ -50,8 +50,8 @@ std::string environment_warnings(const tilepost_plan_t& plan) {
   return text;
 }
 
-// A launch that blocks returns when its kernel has ended; this kernel ends when what comes after it
-// has brought its input.
+// A launch that blocks returns only when its kernel has ended. A kernel that waits for rows ends
+// only when what is issued after it has brought them.
 tilepost_result_t check_environment(const tilepost_plan_t& plan) {
   constexpr const char* kBlocking = "CUDA_LAUNCH_BLOCKING";
   const char* value = std::getenv(kBlocking);

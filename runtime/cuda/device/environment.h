@@ -1,5 +1,5 @@
 // Environment variables that overrule a plan: NCCL gives its environment precedence over the
-// configuration a communicator is made with. Found out, not fought: reported as warnings, and
+// configuration that a communicator is made with. They are not fought but reported as warnings, and
 // refused only where runs could not end.
 #pragma once
 

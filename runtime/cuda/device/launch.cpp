@@ -30,7 +30,7 @@ struct Launch {
       cluster.id = cudaLaunchAttributeClusterDimension;
       cluster.val.clusterDim = {static_cast<unsigned>(plan.kernel.cluster), 1, 1};
     }
-    // Not beside collectives: it would take their SMs meanwhile.
+    // Not beside collectives: a kernel that starts early would take their SMs meanwhile.
     if (plan.kernel.early && alone) {
       cudaLaunchAttribute& early = attributes[config.numAttrs++];
       early.id = cudaLaunchAttributeProgrammaticStreamSerialization;

@@ -9,9 +9,9 @@
 
 namespace tilepost::cuda {
 
-// Loads the kernel (it must be loaded before anything waits for it: CUDA C++ Programming Guide,
-// "Lazy Loading", concurrent execution), gives it its shared memory, and checks that its largest
-// grid can be resident as a whole.
+// Loads the kernel, gives it its shared memory, and checks that its largest grid can be resident as
+// a whole. The kernel must be loaded before anything waits for it (CUDA C++ Programming Guide,
+// "Lazy Loading", concurrent execution).
 tilepost_result_t prepare_kernel(const tilepost_plan_t& plan, const DeviceInfo& device);
 
 // What one launch takes, besides the plan.
@@ -24,7 +24,7 @@ struct GemmArguments {
   const TensorMaps* maps;  // TILEPOST_LAUNCH_TMA only
   tilepost_epilogue_t epilogue;
   tilepost_view_t view;
-  int64_t out_rows;  // of c, where the kernel stores
+  int64_t out_rows;  // rows of c that the kernel may store to
   void* user;        // TILEPOST_LAUNCH_CUSTOM: what the caller hands to the launcher
 };
 

@@ -1,8 +1,8 @@
-// Owners of what the runtime takes from CUDA: memory, streams, events; the device guard; and
-// waiting on the host for a stream, with a bound.
+// Owners of what the runtime takes from CUDA: memory, streams, events; the device guard; and a
+// bounded wait of the host for a stream.
 //
-// All are move-only and default to empty. Making one can fail and says how; releasing one cannot
-// be helped when it fails, so its error is cleared and dropped.
+// All are move-only and default to empty. Making one can fail and says how. When releasing one
+// fails nothing can be done about it, so the error is cleared and dropped.
 #pragma once
 
 #include <chrono>
@@ -59,7 +59,7 @@ struct EventTraits {
   static cudaError_t release(Handle handle) { return cudaEventDestroy(handle); }
 };
 
-// Memory besides knows its size, and counts what is left to the process.
+// Memory also knows its size in bytes, and counts what is left to the process.
 template <class Traits>
 class OwnedMemory : public Owned<Traits> {
  public:

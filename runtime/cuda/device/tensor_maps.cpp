@@ -15,7 +15,8 @@ struct Matrix {
   uint64_t gap = 0;  // elements behind each row
 };
 
-// The maps move bytes of e4m3 as they are: only reductions in flight care for the number in them.
+// The maps move bytes of e4m3 as they are. Only reductions in flight would care for the number in
+// them.
 CUtensorMapDataType data_type(tilepost_dtype_t type) {
   switch (type) {
     case TILEPOST_BF16:

@@ -16,7 +16,7 @@ struct TensorMaps {
   CUtensorMap a, b, c;
 };
 
-// What maps are of.
+// The operands that a set of maps is for.
 struct TensorOperands {
   const void* a = nullptr;
   const void* b = nullptr;
@@ -26,7 +26,8 @@ struct TensorOperands {
   bool operator==(const TensorOperands&) const = default;
 };
 
-// A fixed number of entries, the oldest replaced: nothing is allocated, whatever the caller does.
+// Has a fixed number of entries, of which the oldest is replaced: nothing is allocated, whatever
+// the caller does.
 class TensorMapCache {
  public:
   void init(const tilepost_plan_t& plan, const Driver& driver);

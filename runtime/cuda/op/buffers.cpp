@@ -61,8 +61,9 @@ void* OpBuffers::received_of(const tilepost_run_operands_t& operands, const RunP
                                                       : received_.get();
 }
 
-// A kernel that stores by owner gets tables of places, which know this operation's memory only;
-// where it stores into its own slots, that is to have something for its own tensor map.
+// A kernel that stores by owner finds its places in tables, and these point only into memory of
+// this operation. A kernel that stores with the owners gets this rank's own slots here, only so
+// that its own tensor map has an address.
 void* OpBuffers::kernel_output(const tilepost_run_operands_t& operands, const RunPath& path) const {
   if (path.stores == Buffer::owners) return shared_at(&SharedLayout::slots);
   if (path.by_owner) return send_.get();
@@ -86,7 +87,7 @@ void* OpBuffers::lent_out() const {
   return paths_.planned.lends_out ? shared_at(&SharedLayout::landed) : nullptr;
 }
 
-// In sequence too where what the kernel stores, or reads, is in that memory.
+// A run in sequence uses it too, if its kernel stores into that memory or reads there.
 bool OpBuffers::uses_shared(const RunPath& path) const {
   return path.shares_memory() ||
          (path.exchanged == Memory::shared && (path.reads != InputFrom::a || path.stores_apart()));

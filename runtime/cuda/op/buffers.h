@@ -1,5 +1,6 @@
-// The memory that an operation's runs store, receive and gather in, where it is neither the
-// caller's, nor shared by ranks, nor a window; and which memory of all of these a run uses.
+// Allocates the memory in which an operation's runs store, receive and gather, where that memory is
+// neither the caller's, nor shared by ranks, nor an NCCL window. Also tells which memory of all
+// these kinds a run uses.
 #pragma once
 
 #include "runtime/cuda/device/resources.h"
@@ -11,48 +12,53 @@ namespace tilepost::cuda {
 
 class OpBuffers {
  public:
-  // `transports` have the memory that ranks share, and the windows; both outlive this.
+  // `transports` own the memory that ranks share, and the windows. `plan` and `transports` outlive
+  // this object.
   OpBuffers(const tilepost_plan_t& plan, const Transports& transports)
       : plan_(plan), paths_(paths_of(plan)), transports_(transports) {}
 
-  // Allocates for the largest run: no later one allocates. `planned`: of the plan's own m; null of
-  // a routed plan. Zeroed, on `stream`, because parts of edge tiles and of padded shares are sent
-  // that kernels need not fill.
+  // Allocates for the largest run, so that no later run allocates. `planned` is the map of the
+  // plan's own m, or null for a routed plan. The memory is zeroed on `stream`, because parts of
+  // edge tiles and of padded shares are sent although kernels need not fill them.
   tilepost_result_t create(const RunMap* planned, int lanes, cudaStream_t stream);
 
-  // What a run with these operands reads and writes, on lane 0.
+  // The memory that a run with these operands reads and writes, on lane 0.
   Buffers of(const tilepost_run_operands_t& operands, const RunPath& path) const;
-  // What a reduce_scatter of another lane receives beyond what may be written to out.
+  // The lane's scratch memory. A reduce_scatter receives a padded block there, of which only the
+  // valid rows may be written to out.
   void* scratch_of(int lane) const;
 
-  // Where runs in sequence store whose kernel stores by owner, or null.
+  // The operation's own send buffer, or null where it has none. In a run in sequence (without
+  // overlap) a kernel that looks up its places by owner stores here.
   void* send() const { return send_.get(); }
 
-  // Room, zeroed on `stream`, for this many elements that steps receive; what a new route brings
-  // can be more than before. Runs so far have ended.
+  // Makes room for this many elements that steps receive, zeroed on `stream`: a new route can bring
+  // more rows than the ones before. `grown` says whether the memory was replaced. All runs so far
+  // have ended.
   tilepost_result_t grow_received(int64_t elements, cudaStream_t stream, bool& grown);
 
-  // Where rows of A are sorted by destination (RunPath::packs), or null.
+  // Memory for the rows of A sorted by destination rank (RunPath::packs), or null.
   void* packed() const { return packed_.get(); }
 
-  // What the buffers have room for, in elements; scratch: of a lane.
+  // What the buffers have room for, in elements. `scratch` is the room of one lane.
   const RunSizes& sizes() const { return sizes_; }
   // Whether steps send and receive in this memory alone, whatever the caller brings.
   bool holds_all() const { return send_ && received_; }
   int64_t device_bytes() const { return device_bytes_; }
 
-  // Memory that may be given as a run's out (RunPath::lends_out); null where none may.
+  // Memory that the caller may pass as a run's out (RunPath::lends_out); null where there is none.
   void* lent_out() const;
 
-  // Whether a run uses the memory that ranks share. Others then wait for its end: the same on all
-  // ranks.
+  // Whether a run uses the memory that ranks share. If so, the other ranks wait for its end. The
+  // answer is the same on all ranks.
   bool uses_shared(const RunPath& path) const;
 
-  // After a failure that the device has not come back from: leaves it to the process.
+  // Gives the memory up without freeing it: for after a failure that the device has not come back
+  // from.
   void leak();
 
  private:
-  int64_t output_bytes() const { return element_bytes(plan_.output); }  // of an element
+  int64_t output_bytes() const { return element_bytes(plan_.output); }  // of one element
   tilepost_result_t add(DeviceMemory& memory, int64_t bytes, cudaStream_t stream);
   void* received_of(const tilepost_run_operands_t& operands, const RunPath& path) const;
   void* kernel_output(const tilepost_run_operands_t& operands, const RunPath& path) const;
@@ -68,7 +74,7 @@ class OpBuffers {
   DeviceMemory received_;  // what steps receive: Buffer::received in Memory::own
   DeviceMemory gathered_;  // all rows of A, for runs that bring no memory for them: Memory::own
   DeviceMemory packed_;    // rows of A by destination: RunPath::packs
-  DeviceMemory scratch_;   // by lane
+  DeviceMemory scratch_;   // a part for each lane
 };
 
 }  // namespace tilepost::cuda

@@ -61,8 +61,8 @@ tilepost_result_t GroupWaits::post(const Run& run, int group) const {
   return TILEPOST_OK;
 }
 
-// The last post is for counters of groups, too, that the run lacks: numbers of runs are compared by
-// their signed distance, so none may fall behind.
+// The run's last post also raises the counters of groups that the run lacks. Numbers of runs are
+// compared by their signed distance, so no counter may fall behind.
 PostArguments GroupWaits::post_of(const Run& run, int group) const {
   PostArguments post{};
   post.counter = state_.bank(run.bank) + group * TILEPOST_COUNTER_STRIDE;
@@ -110,7 +110,8 @@ tilepost_result_t Consumption::unpermute_slots(const Run& run,
   return TILEPOST_OK;
 }
 
-// A rank's rows of a sum come as one block, of a full share's height; routed rows by source.
+// A rank's rows of a sum come as one block with the height of a full share. Routed rows come as one
+// block for each source rank.
 tilepost_result_t Consumption::unpermute_slabs(const Run& run, int group) const {
   const RunMap& plan = run.run_map();
   const tilepost_map_t& map = plan.map();
@@ -159,7 +160,8 @@ tilepost_result_t Consumption::normalise(const Run& run) const {
   return TILEPOST_OK;
 }
 
-// The kernel has stored this rank's own where they belong.
+// The kernel has stored this rank's own rows where they belong. So only the rows in front of them
+// and behind them are copied.
 tilepost_result_t Consumption::move_landed(const Run& run, const void* landed) const {
   const bool lands = run.output.number != 0 || landed == run.operands->out;
   if (!run.path().moves_landed() || lands) return TILEPOST_OK;
@@ -178,9 +180,9 @@ tilepost_result_t Consumption::move_landed(const Run& run, const void* landed) c
   return copy(end, map.m - end);
 }
 
-// Its own rows stay as they are if they lie in their place: the GEMM may still be reading them.
-// Where the run begins beside the GEMM, they were not brought to where the others' are. A
-// kernel that exchanges rows hands them out itself.
+// This rank's own rows are not copied if they already lie in their place in `gathered`: the GEMM
+// may still be reading them. Where the run begins beside the GEMM, own rows were not brought to
+// where the others' are, and are copied from a. A kernel that exchanges rows hands them out itself.
 tilepost_result_t Consumption::hand_out_gathered(const Run& run) const {
   void* to = run.operands->gathered;
   const bool apart = run.path().arrives() && !run.path().exchanges && to != run.buffers.gathered;
@@ -229,8 +231,8 @@ int Communication::lane_of(const Run& run, int group) const {
   return several ? group % std::max(1, plan_.comm_lanes) : 0;
 }
 
-// The run as a lane sees it: its own stream and scratch memory. Where memory is shared, lanes are
-// the transport's own.
+// The run as a lane sees it, with the lane's own stream and scratch memory. Where memory is shared,
+// the transport has lanes of its own.
 Run Communication::on_lane(const Run& run, int lane) const {
   Run mine = run;
   if (lane == 0 || transports_.shared) return mine;
@@ -247,8 +249,9 @@ tilepost_result_t Communication::pack(const Run& run) const {
   return TILEPOST_OK;
 }
 
-// Tasks of the GEMM bring them while it runs. Beside it those come that it does not read in the
-// caller's memory, with what others bring (ArrivingGroups).
+// If the GEMM has tasks, they bring the own rows while it runs. In a run that begins beside the
+// GEMM, the own rows that the GEMM does not read in the caller's memory come together with other
+// ranks' rows (ArrivingGroups).
 tilepost_result_t Communication::bring_own_rows(const Run& run) const {
   if (!run.arrives() || run.path().tasks) return TILEPOST_OK;
   Transport& transport = transports_.of(true);
@@ -267,11 +270,13 @@ EdgeRows Communication::edges(const Run& run) const {
   return own.empty() ? EdgeRows{} : edges_of(run.run_map().map(), plan_.k, own.front());
 }
 
-// What a transport posts itself it posts for many groups at once, behind this rank's copies for the
-// first of them. Such a launch waits for copies of groups that come behind it. It never stands in
-// front of these in a device queue, for what precedes it in its stream waits for none of them; but
-// the next one would, which follows it there: so that comes when all that this one waits for is
-// out. A launch for each group comes behind that group alone.
+// A transport that posts groups itself posts many of them with one launch, behind this rank's
+// copies for the first of them. The launch also waits for copies that are issued behind it. It
+// never stands in front of these copies in a device queue, because nothing that precedes it in its
+// stream waits for them. But the next such launch would stand there, since it follows this one in
+// the stream. So the next one is issued only when everything that this one waits for has been
+// issued. Where the kernel is launched for each group, the posting launch of a group comes behind
+// that group alone.
 tilepost_result_t Communication::let_arrive(const Run& run, int group) const {
   Transport& transport = transports_.of(true);
   if (!transport.posts()) return waits_.post(run, group);
@@ -304,11 +309,12 @@ tilepost_result_t Communication::finish(const Run& run) const {
 tilepost_result_t Communication::communicate(const Run& whole, int group) const {
   const Run run = on_lane(whole, lane_of(whole, group));
   const RunPath& path = run.path();
-  // Tiles that are stored with their owners raise counters there, which the transport waits for.
+  // Tiles that are stored in their owners' memory raise counters there. The transport waits for
+  // those.
   const bool own_tiles = path.stores != Buffer::owners;
   if (path.overlaps && path.waits == Waits::steps && own_tiles)
     TILEPOST_TRY(waits_.wait(run, group));
-  // The own rows, group 0, are brought apart (bring_own_rows), unless by tasks.
+  // Group 0, the own rows, is brought by bring_own_rows() already, unless tasks bring it.
   if (!run.arrives() || path.tasks || group > 0) {
     TILEPOST_TRY(transports_.of(path.overlaps)
                      .communicate(run.buffers,

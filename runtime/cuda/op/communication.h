@@ -11,15 +11,15 @@
 namespace tilepost::cuda {
 
 // Waits on a stream for the counters that tiles of this rank raise, and raises those that tiles
-// wait for. Reports to the watchdog how far the stream is.
+// wait for. Reports to the watchdog how far the stream has come.
 class GroupWaits {
  public:
-  // Both outlive this.
+  // Both arguments outlive this object.
   GroupWaits(RunState& state, const Driver& driver) : state_(state), driver_(driver) {}
 
-  // What follows on run.comm sees the group's tiles.
+  // Work that is put on run.comm after this call sees the group's tiles.
   tilepost_result_t wait(const Run& run, int group) const;
-  // Tiles that wait for the group see what precedes it on run.comm.
+  // Tiles that wait for the group see the work that was put on run.comm before this call.
   tilepost_result_t post(const Run& run, int group) const;
   PostArguments post_of(const Run& run, int group) const;
 
@@ -35,20 +35,23 @@ class GroupWaits {
 // normalises them, or copies them to where the caller wants them.
 class Consumption {
  public:
-  // Both outlive this.
+  // Both arguments outlive this object.
   Consumption(const tilepost_plan_t& plan, const DeviceInfo& device, int rank)
       : plan_(plan), device_(device), rank_(rank) {}
 
   // Loads the kernels, so that none has to be loaded while something waits.
   tilepost_result_t load() const;
 
-  // Of a group that has come, on the lane's stream; nothing unless the consumer is unpermute.
+  // Puts the rows of a group that has arrived into order, on the lane's stream. Does nothing unless
+  // the consumer is unpermute.
   tilepost_result_t unpermute(const Run& run, int group) const;
-  // Of the whole run, where the consumer normalises; nothing elsewhere.
+  // Normalises the rows of the whole run. Does nothing unless the consumer normalises.
   tilepost_result_t normalise(const Run& run) const;
-  // Sums that the other ranks have pushed to `landed`, to the run's out (RunPath::moves_landed).
+  // Copies sums that the other ranks have pushed to `landed` to the run's out
+  // (RunPath::moves_landed).
   tilepost_result_t move_landed(const Run& run, const void* landed) const;
-  // Rows of A that came together elsewhere, to the caller if it wants them.
+  // Copies the gathered rows of A to the caller's `gathered`, if the caller passed one and the rows
+  // were gathered elsewhere.
   tilepost_result_t hand_out_gathered(const Run& run) const;
 
  private:
@@ -64,7 +67,7 @@ class Consumption {
 
 class Communication {
  public:
-  // All outlive this.
+  // All arguments outlive this object.
   Communication(const tilepost_plan_t& plan, const Transports& transports, RunState& state,
                 const Driver& driver, const Lanes& lanes, const OpBuffers& buffers,
                 const Consumption& consumption)
@@ -77,33 +80,34 @@ class Communication {
 
   const GroupWaits& waits() const { return waits_; }
 
-  // Before all else, on the caller's stream: sorts rows of A by destination where that is to be
-  // done (RunPath::packs).
+  // Sorts rows of A by destination rank in runs that need it (RunPath::packs). Comes before
+  // everything else, on the caller's stream.
   tilepost_result_t pack(const Run& run) const;
 
-  // Of a GEMM that reads its own rows, or some, where all ranks' come together: brings these there,
-  // on the caller's stream before the GEMM. Beside it (RunPath::begins_beside) this only lets
-  // copies to others begin.
+  // Copies this rank's own rows of A to where all ranks' rows come together, for a GEMM that reads
+  // them there: on the caller's stream, before the GEMM. In a run that begins beside its GEMM
+  // (RunPath::begins_beside) this only lets the copies to other ranks begin.
   tilepost_result_t bring_own_rows(const Run& run) const;
 
-  // A group of a run whose kernel does not complete it, on the group's lane.
+  // Issues the communication of one group on the group's lane, with its waits, posts and consumer.
+  // Only for runs whose kernel leaves this to do (not RunPath::completes).
   tilepost_result_t communicate(const Run& run, int group) const;
 
-  // What follows the groups. Lane 0 goes on behind all of it.
+  // Issues what follows the groups. Lane 0 then continues behind all of it.
   tilepost_result_t finish(const Run& run) const;
 
-  // NCCL makes its connections, buffers and kernels on first use, by kind and size, and waits for
-  // the device then. A GEMM that waits for its input would keep it from that; so the first run with
-  // a number of rows gathers once before, on the caller's stream. The other patterns' GEMMs end by
-  // themselves.
+  // Communicates once on the caller's stream before the first run with a number of rows. NCCL makes
+  // its connections, buffers and kernels on first use, for each kind and size, and waits for the
+  // device then. A GEMM that waits for its input would keep NCCL waiting. The GEMMs of the other
+  // patterns end by themselves and need nothing of the kind.
   tilepost_result_t warm_up(const Run& run, DeviceMap& map) const;
 
  private:
   int lane_of(const Run& run, int group) const;
   Run on_lane(const Run& run, int lane) const;
-  // Of runs that begin beside their GEMM.
+  // The edge rows of a run that begins beside its GEMM; empty for any other run.
   EdgeRows edges(const Run& run) const;
-  // Behind a group's steps, what tiles wait for.
+  // Posts, behind a group's steps, what the group's tiles wait for.
   tilepost_result_t let_arrive(const Run& run, int group) const;
 
   const tilepost_plan_t& plan_;

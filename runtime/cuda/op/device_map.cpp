@@ -12,8 +12,8 @@
 namespace tilepost::cuda {
 namespace {
 
-// A tile is read in one load, and a tensor map by TMA: 64 bytes (CUDA driver API, CUtensorMap), of
-// which it has 128.
+// In bytes. A tile is read in one load. TMA wants a tensor map, which has 128 bytes, aligned to 64
+// (CUDA driver API, CUtensorMap).
 constexpr size_t kTableAlignment = 128;
 
 size_t aligned(size_t bytes) {
@@ -24,8 +24,9 @@ bool has_slots(const tilepost_plan_t& plan) {
   return plan.map.layout == TILEPOST_TILE && plan.map.division == TILEPOST_DIVISION_ROWS;
 }
 
-// Bytes that no run's tables exceed: whole tiles of every share or split, and what fills up the
-// clusters of every group. No run has more groups than the plan (groups.h).
+// A number of bytes that no run's tables exceed. It counts whole tiles of every share or split, and
+// the padding tiles that fill up the clusters of every group. No run has more groups than the plan
+// (groups.h).
 size_t most_table_bytes(const tilepost_plan_t& plan, bool needs_rows) {
   const tilepost_map_t& map = plan.map;
   const int64_t rows = std::max(tiles_m(map), map.ranks * share_tiles(map)) + map.ranks;
@@ -44,21 +45,22 @@ size_t most_table_bytes(const tilepost_plan_t& plan, bool needs_rows) {
   const RunPath path = path_of(plan, true);
   if (path.fuses) bytes += aligned(plan.ranks * sizeof(CUtensorMap));
   if (path.reads == InputFrom::split) bytes += aligned(path.places_of_rows() * sizeof(CUtensorMap));
-  // Of a group: a sum, and a move for each rank that has stored rows here; of an AllGather's first
-  // one the copies of own rows, which may be two, of the others a push.
+  // A group has a sum, and a move for each rank that has stored rows here. In an AllGather the
+  // first group has the copies of own rows, of which there may be two, and each other group has a
+  // push.
   const int64_t most_tasks = plan.ranks;
   if (path.tasks) bytes += aligned(groups * most_tasks * sizeof(tilepost_task_t));
   return bytes;
 }
 
 // What a kernel is told of memory that ranks share (tilepost_view_t): where the rows of each rank's
-// share go and whose counters it raises, if it stores there, or where the others' rows arrive.
+// share go and whose counters it raises, if it stores there, or where the other ranks' rows arrive.
 //
-// By owner, of plans whose kernels store by owner; by parity and rank, of kernels that exchange
-// tiles; empty otherwise. A run in sequence has one owner for all rows, and every entry is that.
-// `there`, `counters`: of what tasks push. `in_map`: entries where the kernel reads its own rows of
-// A elsewhere, in runs in sequence too, for the kernel makes the map fit for use whether or not any
-// tile needs it.
+// Tables have an entry for each owner if kernels store by owner, or for each parity and rank if
+// kernels exchange tiles, and are empty otherwise. In a run in sequence one owner has all rows, and
+// all entries are the same. `there` and `counters` are for what tasks push, by rank. `in_map` has
+// entries if the kernel reads its own rows of A elsewhere. That holds for runs in sequence too,
+// because the kernel makes the map usable by a fence whether or not any tile needs it.
 struct PeerTables {
   std::vector<CUtensorMap> out_maps;
   std::vector<uint32_t*> counters;
@@ -81,7 +83,7 @@ uint32_t* counters_of(const SharedRegions& shared, int rank) {
   return static_cast<uint32_t*>(shared.of(rank, counters));
 }
 
-// By place_at_owner, in elements of the output.
+// The rows of `owner`, where place_at_owner puts them (in elements of the output).
 OwnedRows rows_at(const tilepost_plan_t& plan, const RunMap& run, const SharedRegions& shared,
                   int owner) {
   const SharedLayout& layout = shared.layout();
@@ -102,7 +104,7 @@ void add_pushes(const RunPath& path, const SharedRegions& shared, PeerTables& ta
   }
 }
 
-// This rank's slot on every rank, by the run's parity.
+// Tensor maps of this rank's slot on every rank, by the parity of the run's number.
 tilepost_result_t add_slots(const tilepost_plan_t& plan, const RunMap& run,
                             const PeerPlaces& places, PeerTables& tables) {
   if (plan.shots == TILEPOST_ONE_SHOT_LINES) return TILEPOST_OK;  // stored by threads
@@ -119,8 +121,8 @@ tilepost_result_t add_slots(const tilepost_plan_t& plan, const RunMap& run,
   return TILEPOST_OK;
 }
 
-// Where all ranks' rows arrive here. A map has at least a row; no tile is of a rank that multiplies
-// none.
+// Tensor maps of the places where all ranks' rows arrive here. A map has at least one row. No tile
+// belongs to a rank that multiplies no rows.
 tilepost_result_t add_input(const tilepost_plan_t& plan, const RunMap& run,
                             const PeerPlaces& places, PeerTables& tables) {
   const SharedLayout& layout = places.shared->layout();
@@ -131,7 +133,7 @@ tilepost_result_t add_input(const tilepost_plan_t& plan, const RunMap& run,
   return TILEPOST_OK;
 }
 
-// As the other ranks store there (rows_at).
+// Tensor maps of this rank's slots, as the other ranks store there (rows_at).
 tilepost_result_t add_sources(const tilepost_plan_t& plan, const RunMap& run,
                               const SharedRegions& shared, const Driver& driver,
                               PeerTables& tables) {
@@ -158,7 +160,7 @@ tilepost_result_t make_peer_tables(const tilepost_plan_t& plan, const RunMap& ru
             ? rows_at(plan, run, *places.shared, owner)
             : OwnedRows{places.send, run.tiles.send_elements / run.map().n, places.counters};
     CUtensorMap map{};
-    // A map has at least a row; no tile is of an owner without rows.
+    // A map has at least one row. No tile belongs to an owner without rows.
     TILEPOST_TRY(
         encode_output(*places.driver, plan, rows.out, std::max<int64_t>(1, rows.rows), gap, map));
     tables.out_maps.push_back(map);
@@ -169,8 +171,8 @@ tilepost_result_t make_peer_tables(const tilepost_plan_t& plan, const RunMap& ru
                         : TILEPOST_OK;
 }
 
-// Puts tables one after the other into the staging memory, and says where they will be. Beyond its
-// `most` bytes it only counts; without memory too.
+// Puts tables one after the other into the staging memory, and says where they will be on the
+// device. Beyond `most` bytes it only counts, and so it does without memory.
 class Packer {
  public:
   Packer(void* staging, void* device, size_t most)
@@ -194,7 +196,7 @@ class Packer {
   size_t bytes_ = 0;
 };
 
-// All tables of a map, in their order.
+// Adds all tables of a map, in their order.
 void pack(const std::vector<int32_t>& rows, const PeerTables& peers, const Tasks& tasks,
           Packer& packer, DeviceMap& map) {
   const RunMap& run = *map.run;
@@ -298,7 +300,7 @@ tilepost_result_t DeviceMaps::make(int64_t m, DeviceMap*& map) {
   return TILEPOST_OK;
 }
 
-// Where `bytes` find a place between the maps, the first one.
+// The first place between the maps that has room for `bytes`, if there is one.
 std::optional<int64_t> DeviceMaps::find_hole(int64_t bytes) const {
   std::vector<std::pair<int64_t, int64_t>> taken;
   for (const auto& map : maps_) taken.emplace_back(map->at, map->at + map->bytes);
@@ -341,8 +343,8 @@ tilepost_result_t DeviceMaps::remove_oldest(const DeviceMap& wanted) {
   return TILEPOST_OK;
 }
 
-// On a stream of its own, ended before this returns: the run may then be put on any stream. A new
-// map first finds its place, for which its tables are counted.
+// Copies on a stream of its own and waits for it, so that the run may then be put on any stream.
+// The tables of a new map are counted first, to find a place for them.
 tilepost_result_t DeviceMaps::upload(DeviceMap& map, bool is_new) {
   const CaptureModeGuard relaxed;
   const RunMap& run = *map.run;

@@ -1,5 +1,5 @@
-// What operations have in common that are one to their caller, each for a range of m
-// (runtime/core/ranges.h). An operation that is alone is a family of one.
+// What several operations have in common that the caller sees as one operation. Each of them serves
+// a range of m (runtime/core/ranges.h). An operation that is alone is a family of one.
 #pragma once
 
 #include <memory>
@@ -17,12 +17,12 @@ struct OpFamily {
 
   bool takes_turns() const { return plans.size() > 1; }
 
-  // What one of them gets of what the caller gives all.
+  // The part of `bytes` that one operation gets, where the caller gives `bytes` to all together.
   int64_t part_of(int64_t bytes) const {
     return std::max<int64_t>(1, bytes / static_cast<int64_t>(plans.size()));
   }
 
-  // What the runs of each are in memory that ranks share.
+  // The words that name the runs of each operation in memory that ranks share (RunWords::plan).
   std::vector<uint32_t> words() const {
     std::vector<uint32_t> all;
     for (const tilepost_plan_t* plan : plans)
@@ -30,13 +30,13 @@ struct OpFamily {
     return all;
   }
 
-  const PlanRanges plans;                // for this device, of the program, which outlives it
-  std::unique_ptr<Agreement> agreement;  // of the ranks about them; null where there is but one
+  const PlanRanges plans;                // the program's, for this device; it outlives them
+  std::unique_ptr<Agreement> agreement;  // between ranks; null if they do not communicate
   int64_t operation = 0;                 // Communicator::operations
-  SharedArenas arenas;                   // theirs alone
-  RunOrder order;                        // of their runs, all of which are exclusive in it
-  Captures captures;                     // of their runs
-  uint64_t runs = 0;                     // eager ones so far; of the thread that issues them
+  SharedArenas arenas;                   // of this family alone
+  RunOrder order;                        // of the family's runs, all of them exclusive
+  Captures captures;                     // of the family's runs
+  uint64_t runs = 0;                     // eager runs so far; for the issuing thread only
 };
 
 }  // namespace tilepost::cuda

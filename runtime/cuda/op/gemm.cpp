@@ -14,7 +14,7 @@ namespace tilepost::cuda {
 
 namespace {
 
-// Of a rank without rows there is nothing to compute; but its helper warps may have rows for
+// A rank without rows has nothing to compute, but its helper warps may have rows to move for
 // others.
 bool has_work(const Run& run) {
   return !run.run_map().tiles.tiles.empty() || run.map->num_tasks > 0;
@@ -39,7 +39,7 @@ tilepost_result_t Gemm::find_arguments(Run& run) {
   arguments.c = run.buffers.send;
   arguments.epilogue = run.epilogue;
   find_view(run, arguments.view);
-  // Where it stores with a tensor map, the map has at least a row.
+  // A tensor map that the kernel stores with has at least one row.
   arguments.out_rows = std::max<int64_t>(1, plan.tiles.send_elements / plan.shape.ldc);
   if (run.path().fuses) {
     find_own_rows(run, arguments);
@@ -50,8 +50,8 @@ tilepost_result_t Gemm::find_arguments(Run& run) {
                                                     : TILEPOST_OK;
 }
 
-// The kernel stores the sums of this rank's rows by its own map. A rank without rows stores none,
-// and may have no output.
+// The kernel stores the sums of this rank's rows by its own tensor map of C. A rank without rows
+// stores none, and may have no output.
 void Gemm::find_own_rows(const Run& run, GemmArguments& arguments) const {
   const tilepost_map_t& map = run.run_map().map();
   const int64_t rows = rows_of_rank(map, state_.rank);
@@ -59,16 +59,16 @@ void Gemm::find_own_rows(const Run& run, GemmArguments& arguments) const {
   arguments.out_rows = std::max<int64_t>(1, rows);
 }
 
-// Of an output that has all ranks' rows.
+// Bytes in front of this rank's rows in an output that has all ranks' rows; 0 in any other output.
 int64_t Gemm::bytes_before_own(const Run& run) const {
   if (!row_of(plan_).product_spreads()) return 0;
   const tilepost_map_t& map = run.run_map().map();
   return first_row_of_rank(map, state_.rank) * map.n * element_bytes(plan_.output);
 }
 
-// Sums that all ranks get go to the place that this rank's rows have in a registered output, or in
-// landed memory. The maps are parameters of the kernel: an output may be registered at any time,
-// and tables are made when m is seen first.
+// Sums that all ranks get go, on each rank, to the place that this rank's rows have in a registered
+// output or in landed memory. The tensor maps are parameters of the kernel and not in tables,
+// because an output may be registered at any time and tables are made when m is seen first.
 tilepost_result_t Gemm::find_pushes(const Run& run, tilepost_view_t& view) const {
   const int64_t rows = rows_of_rank(run.run_map().map(), state_.rank);
   if (run.path().pushes != Pushes::sums || rows == 0) return TILEPOST_OK;
@@ -85,11 +85,12 @@ tilepost_result_t Gemm::find_pushes(const Run& run, tilepost_view_t& view) const
   return TILEPOST_OK;
 }
 
-// The own rows, where the GEMM reads them from the caller's memory, have their places among all
-// rows: a tile's coordinates are the same in either map of A. The rows in front of them are nowhere
-// and never asked for, because a tile that reads through this map begins with an own row. What it
-// has behind them is filled with zeros (CUDA driver API, cuTensorMapEncodeTiled), and lies behind
-// all rows: other ranks' rows come through the other map.
+// Where the GEMM reads the own rows from the caller's memory, they have their places among all
+// rows, so that a tile's coordinates are the same in either tensor map of A. The map then begins in
+// front of the caller's memory. Nothing there is ever asked for, because a tile that reads through
+// this map begins with an own row. Where such a tile reaches beyond the own rows it gets zeros
+// (CUDA driver API, cuTensorMapEncodeTiled), and it lies beyond all rows there: tiles with rows of
+// other ranks use the other map.
 tilepost_result_t Gemm::place_own_rows(const Run& run, const void*& first_row) const {
   const RunMap::OwnRows& own = run.run_map().own;
   const auto address = reinterpret_cast<uintptr_t>(run.buffers.a);
@@ -106,7 +107,7 @@ tilepost_result_t Gemm::place_own_rows(const Run& run, const void*& first_row) c
 
 tilepost_result_t Gemm::find_tensor_maps(const Run& run, GemmArguments& arguments) {
   const RunMap& plan = run.run_map();
-  // A map has at least a row; no tile is of a rank without rows.
+  // A tensor map has at least one row. No tile belongs to a rank without rows.
   int64_t a_rows = std::max<int64_t>(1, plan.rows);
   if (run.path().reads == InputFrom::split) {
     TILEPOST_TRY(place_own_rows(run, arguments.a));
@@ -136,7 +137,7 @@ void Gemm::find_view(const Run& run, tilepost_view_t& view) const {
   if (run.path().by_owner) find_owners(run, view);
 }
 
-// In sequence all tiles have one owner, which is this rank.
+// In a run in sequence this rank owns all tiles.
 void Gemm::find_owners(const Run& run, tilepost_view_t& view) const {
   if (run.path().overlaps)
     view.pace = plan_.pace;
@@ -161,7 +162,8 @@ void Gemm::find_tasks(const Run& run, tilepost_tasks_t& tasks) const {
   tasks.raise = run.map->peer_counters;
 }
 
-// The kernel counts replays as the kernels in front of it and behind it do elsewhere.
+// A kernel that is a whole run counts replays itself. In other runs the kernels in front of the
+// GEMM and behind it do (launch_replay_begin, launch_replay_end).
 void Gemm::find_exchange(const Run& run, tilepost_exchange_t& exchange) const {
   const RunMap& plan = run.run_map();
   transports_.shared->set_exchange(exchange);
@@ -193,8 +195,9 @@ tilepost_result_t Gemm::launch(const Run& run) const {
   return launch_gemm(plan_, run.gemm, run.user);
 }
 
-// A group is consecutive positions of the schedule, which the kernel counts from 0. Where tiles are
-// is not asked for by position, as it is of shares and routed products: the output is in order.
+// A group consists of consecutive positions of the schedule, and the kernel counts positions from
+// 0. That is right because no place is looked up by position here, as it is for shares and for
+// routed products: the output is in order.
 tilepost_result_t Gemm::launch_group(const Run& run, int group) const {
   const tilepost_group_t& tiles = run.run_map().tiles.groups[group];
   if (tiles.num_tiles == 0) return TILEPOST_OK;

@@ -1,4 +1,4 @@
-// The woven GEMM of an operation: what it takes in a run, and its launch.
+// The woven GEMM of an operation: the arguments of a run, and the launch.
 #pragma once
 
 #include "runtime/cuda/device/launch.h"
@@ -10,17 +10,18 @@ namespace tilepost::cuda {
 
 class Gemm {
  public:
-  // All outlive this. `transports` have what ranks share, `state` the counters.
+  // All arguments outlive this object. `transports` own what ranks share, `state` owns the
+  // counters.
   Gemm(const tilepost_plan_t& plan, const Driver& driver, const Transports& transports,
        const RunState& state)
       : plan_(plan), driver_(driver), transports_(transports), state_(state) {
     tensor_maps_.init(plan, driver);
   }
 
-  // Fills in run.gemm. A route may leave this rank without rows, and then without a kernel.
+  // Fills in run.gemm. A route may leave this rank without rows; then there is no kernel to launch.
   tilepost_result_t find_arguments(Run& run);
 
-  // On the caller's stream: the whole of it, or the tiles of one group.
+  // Launch the whole GEMM, or the tiles of one group, on the caller's stream.
   tilepost_result_t launch(const Run& run) const;
   tilepost_result_t launch_group(const Run& run, int group) const;
 

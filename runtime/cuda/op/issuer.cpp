@@ -24,7 +24,7 @@ tilepost_result_t RunIssuer::run_eager(Run& run, DeviceMap& map) {
     if (board_ != nullptr) board_->take_back();
     return result;
   }
-  // From here on the counters will grow, or other ranks wait, so the run counts whatever happens.
+  // From here on the counters will grow, or other ranks wait. So the run counts, whatever happens.
   state_.ledger.commit();
   map.last_run = run.record->number;
   if (const tilepost_result_t result = finish(run); result != TILEPOST_OK)
@@ -36,23 +36,25 @@ tilepost_result_t RunIssuer::run_eager(Run& run, DeviceMap& map) {
   return TILEPOST_OK;
 }
 
-// Half a run: the other ranks would wait for the other half.
+// Ends the operation because only half of a run was issued: other ranks would wait for the other
+// half.
 tilepost_result_t RunIssuer::give_up(const Run& run, tilepost_result_t result) {
   state_.abort(result, "rank " + std::to_string(state_.rank) + ": run " +
                            std::to_string(run.record->called) + ": " + tilepost_last_error());
-  // A watcher may have let everything go before this run was among it.
+  // A watcher may have released all waits before this run was among them.
   state_.release_waits();
   return state_.failure.report();
 }
 
-// A watcher has ended the runs meanwhile, and may have let go what waits for those before this one.
+// A watcher has ended the runs meanwhile, and may have released only the waits of earlier runs.
 tilepost_result_t RunIssuer::come_too_late() {
   state_.release_waits();
   return state_.failure.refuse();
 }
 
-// A captured run has counters of its own, set to zero by a node of the graph, because a graph's
-// arguments cannot count runs: by a kernel that is there anyway where all is one stream.
+// A captured run has counters of its own, which a node of the graph sets to zero, because a graph's
+// arguments cannot count runs. If all is on one stream, a kernel that is there anyway sets them to
+// zero (launch_replay_begin).
 tilepost_result_t RunIssuer::run_captured(Run& run) {
   run.bank = kCaptured;
   run.record = &state_.ledger.capture(run.run_map(), run.output.number,
@@ -70,7 +72,8 @@ tilepost_result_t RunIssuer::run_captured(Run& run) {
   return TILEPOST_OK;
 }
 
-// As many runs as the tracker has events for; CUDA's own launch queue has a bound of the same kind.
+// Waits until the tracker has events for one more run. CUDA's own launch queue has a bound of the
+// same kind.
 tilepost_result_t RunIssuer::wait_for_room() {
   return state_.wait_until([this] { return state_.tracker.has_room(); });
 }
@@ -85,8 +88,8 @@ tilepost_result_t RunIssuer::follow_last_run(cudaStream_t stream) {
   return TILEPOST_OK;
 }
 
-// Runs of operations that share memory are all exclusive there, for a run that does not overlap may
-// have its output there.
+// In the order of shared memory all runs are exclusive, because even a run that does not overlap
+// may have its output in that memory.
 tilepost_result_t RunIssuer::follow_others(const Run& run) {
   RunOrder::Run mine = in_order(run);
   if (communicates_) TILEPOST_TRY(order_->follow(in_comm_, mine));
@@ -118,7 +121,8 @@ RunOrder* RunIssuer::shared_order() const {
   return transports_.shared ? transports_.shared->order() : nullptr;
 }
 
-// All that can fail without consequences, and the GEMM, unless what it reads comes first.
+// Does all that can fail without consequences, and then issues the GEMM, unless what the GEMM reads
+// has to come first.
 tilepost_result_t RunIssuer::start(Run& run) {
   TILEPOST_TRY(gemm_.find_arguments(run));
   TILEPOST_TRY(communication_.pack(run));
@@ -126,7 +130,8 @@ tilepost_result_t RunIssuer::start(Run& run) {
   if (!beside) TILEPOST_TRY(begin_moving(run));
   if (run.fork != run.begin) TILEPOST_CUDA(cudaEventRecord(run.fork, run.user));
   if (run.comm != run.user) TILEPOST_TRY(lanes_.fork(run));
-  // Before a GEMM that may wait for other ranks, unless it says so itself.
+  // The replay is counted before a GEMM that may wait for other ranks, unless the GEMM counts it
+  // itself.
   if (run.bank == kCaptured && !run.path().meets)
     TILEPOST_CUDA(launch_replay_begin(
         state_.page(), static_cast<uint32_t>(run.map->captured), state_.bank(kCaptured),
@@ -136,8 +141,8 @@ tilepost_result_t RunIssuer::start(Run& run) {
   return run.launches_groups() ? gemm_.launch_group(run, 0) : gemm_.launch(run);
 }
 
-// The run, where ranks share memory and its kernel does not begin it, and the own rows that it does
-// not read where they are.
+// Begins the run, if ranks share memory and the kernel does not begin it. Then brings the own rows
+// that the kernel does not read in the caller's memory.
 tilepost_result_t RunIssuer::begin_moving(Run& run) {
   if (buffers_.uses_shared(run.path()) && !run.path().meets) {
     TILEPOST_TRY(transports_.overlapping->begin(
@@ -161,16 +166,16 @@ tilepost_result_t RunIssuer::finish(const Run& run) {
   return end(run);
 }
 
-// The caller's stream waits for what has brought the group, and no kernel does. One event serves
-// all groups: a wait is for what was recorded last when it is called (CUDA Runtime API,
-// cudaStreamWaitEvent).
+// The caller's stream waits for what has brought the group; no kernel waits. One event serves all
+// groups, because cudaStreamWaitEvent waits for what was recorded last when it is called (CUDA
+// Runtime API).
 tilepost_result_t RunIssuer::launch_behind(const Run& run, int group) {
   TILEPOST_TRY(lanes_.rejoin(run));
   return gemm_.launch_group(run, group);
 }
 
-// The run ends with what ends last: its last collective, or the GEMM whose input that brings. Then
-// other ranks may store again where it has read.
+// The run ends with what ends last: its last collective, or the GEMM that reads what the
+// collectives bring. After that other ranks may store again where this run has read.
 tilepost_result_t RunIssuer::end(const Run& run) {
   cudaStream_t last = run.comm;
   if (run.arrives()) {
@@ -185,9 +190,10 @@ tilepost_result_t RunIssuer::end(const Run& run) {
   return run.ends_apart ? end_apart(run, last) : TILEPOST_OK;
 }
 
-// The other ranks are told that an eager run has ended when its output is there already: the
-// caller's stream need not wait for that, unless a kernel that comes there does
-// (SharedService::ends_in_line). All that is captured has to come back to it.
+// Tells the other ranks that an eager run has ended, when its output is there already. The caller's
+// stream need not wait for that, unless a kernel that is issued there later does
+// (SharedService::ends_in_line). A captured run does not end like this, because all that is
+// captured has to come back to the caller's stream.
 tilepost_result_t RunIssuer::end_apart(const Run& run, cudaStream_t last) {
   if (last != lanes_.stream()) TILEPOST_CUDA(cudaStreamWaitEvent(lanes_.stream(), run.end, 0));
   TILEPOST_TRY(transports_.overlapping->end(lanes_.stream()));

@@ -1,32 +1,38 @@
 // Puts runs on the streams, one after the other, eagerly or into the caller's capture.
 //
-// Order of the host's calls, for every device queue setting (CUDA_DEVICE_MAX_CONNECTIONS=1 too):
-// the GEMM goes out before anything that waits for it, so no waiter can stand in front of it in a
-// queue.
+// The order of the host's calls works with every device queue setting
+// (CUDA_DEVICE_MAX_CONNECTIONS=1 too): the GEMM is issued before anything that waits for it, so no
+// waiter can stand in front of it in a queue.
 //   user stream:  [counters = 0]  begin  GEMM                                       wait(end)
 //   comm stream:                  wait(begin)  { wait for group, collective, … }*   end
-// Where the GEMM waits for its input it goes out first too; nothing that it waits for comes behind
-// anything that waits for it. Its own rows it never waits for: they are copied, with all of the GPU
-// to do it, before it starts; or it reads them where the caller has them, while its helper warps
-// copy them (tasks, which wait for nothing), and the posts wait for that. Where copy engines
-// bring rows, their copies are on streams of their own, and one kernel on the communication stream
-// posts many groups (Communication::let_arrive).
+//
+// Where the GEMM waits for its input it is issued first too, and nothing that it waits for is
+// issued behind anything that waits for it. The GEMM never waits for its own rows. Either they are
+// copied before it starts, when the copy has all of the GPU. Or the GEMM reads them in the caller's
+// memory while its helper warps copy them (tasks, which wait for nothing), and the posts wait for
+// that copy. Where copy engines bring rows, their copies are on streams of their own, and one
+// kernel on the communication stream posts many groups (Communication::let_arrive).
 //   user stream:  [counters = 0]  begin  (copy own rows)  fork  GEMM            wait(lane end)  end
 //   comm stream:                         wait(fork)  { collective, post group }*      lane end
-// Beside neighbours the GEMM may not wait, and is launched for each group behind its collective:
+//
+// Beside neighbours (docs/transports.md) the GEMM must not wait. It is launched for each group,
+// behind the group's collective. Each launch is issued after the calls that bring its group and
+// before those of the next group.
 //   user stream:  …  (copy own rows)  fork  GEMM 0   wait(1) GEMM 1   wait(2) GEMM 2 …   end
 //   comm stream:          wait(fork)  { collective, post group }*           lane end
-// with each launch behind the calls that bring its group, and in front of those of the next.
-// Where ranks share memory, a run begins when all ranks have ended the one before, and says when it
-// has ended: first on the user's stream, before anything is stored, and last on the communication
-// stream, or, captured, on the user's (runtime/cuda/shared/flags.h). The lanes then fork behind the
-// beginning; but where the GEMM reads its own rows in the caller's memory, and has no tasks, the
-// run begins on the communication stream, beside it (RunPath::begins_beside). It has not ended
-// before its GEMM where that reads what other ranks store. Where its helper warps do all there is
-// to do (tasks), nothing is beside the GEMM:
+//
+// Where ranks share memory, a run begins when all ranks have ended the run before, and tells the
+// others when it has ended (runtime/cuda/shared/flags.h). The begin comes first on the user's
+// stream, before anything is stored. The end comes last on the communication stream or, in a
+// captured run, on the user's. The lanes then fork behind the begin. But where the GEMM reads its
+// own rows in the caller's memory and has no tasks, the begin is on the communication stream,
+// beside the GEMM (RunPath::begins_beside). A run whose GEMM reads what other ranks store ends only
+// after its GEMM.
+//
+// Where the GEMM's helper warps do all the rest (tasks), nothing runs beside the GEMM:
 //   user stream:  begin  GEMM with tasks  end
 //   comm stream:                         wait(end)  say so
-// and where they begin and end the run too (RunPath::meets), there is nothing but the GEMM.
+// Where the GEMM also begins and ends the run by itself (RunPath::meets), there is only the GEMM.
 #pragma once
 
 #include "runtime/cuda/op/communication.h"
@@ -37,9 +43,9 @@ namespace tilepost::cuda {
 
 class RunIssuer {
  public:
-  // All outlive this, but for `order`, that of the communicator's runs that communicate, and
-  // `family`: of runs of other plans that are the same operation's to the caller. `board` and
-  // `family`: null where there is none.
+  // All references and pointers outlive this. `order` orders the communicator's runs that
+  // communicate. `family` orders the runs of all plans that are one operation to the caller.
+  // `board` and `family` are null where there is none.
   RunIssuer(const Transports& transports, RunState& state, Watchdog& watchdog, const Lanes& lanes,
             const OpBuffers& buffers, Gemm& gemm, const Communication& communication,
             std::shared_ptr<RunOrder> order, RunOrder* family, RunBoard* board, bool communicates)
@@ -55,12 +61,13 @@ class RunIssuer {
         board_(board),
         communicates_(communicates) {}
 
-  // `run` has what the caller gave, and its map, which is `map`. Once other ranks wait for a run,
-  // or counters will grow, a failure ends the operation.
+  // `run` has what the caller gave and its map, which `map` is too. A failure ends the operation
+  // once other ranks wait for the run or counters are going to grow.
   tilepost_result_t run_eager(Run& run, DeviceMap& map);
   tilepost_result_t run_captured(Run& run);
 
-  // When runs have ended, before the events that say so and what ranks share are no more.
+  // Takes this operation out of the orders, when its runs have ended and before its events and the
+  // memory that ranks share are destroyed.
   void leave_orders();
 
  private:
@@ -91,7 +98,7 @@ class RunIssuer {
   RunBoard* const board_;
   const bool communicates_;
   RunOrder::Member in_comm_, in_arena_, in_family_;
-  unsigned long long last_stream_ = 0;  // cudaStreamGetId of the last eager run's
+  unsigned long long last_stream_ = 0;  // cudaStreamGetId of the last eager run's stream
 };
 
 }  // namespace tilepost::cuda

@@ -1,5 +1,5 @@
-// Making an operation. Everything that waits for other ranks comes where all ranks come, or all do
-// not: what depends only on the program first, then the communicator, then what can fail on one
+// Makes operations. A wait for other ranks is only where either all ranks come or none does. So
+// first comes what depends on the program alone, then the communicator, then what can fail on one
 // rank alone, and a bounded wait last.
 #include "runtime/cuda/op/op.h"
 
@@ -20,7 +20,7 @@ namespace {
 
 constexpr std::chrono::microseconds kSynchronizePoll{20};
 
-// As far as this rank alone can tell.
+// Chooses and checks the plans, as far as this rank alone can tell.
 tilepost_result_t choose_plans(const tilepost_program_t& program, const DeviceInfo& device,
                                int world, PlanRanges& plans) {
   const tilepost_plan_t* first = nullptr;
@@ -33,8 +33,8 @@ tilepost_result_t choose_plans(const tilepost_program_t& program, const DeviceIn
   return check_ranges(program, plans);
 }
 
-// Whether other ranks are to come, which plans of one program have in common. The patterns have not
-// been checked yet.
+// Whether the program's operations need other ranks, which is the same for all of its plans. The
+// patterns have not been checked yet.
 bool communicates(const tilepost_program_t& program) {
   if (program.num_plans < 1 || program.plans == nullptr) return false;
   const int pattern = stored_value(program.plans[0].pattern);
@@ -65,7 +65,7 @@ tilepost_result_t make_op(Communicator& comm, const tilepost_program_t& program,
   const auto family = std::make_shared<OpFamily>(std::move(plans));
   family->agreement = std::move(agreement);
   family->operation = comm.operations();
-  // The first one needs the most memory, in which the others find a place.
+  // The first operation needs the most memory, and the others find a place in it.
   std::vector<RangedOp::Part> parts;
   for (size_t range = 0; range < family->plans.size(); ++range) {
     auto made = std::make_unique<CudaOp>(program, family, range, options, device, comm);
@@ -108,7 +108,7 @@ CudaOp::CudaOp(const tilepost_program_t& program, std::shared_ptr<OpFamily> fami
   state_.own_words = family_->words();
 }
 
-// Null where this rank sees no other's calls.
+// The board on which ranks see each other's calls; null where this rank sees none.
 RunBoard* CudaOp::board() const {
   Agreement* const agreement = family_->agreement.get();
   return agreement != nullptr && agreement->board.is_joined() ? &agreement->board : nullptr;
@@ -124,7 +124,7 @@ CudaOp::~CudaOp() {
   if (!stuck) registered_.close();
   transports_.close(!made_ || state_.failure.is_set(), stuck);
   if (!stuck) return;
-  // Freeing memory waits for the device, pinned memory too, and this one has not come back.
+  // Freeing memory, pinned memory too, waits for the device, and this device has not come back.
   state_.counters.leak();
   state_.watch_memory.leak();
   state_.access.leak();
@@ -144,7 +144,8 @@ tilepost_result_t CudaOp::create(Communicator& comm) {
   if (family_->agreement) warnings_ += family_->agreement->warnings;
   if (transports_.windows) warnings_ += transports_.windows->warnings();
   TILEPOST_TRY(load_driver(driver_));
-  // Where memory is shared, further lanes are the transport's own; input arrives in order, on one.
+  // Where memory is shared, further lanes belong to the transport. Input arrives in order, on one
+  // lane.
   const bool lanes = transports_.overlapping && !transports_.shared;
   const bool in_order = row_of(plan_).moves_input();
   TILEPOST_TRY(lanes_.create(lanes && !in_order ? std::max(1, plan_.comm_lanes) : 1));
@@ -168,7 +169,7 @@ tilepost_result_t CudaOp::create(Communicator& comm) {
   return TILEPOST_OK;
 }
 
-// Counters, and what watchers look at.
+// Makes the counters, and what watchers look at.
 tilepost_result_t CudaOp::create_state() {
   set_up_state();
   TILEPOST_TRY(make_device_memory(state_.counters, state_.counter_bytes()));
@@ -232,14 +233,16 @@ tilepost_result_t CudaOp::run(const tilepost_run_operands_t& operands, CUstream_
   return issuer_.run_captured(run);
 }
 
-// Runs that push go to a registered buffer; the others write it like any other memory.
+// Finds out whether a run that pushes has a registered buffer as its out. Other runs write such a
+// buffer like any other memory.
 tilepost_result_t CudaOp::find_output(const tilepost_run_operands_t& operands, Run& run) const {
   if (!run.path().lends_out) return TILEPOST_OK;
   const int64_t bytes = run.run_map().sizes.out * element_bytes(plan_.output);
   return registered_.find(operands.out, bytes, run.output);
 }
 
-// For what ranks tell each other with the host waiting, and what no run in flight may see change.
+// Calls body() when no run is in flight: for what ranks tell each other while the host waits, and
+// for changes that no run in flight may see.
 template <class Body>
 tilepost_result_t CudaOp::at_rest(const char* what, Body body) {
   DeviceGuard guard;

@@ -29,14 +29,14 @@ namespace tilepost::cuda {
 
 class CudaOp final : public tilepost_op {
  public:
-  // Of the plan `range` of the family. Nothing is made yet.
+  // For the family's plan number `range`. Makes nothing yet.
   CudaOp(const tilepost_program_t& program, std::shared_ptr<OpFamily> family, size_t range,
          const tilepost_options_t& options, const DeviceInfo& device, const Communicator& comm);
   CudaOp(const CudaOp&) = delete;
   CudaOp& operator=(const CudaOp&) = delete;
   ~CudaOp() override;
 
-  // Once, on the communicator's device. Collective.
+  // Makes all that runs need. Called once, with the communicator's device current. Collective.
   tilepost_result_t create(Communicator& comm);
 
   tilepost_result_t run(const tilepost_run_operands_t& operands, CUstream_st* stream) override;
@@ -80,12 +80,12 @@ class CudaOp final : public tilepost_op {
   Routes routes_;
   RegisteredOutputs registered_;
   RunIssuer issuer_;
-  bool captures_ = false;  // a run was to be captured
-  bool made_ = false;      // create() has come to its end
+  bool captures_ = false;  // the caller has begun to capture runs
+  bool made_ = false;      // create() has succeeded
 };
 
-// Makes an operation of a communicator that has not been aborted, of those of the program's plans
-// that are best for its device. Collective.
+// Makes an operation on a communicator that has not been aborted, from those of the program's plans
+// that suit its device best. Collective.
 tilepost_result_t make_op(Communicator& comm, const tilepost_program_t& program,
                           const tilepost_options_t& options, std::unique_ptr<tilepost_op>& op);
 

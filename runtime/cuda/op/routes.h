@@ -1,5 +1,5 @@
-// The route of the runs that follow: ranks tell each other how many rows go where, and the
-// operation's map, and its memory where it has to, become those of that route.
+// The route of the runs that follow. Ranks tell each other how many rows go where. Then the
+// operation's map and, if it has to grow, its memory become those of the new route.
 #pragma once
 
 #include <span>
@@ -15,7 +15,7 @@ namespace tilepost::cuda {
 
 class Routes {
  public:
-  // All outlive this.
+  // All arguments outlive this object.
   Routes(const char* program, const tilepost_plan_t& plan, Transports& transports, RunState& state,
          const Lanes& lanes, OpBuffers& buffers, DeviceMaps& maps)
       : program_(program),
@@ -26,22 +26,22 @@ class Routes {
         buffers_(buffers),
         maps_(maps) {}
 
-  // Memory to tell each other numbers; none unless the plan is routed. Zeroed on the communication
-  // stream.
+  // Allocates memory in which ranks tell each other numbers, zeroed on the communication stream.
+  // Does nothing unless the plan is routed.
   tilepost_result_t create();
-  // Tells a number once.
+  // Exchanges one number, so that later exchanges find NCCL ready.
   tilepost_result_t warm_up() const;
 
   // Sets a route that is valid against the plan. Runs so far have ended. Collective. After a
   // failure there is no route.
   tilepost_result_t set(const RouteInputs& inputs);
 
-  // Of the route set last; -1 before the first one and after one that failed.
+  // This rank's rows in the route set last; -1 before the first route and after one that failed.
   int64_t rows() const { return rows_; }
   tilepost_arrivals_t arrivals() const { return arrivals_.view(); }
 
   int64_t device_bytes() const { return device_bytes_; }
-  // After a failure that the device has not come back from: leaves the memory to the process.
+  // Leaves the memory to the process: for after a failure that the device has not come back from.
   void leak() {
     numbers_.leak();
     staging_.leak();
@@ -61,8 +61,8 @@ class Routes {
   int64_t rows_ = -1;
   Arrivals arrivals_;
   int64_t device_bytes_ = 0;
-  DeviceMemory numbers_;  // that ranks tell each other: own, then all
-  PinnedMemory staging_;  // the same
+  DeviceMemory numbers_;  // what ranks tell each other: this rank's, then all ranks'
+  PinnedMemory staging_;  // the same on the host
 };
 
 }  // namespace tilepost::cuda

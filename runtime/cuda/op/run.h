@@ -13,7 +13,8 @@
 
 namespace tilepost::cuda {
 
-// What is decided before anything is put there, and what the objects that do so tell each other.
+// What is decided about a run before any of it is put on a stream, and what the objects that put it
+// there tell each other.
 struct Run {
   Bank bank;
   const DeviceMap* map;
@@ -26,9 +27,9 @@ struct Run {
   tilepost_epilogue_t epilogue;
   Buffers buffers;
   RegisteredOutput output;
-  GemmArguments gemm;  // of a rank that has rows
-  bool begun;       // other ranks now expect this run, of which kernels beside the GEMM tell them
-  bool ends_apart;  // these tell of its end on the communication stream, when its output is there
+  GemmArguments gemm;  // filled in if this rank has work to do
+  bool begun;          // other ranks expect this run now: kernels beside the GEMM tell them of it
+  bool ends_apart;     // ranks are told of its end behind `end`, on the communication stream
 
   const RunMap& run_map() const { return *map->run; }
   const RunPath& path() const { return run_map().path; }
@@ -43,10 +44,11 @@ struct Run {
 // The streams beside the caller's, and the events by which runs go to them and come back.
 //
 // Lane 0 is the communication stream. Where ranks exchange messages beside the GEMM there may be
-// more, a communicator each; where they share memory, further lanes are the transport's own.
+// more lanes, each with a communicator of its own. Where ranks share memory, further lanes belong
+// to the transport.
 class Lanes {
  public:
-  // With `num` lanes; 1 at least.
+  // Makes `num` lanes, at least 1.
   tilepost_result_t create(int num);
 
   int num() const { return 1 + static_cast<int>(more_.size()); }
@@ -54,14 +56,14 @@ class Lanes {
   cudaStream_t stream() const { return comm_.get(); }
   cudaStream_t stream_of(int lane) const { return lane == 0 ? comm_.get() : more_[lane - 1].get(); }
 
-  // Events of an eager run that forks later than where it begins, and of a captured one: events
-  // that were captured cannot be queried any more.
+  // fork_event() is for an eager run that forks later than it begins. Captured runs have events of
+  // their own, because an event that was captured cannot be queried any more.
   cudaEvent_t fork_event() const { return fork_.get(); }
   cudaEvent_t captured_fork_event() const { return captured_fork_.get(); }
   cudaEvent_t captured_end_event() const { return captured_end_.get(); }
 
-  // That no capture but that of `user`, if it is being captured, has these streams until it ends: a
-  // run that joins another would break it, half issued.
+  // Checks that these streams are in no capture, except that of `user` if `user` is being captured.
+  // A run that joined another capture would break it, half issued.
   tilepost_result_t check_free(cudaStream_t user) const;
 
   // All lanes go on behind the run's fork.

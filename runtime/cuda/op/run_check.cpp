@@ -7,7 +7,7 @@
 
 namespace tilepost::cuda {
 
-// A stream that is being captured may not be asked for its device; the launch will tell.
+// A stream that is being captured may not be asked for its device. A wrong one shows at the launch.
 tilepost_result_t RunCheck::check(const tilepost_run_operands_t& operands,
                                   const EpilogueOperands& epilogue, cudaStream_t stream,
                                   cudaStreamCaptureStatus capture) {
@@ -22,8 +22,8 @@ tilepost_result_t RunCheck::check(const tilepost_run_operands_t& operands,
   return capture == cudaStreamCaptureStatusNone ? check_stream(stream) : TILEPOST_OK;
 }
 
-// A green context's streams have some of the SMs alone: a GEMM that waits for other ranks, with
-// what it waits for behind it, would hang there.
+// A stream of a green context has only some of the SMs. A GEMM that waits for other ranks would
+// hang there, because what it waits for would be queued behind it.
 tilepost_result_t RunCheck::check_stream(cudaStream_t stream) const {
   int device = -1;
   TILEPOST_CUDA(cudaStreamGetDevice(stream, &device));

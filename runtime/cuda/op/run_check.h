@@ -13,16 +13,17 @@ namespace tilepost::cuda {
 
 class RunCheck {
  public:
-  // All outlive this.
+  // All arguments outlive this object.
   RunCheck(const tilepost_plan_t& plan, const DeviceInfo& device, const Driver& driver)
       : plan_(plan), device_(device), driver_(driver) {}
 
-  // The pointers that `epilogue` lists and a, b, out; and that the stream has all of the right
-  // device. Each check names the first argument that is wrong.
+  // Checks a, b, out and the pointers that `epilogue` lists, and that the stream is of the right
+  // device and has all of its SMs. The error names the first argument that is wrong.
   tilepost_result_t check(const tilepost_run_operands_t& operands, const EpilogueOperands& epilogue,
                           cudaStream_t stream, cudaStreamCaptureStatus capture);
 
-  // That `gathered`, if it is given, does not overlap the rows in a but in their place.
+  // Checks that `gathered`, if it is given, does not overlap a, unless a is this rank's rows in
+  // their place in `gathered`.
   tilepost_result_t check_gathered(const tilepost_run_operands_t& operands,
                                    const RunMap& run) const;
 

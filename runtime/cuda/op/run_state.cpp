@@ -12,7 +12,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto kRestPatience = 1s;  // for runs that have been let go
+constexpr auto kRestPatience = 1s;  // for runs that have been released
 
 }  // namespace
 
@@ -48,7 +48,7 @@ tilepost_result_t RunState::observe() {
   std::optional<InFlight> started;
   tilepost_result_t result = find_in_flight(busy, started);
   if (result == TILEPOST_OK) result = transports_.check_async();
-  // At the end of the process nothing that this could end goes on, and nothing can be called.
+  // At the end of the process no run that this could end goes on, and CUDA can no longer be called.
   if (result != TILEPOST_OK && is_unloaded()) return result;
   if (result != TILEPOST_OK) {
     abort(result, "rank " + std::to_string(rank) + ": " + tilepost_last_error());
@@ -93,7 +93,8 @@ void RunState::find_replay(std::optional<InFlight>& started) {
   replay_seen_ = begun;
   started->since = replay_since_ = Clock::now();
   if (board == nullptr) return;
-  // Their number is never 0, which the page's may be: it counts modulo 2^32.
+  // On the board the number of a replay is never 0. The page's number may be 0: it counts modulo
+  // 2^32.
   constexpr uint64_t kFirst = uint64_t{1} << 32;
   board->say_replay(kFirst + begun, ledger.of_captured(static_cast<size_t>(started->run)).call,
                     range);
@@ -109,7 +110,7 @@ std::string RunState::explain_late(const InFlight& run) {
   const RunRecord issued = run.bank == kEager ? ledger.of_run(run.run)
                                               : ledger.of_captured(static_cast<size_t>(run.run));
   TimeoutFacts facts = facts_of(run.bank, issued.called);
-  // Ranks that run different things wait for what never comes.
+  // Ranks that run different things wait for something that never comes.
   if (transports_.shared)
     if (const std::optional<RunDifference> found = transports_.shared->find_difference())
       return explain(*found, facts.run);
@@ -151,7 +152,8 @@ std::string RunState::explain(const RunDifference& difference, const std::string
   return where + explain_calls(other, call_of(difference.theirs), call_of(difference.own));
 }
 
-// Whether a run is of the same operation as its caller sees it: then another m is behind it.
+// Whether the other rank's run is of the same operation as the caller sees it. If it is, the ranks
+// differ in m only.
 bool RunState::is_own(const RunWords& theirs) const {
   return std::ranges::find(own_words, theirs.plan) != own_words.end();
 }
@@ -170,7 +172,7 @@ std::string RunState::explain_calls(int other, const RunBoard::Call& theirs,
   return run_difference(other, terms_of(theirs), rank, terms_of(own));
 }
 
-// What the ranks have found by themselves, also in runs that have ended since.
+// Explains a difference between runs that the device has found, also if the run has ended since.
 std::string RunState::explain_difference(const std::optional<InFlight>& started) const {
   const RunDifference& found = page()->difference;
   if (load(found.found) == 0) return {};
@@ -179,7 +181,8 @@ std::string RunState::explain_difference(const std::optional<InFlight>& started)
   return explain(found, facts_of(replay ? kCaptured : kEager, ledger.of_run(number).called).run);
 }
 
-// What other ranks have called, also where that has hung nothing up.
+// Explains calls of other ranks that differ from this rank's, also if nothing hangs because of
+// them.
 std::string RunState::explain_other_calls(bool late) const {
   if (board == nullptr) return {};
   const std::optional<RunBoard::Difference> found = board->find_difference(late);
@@ -197,13 +200,14 @@ std::string RunState::explain(const RunBoard::Difference& difference,
          "; pass the same m and outputs, and set the same routes, on every rank";
 }
 
-// Replays are not called.
+// Replays happen without a call, so the board knows nothing about them.
 std::optional<std::vector<int>> RunState::find_absent(const InFlight& run, uint64_t called) const {
   if (board == nullptr || run.bank != kEager) return {};
   return board->find_absent(called);
 }
 
-// Tasks wait inside the GEMM. What waits for their sums waits for the tiles that they lack, if any.
+// Tasks wait inside the GEMM. What waits for the sums of tasks really waits for the tiles that
+// these tasks lack, if they lack any.
 void RunState::find_missing_tiles(TimeoutFacts& facts) {
   facts.tasks = true;
   if (facts.open && facts.open->what != Awaited::added) return;
@@ -212,8 +216,8 @@ void RunState::find_missing_tiles(TimeoutFacts& facts) {
 }
 
 // Text for a waiter on the device that has given up by its own clock; empty when none has. The run
-// may have ended since, with a collective over unfinished tiles; but not where it gave up another
-// rank, for then it stays a moment (runtime/cuda/shared/flags.h).
+// may have ended since, with a collective over unfinished tiles. But a run that gave up waiting for
+// another rank has not: such a wait stays for a moment (runtime/cuda/shared/flags.h).
 std::string RunState::explain_given_up(const std::optional<InFlight>& started) {
   for (const Bank which : {kEager, kCaptured}) {
     const WaitRecord* waits = wait_records(page(), which, most_groups);
@@ -233,7 +237,8 @@ std::string RunState::explain_given_up(const std::optional<InFlight>& started) {
   return {};
 }
 
-// A run that gave up before it was seen to begin: a replay counts itself behind its first wait.
+// The run that a text is about if a wait gave up before the run was seen to begin. A replay counts
+// itself only behind its first wait.
 RunState::InFlight RunState::latest() const {
   if (captured && !tracker.has_any()) return {kCaptured, load(page()->replayed), Clock::now()};
   return {kEager, ledger.runs(), Clock::now()};
@@ -249,9 +254,9 @@ TimeoutFacts RunState::facts_of(Bank which, uint64_t number) const {
   return facts;
 }
 
-// Runs of other operations that share this one's memory stand behind the run that broke off. They
-// wait for nothing any more when it is let go, and must be known to be worth nothing by then, also
-// those that have ended before anybody looks.
+// Runs of other operations that share this one's memory are queued behind the run that broke off.
+// When that run is released they no longer wait for anything. They must be known to be worth
+// nothing by then, even those that end before anybody looks.
 void RunState::abort(tilepost_result_t result, const std::string& reason) {
   std::call_once(abort_once_, [&] {
     failure.record(result, reason);
@@ -261,9 +266,10 @@ void RunState::abort(tilepost_result_t result, const std::string& reason) {
   });
 }
 
-// Polling waiters look at the word. A stream waits for a value, so give it the one that the last
-// run waits for: earlier runs wait for less. A GEMM whose input arrives waits for one too, and the
-// run that broke off may not be counted yet: its counters go far beyond any run's (waiter.h).
+// Waiters that poll look at the abort word. A stream waits for a value, so its counter gets the
+// value that the last run waits for; earlier runs wait for less. A GEMM whose input arrives waits
+// for a value too, and the run that broke off may not be counted yet. So the counters of arrivals
+// go far beyond any run's value (waiter.h).
 void RunState::release_waits() {
   store(page()->abort, 1);
   if (!stream_waits && !ledger.arrivals()) return;
@@ -275,13 +281,14 @@ void RunState::release_waits() {
     access.write(bank(kCaptured), std::vector<uint32_t>(most_groups, kReleased));
 }
 
-// Two threads may find none.
+// Two threads may run out of memory at the same time.
 void RunState::record_no_memory() noexcept {
   const std::lock_guard lock(observe_mutex_);
   if (!failure.is_set()) failure.record(TILEPOST_OUT_OF_MEMORY, std::move(no_memory_));
 }
 
-// Ending the runs may need memory too; the failure and the word that lets the device go do not.
+// Ending the runs may need memory too. Recording the failure and storing the word that releases the
+// device do not.
 template <class Body>
 tilepost_result_t RunState::quietly(Body body) noexcept {
   try {
@@ -297,7 +304,8 @@ tilepost_result_t RunState::quietly(Body body) noexcept {
   }
 }
 
-// Replays begin without a call of ours, so once a run has been captured there is no sleeping.
+// Replays begin without a call of ours. So once a run has been captured the watchdog does not
+// sleep.
 Watchdog::Found RunState::watch() noexcept {
   const tilepost_result_t result = quietly([this] { return observe(); });
   if (result == TILEPOST_IN_PROGRESS) return Watchdog::Found::busy;

@@ -1,5 +1,5 @@
-// What the thread that issues runs and the threads that watch them share, and the two things that
-// watching does: see how far the runs are, and end them when they cannot end themselves.
+// What the thread that issues runs shares with the threads that watch them, and the two things that
+// watching does: it sees how far the runs have come, and ends them when they cannot end themselves.
 #pragma once
 
 #include <atomic>
@@ -43,10 +43,10 @@ class RunState {
   PinnedMemory watch_memory;
   CounterAccess access;
   AbortedFlag comm_aborted;
-  AbortedFlag others_aborted;       // of operations that use the same memory; null: of none
+  AbortedFlag others_aborted;       // of operations that use the same memory; null: none
   RunBoard* board = nullptr;        // null where ranks do not see what the others call
-  size_t range = 0;                 // which plan of the caller's operation this is about (ranges.h)
-  std::vector<uint32_t> own_words;  // of all of these, in memory that ranks share (OpFamily::words)
+  size_t range = 0;                 // number of this plan in the caller's operation (ranges.h)
+  std::vector<uint32_t> own_words;  // of all its plans, in shared memory (OpFamily::words)
 
   RunTracker tracker;
   RunLedger ledger;
@@ -65,11 +65,12 @@ class RunState {
   // TILEPOST_ABORTED when the operation, or another one of the communicator, has failed.
   tilepost_result_t check_usable() const;
 
-  // Waits until `stream` has run dry, within the deadline. If it does not, a rank did not come, and
-  // the operation ends: with `what` was missing.
+  // Waits until `stream` has run dry, within the deadline. If it has not by then, a rank did not
+  // come: the operation ends, and the error says `what` was missing.
   tilepost_result_t finish_in_time(cudaStream_t stream, const std::string& what);
 
-  // Observes until `reached`(); TILEPOST_ABORTED, and why, when the runs have failed before.
+  // Calls observe() until `reached`() is true. Returns TILEPOST_ABORTED, with the reason, when the
+  // runs have failed before that.
   template <class Reached>
   tilepost_result_t wait_until(Reached reached) {
     while (!reached()) {
@@ -87,22 +88,22 @@ class RunState {
   // Called by any thread.
   tilepost_result_t observe();
 
-  // What the watchdog calls: observe(), which there is nobody to tell of. Throws nothing.
+  // What the watchdog calls: observe(), with nobody to return an error to. Throws nothing.
   Watchdog::Found watch() noexcept;
 
-  // At the end: waits for the runs. One that the stream has not come to within the deadline,
-  // because what precedes it there does not end, ends the operation too. Throws nothing.
+  // Waits for the runs, at the end. A run that its stream has not reached within the deadline,
+  // because the work before it does not end, ends the operation too. Throws nothing.
   void finish() noexcept;
-  // Whether the runs so far are over on the device, as far as can be seen; waits a moment for it.
+  // Whether the runs so far are over on the device, as far as can be seen. Waits a moment for that.
   bool is_at_rest(cudaStream_t stream) noexcept;
 
   // Records the failure, lets all waiters go and aborts the communicator. Only the first caller's
   // reason counts. Called by any thread.
   void abort(tilepost_result_t result, const std::string& reason);
 
-  // Lets go whatever waits for a counter, on the device and in streams, up to the last run of the
-  // ledger. Called by abort(), and by the thread that issues a run which abort() came too early
-  // for.
+  // Releases whatever waits for a counter, on the device and in streams, up to the last run of the
+  // ledger. Called by abort(), and by the thread that issues a run if abort() came too early for
+  // it.
   void release_waits();
 
  private:
@@ -110,11 +111,12 @@ class RunState {
   static constexpr std::chrono::microseconds kPoll{20};
   struct InFlight {
     Bank bank;
-    uint64_t run;  // number, or which captured run
+    uint64_t run;  // number of an eager run, or which captured run
     Clock::time_point since;
   };
 
-  // body(), where nothing may be thrown: what it throws ends the runs, for want of host memory.
+  // Calls body() where nothing may be thrown. An exception of body()'s counts as a lack of host
+  // memory, and ends the runs.
   template <class Body>
   tilepost_result_t quietly(Body body) noexcept;
   void record_no_memory() noexcept;
@@ -139,10 +141,10 @@ class RunState {
   Transports& transports_;
   std::mutex observe_mutex_;
   bool says_replay_ = false;
-  std::optional<uint32_t> replay_seen_;  // the replay that is under way, and when that was seen
+  std::optional<uint32_t> replay_seen_;  // the replay under way, and when it was seen
   Clock::time_point replay_since_;
   std::once_flag abort_once_;
-  // For when there is no memory to make one: recording it moves it.
+  // The reason to record when there is no memory to compose one; recording moves it out.
   std::string no_memory_ = "the thread that watches the runs is out of host memory";
 };
 

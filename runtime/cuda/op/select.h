@@ -18,16 +18,17 @@ namespace tilepost::cuda {
 // Whether the program holds code for the device is found out when its kernel is loaded.
 bool serves(int arch, int sm);
 
-// The best plan for the device; TILEPOST_UNSUPPORTED names what the program has and the device is.
+// The best plan for the device. The error TILEPOST_UNSUPPORTED names the archs of the program and
+// of the device.
 tilepost_result_t select_plan(const tilepost_program_t& program, const DeviceInfo& device,
                               const tilepost_plan_t*& plan);
 
-// Checks the plan against the communicator's size and the device's SMs: while the GEMM runs, its
-// CTAs, NCCL's and the waiter's must all have a place, or the group they wait for never comes.
+// Checks the plan against the communicator's size and the device's SMs. While the GEMM runs, its
+// CTAs, NCCL's and the waiter's must all have a place, or the group that they wait for never comes.
 tilepost_result_t check_plan(const tilepost_program_t& program, const tilepost_plan_t& plan,
                              const DeviceInfo& device, int world);
 
-// What is not wrong, but not as planned either; empty when there is nothing to say.
+// Text about what is not wrong, but not as planned either; empty when there is nothing to say.
 std::string plan_warnings(const tilepost_plan_t& plan, const DeviceInfo& device);
 
 }  // namespace tilepost::cuda

@@ -9,14 +9,16 @@
 namespace tilepost::cuda {
 namespace {
 
-// Collectives have the same count on every rank. What two ranks send each other depends on their
-// shares: one may have seen its like before and the other not, so that is always done.
+// Whether a step has the same count on every rank, as collectives do. What two ranks send each
+// other depends on their shares. One of them may have seen the count before and the other not, so
+// such a step is always done.
 bool is_alike_everywhere(StepKind kind) {
   return kind == StepKind::all_reduce || kind == StepKind::reduce_scatter ||
          kind == StepKind::all_gather;
 }
 
-// Steps of a routed plan, which has none before its first route: equal parts to and from all ranks.
+// Steps for a routed plan, which has none before its first route: equal parts to and from all
+// ranks.
 std::vector<Step> even_exchange(const PatternRow& row, int ranks, int64_t elements) {
   const StepKind send = row.moves_input() ? StepKind::send_own_rows : StepKind::send;
   const StepKind receive = row.moves_input() ? StepKind::receive_rows : StepKind::receive;
@@ -29,7 +31,7 @@ std::vector<Step> even_exchange(const PatternRow& row, int ranks, int64_t elemen
   return steps;
 }
 
-// A collective of the kind that runs in sequence make, `count` elements in all.
+// A collective of the kind that runs in sequence make, over `count` elements in all.
 std::vector<Step> collective_of(const PatternRow& row, int ranks, int64_t count) {
   const int64_t part = count / ranks;
   if (row.routes()) return even_exchange(row, ranks, count);
@@ -42,7 +44,7 @@ std::vector<Step> collective_of(const PatternRow& row, int ranks, int64_t count)
 
 tilepost_result_t WarmUp::run(const char* program, DeviceMap& planned) const {
   if (!row_of(plan_).communicates()) return finish(program);
-  // What stands for the caller's out.
+  // This memory stands for the caller's out.
   DeviceMemory scratch;
   const auto bytes = static_cast<size_t>(scratch_bytes(planned.run.get()));
   if (bytes > 0) {
@@ -55,7 +57,8 @@ tilepost_result_t WarmUp::run(const char* program, DeviceMap& planned) const {
   return result;
 }
 
-// Where memory is shared: what a run in sequence sends and, behind it, what it receives.
+// Bytes of scratch memory. Where memory is shared it holds what a run in sequence sends and, behind
+// that, what it receives.
 int64_t WarmUp::scratch_bytes(const RunMap* planned) const {
   const bool gathers = row_of(plan_).moves_input();
   const RunSizes& sizes = buffers_.sizes();
@@ -69,7 +72,7 @@ int64_t WarmUp::scratch_bytes(const RunMap* planned) const {
   return std::max(sizes.send, out) * element_bytes(plan_.output);
 }
 
-// Elements that a run moves, of rows of A in equal parts.
+// Elements that the largest run moves. Rows of A count in equal parts for all ranks.
 int64_t WarmUp::most_sent() const {
   if (!row_of(plan_).moves_input()) return buffers_.sizes().send;
   return plan_.map.m / plan_.ranks * plan_.ranks * plan_.k;
@@ -82,8 +85,8 @@ tilepost_result_t WarmUp::run_with(const char* program, DeviceMap& planned, void
   return finish(program);
 }
 
-// Ranks that touch each other's memory go through one round of it; NCCL has only the runs in
-// sequence to make ready for.
+// Ranks that touch each other's memory exchange once. NCCL has to be made ready only for runs in
+// sequence.
 tilepost_result_t WarmUp::run_shared(void* scratch) const {
   TILEPOST_TRY(transports_.overlapping->warm_up(lanes_.stream()));
   if (scratch == nullptr) return TILEPOST_OK;
@@ -121,7 +124,8 @@ tilepost_result_t WarmUp::run_groups(const RunMap* planned, void* scratch) const
     const Step& last = steps[g].back();
     const bool is_new = seen.insert({lane, last.kind, last.count}).second;
     if (is_alike_everywhere(last.kind) && !is_new) continue;
-    // The first group's counter has reached nothing already, which tries the waiters out.
+    // This waits for 0, which the first group's counter has reached already: it tries the waiters
+    // out.
     if (path.overlaps && path.waits == Waits::steps) TILEPOST_TRY(waits_.wait(run, 0));
     for (const auto* transport : {&transports_.overlapping, &transports_.sequence}) {
       const GroupRun group{steps[g], static_cast<int>(g),

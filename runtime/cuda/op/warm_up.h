@@ -1,5 +1,5 @@
-// Running collectives once before a run needs them: NCCL makes its connections, buffers and kernels
-// on first use, by kind and size, and waits for the device then.
+// Runs collectives once before a run needs them. NCCL makes its connections, buffers and kernels on
+// first use, for each kind and size, and waits for the device then.
 #pragma once
 
 #include <string>
@@ -11,7 +11,7 @@ namespace tilepost::cuda {
 
 class WarmUp {
  public:
-  // All outlive this.
+  // All arguments outlive this object.
   WarmUp(const tilepost_plan_t& plan, const Transports& transports, RunState& state,
          const Lanes& lanes, const OpBuffers& buffers, const GroupWaits& waits,
          const Routes& routes)
@@ -23,9 +23,9 @@ class WarmUp {
         waits_(waits),
         routes_(routes) {}
 
-  // Runs what the plan's runs will, on the communication stream and on every lane, and waits for it
-  // within the deadline. `planned`: the map of the plan's own m, or an empty one of a routed plan.
-  // Collective.
+  // Runs the collectives that the plan's runs will need, on the communication stream and on every
+  // lane, and waits for them within the deadline. `planned` is the map of the plan's own m, or an
+  // empty one for a routed plan. Collective.
   tilepost_result_t run(const char* program, DeviceMap& planned) const;
 
  private:

@@ -56,7 +56,7 @@ tilepost_result_t ProcessMeeting::meet(double seconds,
   const auto begin = Clock::now();
   const int64_t wanted = ++rounds_ * ranks_;
   std::unique_lock lock(rooms().mutex);
-  Room& room = rooms().all.at(room_);  // stays while this one is present
+  Room& room = rooms().all.at(room_);  // the room stays while this rank is present
   ++room.came;
   rooms().came.notify_all();
   while (!rooms().came.wait_for(lock, kPoll, [&] { return room.came >= wanted; })) {
@@ -67,7 +67,7 @@ tilepost_result_t ProcessMeeting::meet(double seconds,
       result = TILEPOST_TIMEOUT;
     lock.lock();
     if (result == TILEPOST_OK || room.came >= wanted) continue;
-    --room.came;  // those that come now do not find it here
+    --room.came;  // ranks that come now do not find this one here
     return result;
   }
   return TILEPOST_OK;

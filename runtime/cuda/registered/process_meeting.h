@@ -1,5 +1,5 @@
 // Where ranks that are threads of one process wait for each other on the host, with nothing on
-// their devices: so what one of them does before it comes may wait for all of these devices.
+// their devices. So what a rank does before it comes here may wait for all of these devices.
 #pragma once
 
 #include <cstdint>
@@ -12,10 +12,10 @@ namespace tilepost::cuda {
 
 class ProcessMeeting {
  public:
-  // A number that no other of this process is. Ranks tell each other theirs before they meet.
+  // A new number, unique in this process. Ranks tell each other theirs before they meet.
   static int64_t new_seat();
 
-  // Of the ranks of this process that have these seats, in any order.
+  // A meeting of the ranks of this process that have these seats, in any order.
   explicit ProcessMeeting(std::vector<int64_t> seats);
   ProcessMeeting(const ProcessMeeting&) = delete;
   ProcessMeeting& operator=(const ProcessMeeting&) = delete;

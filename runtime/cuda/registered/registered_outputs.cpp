@@ -2,9 +2,9 @@
 // So they all go on, or all fail. Unregistering ends when all ranks have closed what they had open.
 //
 // Mapping memory of others, closing it and enabling peer access may wait for all that is on the
-// devices of the process. When a rank does so all ranks have come to the call, behind their runs;
-// and those of its process meet on the host before one of them puts the next exchange on its
-// device, which would wait for the rank.
+// devices of the process. So when a rank does this, all ranks have come to the call, behind their
+// runs. The ranks of one process also meet on the host before one of them puts the next exchange on
+// its device, because that exchange would wait for a rank that is not through yet.
 #include "runtime/cuda/registered/registered_outputs.h"
 
 #include <algorithm>
@@ -49,10 +49,10 @@ class RegisteredOutputs::Exchange {
   }
 
   const SharedRanks& ranks() const { return ranks_; }
-  // This rank's, without memory.
+  // This rank's place, without memory.
   const PeerInfo& place() const { return place_; }
   int64_t device_bytes() const { return numbers_.device_bytes(); }
-  // The call that the ranks are in.
+  // Names the call that the ranks are in.
   void begin(const char* call) { call_ = call; }
 
   tilepost_result_t tell(Info& own, std::vector<Info>& all) {
@@ -71,7 +71,8 @@ class RegisteredOutputs::Exchange {
     return TILEPOST_OK;
   }
 
-  // How this rank's last step went: the first rank's result that is not TILEPOST_OK.
+  // Tells the other ranks how this rank's last step went. Returns the first rank's result that is
+  // not TILEPOST_OK.
   tilepost_result_t tell(tilepost_result_t own) {
     const std::string text = own != TILEPOST_OK ? tilepost_last_error() : "";
     TILEPOST_TRY(meet());
@@ -92,7 +93,7 @@ class RegisteredOutputs::Exchange {
   void leak() { numbers_.leak(); }
 
  private:
-  // With the ranks of this process, which have come to the call.
+  // Meets the ranks of this process, which have come to the call.
   tilepost_result_t meet() {
     const tilepost_result_t result =
         meeting_->meet(ranks_.seconds, [this] { return ranks_.channel.check_async(); });
@@ -123,7 +124,7 @@ RegisteredOutputs::RegisteredOutputs(const tilepost_plan_t& plan, const Driver& 
                                      int64_t operation)
     : plan_(plan), driver_(driver), operation_(operation) {}
 
-// What the ranks told each other last may hold up the device, which freeing would wait for.
+// The last exchange of the ranks may hold up the device, and freeing memory would wait for that.
 RegisteredOutputs::~RegisteredOutputs() {
   close();
   if (exchange_ && !exchange_->is_idle()) tables_.leak();
@@ -141,7 +142,7 @@ void** RegisteredOutputs::table(int which) const {
   return static_cast<void**>(tables_.get()) + static_cast<ptrdiff_t>(which) * plan_.ranks;
 }
 
-// There are as many as buffers.
+// Finds one in any case: there are as many tables as there may be buffers.
 int RegisteredOutputs::free_table() const {
   const auto is_taken = [&](int table) {
     return std::ranges::any_of(buffers_, [&](const auto& other) { return other->table == table; });
@@ -189,8 +190,8 @@ tilepost_result_t RegisteredOutputs::add(void* buffer, int64_t bytes) {
   return TILEPOST_OK;
 }
 
-// The caller may free its buffer when this returns, which no rank has open then. What was issued
-// may hold up the device, which giving anything back would wait for.
+// When this returns no rank has the buffer open, so the caller may free it. If the last exchange
+// has not ended it may hold up the device, and giving anything back would wait for that.
 tilepost_result_t RegisteredOutputs::give_up(tilepost_result_t result, Buffer& fresh) {
   const std::string text = tilepost_last_error();
   if (exchange_->is_idle()) {
@@ -213,7 +214,7 @@ tilepost_result_t RegisteredOutputs::describe(void* buffer, int64_t bytes, Info&
   return TILEPOST_OK;
 }
 
-// All tables are there before any rank says that it has succeeded.
+// Each rank's table is in place before the rank says that it has succeeded.
 tilepost_result_t RegisteredOutputs::map(const std::vector<Info>& infos, Buffer& fresh) const {
   const Info& own = infos[static_cast<size_t>(exchange_->ranks().rank)];
   fresh.places.resize(infos.size());
@@ -227,8 +228,8 @@ tilepost_result_t RegisteredOutputs::map(const std::vector<Info>& infos, Buffer&
   return TILEPOST_OK;
 }
 
-// Where the peer's buffer is. Peer access lasts, also when this fails. That the devices reach each
-// other is known since the operation was made.
+// Finds where the peer's buffer is. Peer access lasts, also when this fails. That the devices reach
+// each other is known since the operation was made.
 tilepost_result_t RegisteredOutputs::reach(int peer, const Info& own, const Info& info,
                                            Buffer& fresh, void*& place) {
   place = reinterpret_cast<void*>(static_cast<uintptr_t>(info.peer.address));
@@ -274,11 +275,11 @@ tilepost_result_t RegisteredOutputs::remove(const void* buffer) {
   close(*buffers_[static_cast<size_t>(at)]);
   ranges_.erase(ranges_.begin() + at);
   buffers_.erase(buffers_.begin() + at);
-  return exchange_->tell(TILEPOST_OK);  // that it is closed
+  return exchange_->tell(TILEPOST_OK);  // tells that the buffer is closed
 }
 
-// Of memory that was freed without having been unregistered only this rank's own is found here: the
-// others store there no sooner than this rank's kernel has begun.
+// Memory that was freed without having been unregistered is found here only if it is this rank's
+// own. The other ranks store there no sooner than this rank's kernel has begun.
 tilepost_result_t RegisteredOutputs::find(const void* out, int64_t bytes,
                                           RegisteredOutput& output) const {
   output = {};

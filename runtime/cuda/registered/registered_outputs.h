@@ -2,13 +2,13 @@
 //
 // A registered buffer has what an operation's own memory for sums has: a place on every rank, and a
 // table of the ranks' places. A run whose out is that buffer pushes there, and moves nothing. The
-// memory stays the caller's, who must not free it before the ranks have unregistered it: so there
+// memory remains the caller's, who must not free it before the ranks have unregistered it. So there
 // are no locks on it (shared/mapping_locks.h), but no rank has it open any more when unregistering
 // returns.
 //
-// Registering and unregistering allocate and free nothing on the device, nor pinned memory: where
-// peer access is on, as between ranks of one process, that may wait for the kernels of all its
-// devices, and one of these may wait for this rank to go on.
+// Registering and unregistering allocate and free neither device memory nor pinned memory. Where
+// peer access is on, as between ranks of one process, allocating and freeing may wait for the
+// kernels of all devices of the process, and one of these kernels may wait for this rank to go on.
 #pragma once
 
 #include <cstdint>
@@ -30,43 +30,45 @@ struct RegisteredOutput {
 
 class RegisteredOutputs {
  public:
-  // Both outlive this. `operation`: its number, the same on all ranks.
+  // Both arguments outlive this object. `operation`: its number, the same on all ranks.
   RegisteredOutputs(const tilepost_plan_t& plan, const Driver& driver, int64_t operation);
   RegisteredOutputs(const RegisteredOutputs&) = delete;
   RegisteredOutputs& operator=(const RegisteredOutputs&) = delete;
   ~RegisteredOutputs();
 
-  // Allocates all that registering takes, where the plan has a use for it (RunPath::lends_out).
-  // Once, on the ranks' device, before anything else is called but for find(). What the channel is
-  // of outlives this.
+  // Allocates all that registering needs, where the plan has a use for it (RunPath::lends_out).
+  // Called once, on the ranks' device, before anything else but find(). The owner of the channel
+  // outlives this.
   tilepost_result_t create(const SharedRanks& ranks);
 
-  // Collective, and wait for the other ranks within the deadline; all ranks succeed, or all fail.
-  // The ranks' device is the current one. No run of this rank is in flight.
+  // Register and unregister a buffer. Collective: they wait for the other ranks within the
+  // deadline, and succeed on all ranks or fail on all. The ranks' device is the current one. No run
+  // of this rank is in flight.
   tilepost_result_t add(void* buffer, int64_t bytes);
   tilepost_result_t remove(const void* buffer);
 
-  // What a run's out of `bytes` bytes is. TILEPOST_INVALID_ARGUMENT where it is not the begin of a
-  // buffer, or larger, or where its memory was freed.
+  // Finds which registered buffer a run's out of `bytes` bytes is, if any.
+  // TILEPOST_INVALID_ARGUMENT where out lies in a buffer but is not its begin, where it is larger,
+  // or where its memory was freed.
   tilepost_result_t find(const void* out, int64_t bytes, RegisteredOutput& output) const;
 
   int64_t device_bytes() const { return device_bytes_; }
 
-  // Closes what other processes' memory is open. This rank's runs are over.
+  // Closes the memory of other processes that is open. This rank's runs are over.
   void close();
-  // When they may not be: leaves it open, and the tables to the process.
+  // For when runs may not be over: leaves that memory open, and the tables to the process.
   void leak();
 
  private:
   // What ranks tell each other of a buffer.
   struct Info;
   class Exchange;
-  // This rank's, with what it has of the other ranks'.
+  // This rank's buffer, with what it has of the other ranks' buffers.
   struct Buffer {
     CallerMemory memory;
     std::vector<void*> opened;  // allocations of other processes
-    std::vector<void*> places;  // where it begins on each rank
-    int table = 0;              // which of tables_ it has
+    std::vector<void*> places;  // where the buffer begins on each rank
+    int table = 0;              // which of tables_ is the buffer's
   };
 
   static std::vector<RegistrationTerms> terms_of(const std::vector<Info>& infos);

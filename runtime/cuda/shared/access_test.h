@@ -1,9 +1,9 @@
-// Whether memory that ranks share does what runs count on: other GPUs' stores arrive, and what
-// several of them add to one word at the same time is all there.
+// Tests whether memory that ranks share does what runs count on: stores of other GPUs arrive, and
+// no addition is lost when several GPUs add to one word at the same time.
 //
-// CUDA lets a GPU store to another's memory over PCIe that cannot add there as one operation
-// (cudaDevP2PAttrNativeAtomicSupported): counters then lose what ranks add. A process that cannot
-// see the other's device cannot ask for that, so it is tried.
+// Over PCIe CUDA lets a GPU store to another GPU's memory even if it cannot add there as one
+// operation (cudaDevP2PAttrNativeAtomicSupported). Counters then lose what ranks add. A process
+// that cannot see the other's device cannot ask for that attribute, so the memory is tried out.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -15,7 +15,8 @@
 
 namespace tilepost::cuda {
 
-// By value; device pointers. A rank's words: what all others add to, then what each rank stores.
+// Passed by value, with device pointers. A rank has one word that all others add to, and then a
+// word for each rank to store to.
 struct AccessTest {
   uint32_t* of[kMostPeers];  // [1 + ranks] of each rank, all zero, as this rank addresses them
   int rank, ranks;
@@ -24,7 +25,7 @@ struct AccessTest {
 constexpr int kAccessTestThreads = 128;
 constexpr uint32_t kAddsPerThread = 32;
 
-// What a rank's word has when `others` ranks have added to it.
+// The value of a rank's word when `others` ranks have added to it.
 constexpr uint32_t added_by(int others) {
   return static_cast<uint32_t>(others) * kAccessTestThreads * kAddsPerThread;
 }

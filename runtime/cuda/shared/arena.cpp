@@ -8,8 +8,8 @@
 namespace tilepost::cuda {
 namespace {
 
-// How many runs there have been when an arena is made, as far as its numbers tell: tests on GPUs
-// let them come to 2^32 soon (tests/gpu/CMakeLists.txt).
+// The number of runs with which the numbers of a new arena begin. Tests on GPUs choose it so that
+// the numbers soon come to 2^32 (tests/gpu/CMakeLists.txt).
 #ifdef TILEPOST_TEST_FIRST_RUN
 constexpr uint32_t kRunsBefore = TILEPOST_TEST_FIRST_RUN;
 #else
@@ -40,8 +40,8 @@ tilepost_result_t read_back(const AccessTest& test, cudaStream_t stream, AccessR
   return TILEPOST_OK;
 }
 
-// This rank's that have room. When an operation is destroyed is each rank's own business, so ranks
-// may have different ones.
+// This rank's arenas that have room. When an operation is destroyed is each rank's own business, so
+// ranks may have different arenas.
 Ids offered(const SharedArenas& arenas, const SharedLayout& layout) {
   Ids ids;
   ids.fill(kNone);
@@ -53,7 +53,7 @@ Ids offered(const SharedArenas& arenas, const SharedLayout& layout) {
   return ids;
 }
 
-// The first of rank 0's that all ranks offer. `all`: every rank's Ids, one after the other.
+// The first of rank 0's arenas that all ranks offer. `all`: every rank's Ids, one after the other.
 int64_t common_id(std::span<const int64_t> all) {
   for (const int64_t id : all.first(kOffered)) {
     bool everywhere = id != kNone;
@@ -98,9 +98,9 @@ tilepost_result_t SharedArena::create(const SharedRanks& ranks, const SharedLayo
   return made;
 }
 
-// Where warming up moves bytes later: in the second half of its room. The first exchange comes
-// behind every rank's additions and stores, the second behind what is wrong with them. The words
-// are zero again before a rank says so.
+// Uses the second half of the region in which warming up moves bytes later. The first exchange
+// comes behind every rank's additions and stores. The second tells what is wrong with them; a
+// rank's words are zero again before the rank takes part in it.
 tilepost_result_t SharedArena::try_out(const SharedRanks& ranks) {
   constexpr int64_t kAt = SharedLayout::kRegionAlignment / 2;
   static_assert((1 + kMostPeers) * sizeof(uint32_t) <= SharedLayout::kRegionAlignment / 2);
@@ -132,7 +132,8 @@ tilepost_result_t SharedArena::try_out(const SharedRanks& ranks) {
   return TILEPOST_OK;
 }
 
-// This rank's own: the number of the run, what tasks have done and what tiles they wait for.
+// Makes the numbers that are this rank's own: that of the run, what tasks have done and what
+// counters have to reach.
 tilepost_result_t SharedArena::make_numbers() {
   const auto counters = static_cast<size_t>(layout_.counters);
   const size_t flags = TILEPOST_COUNTER_STRIDE * (1 + counters) + 2 * counters;
@@ -145,8 +146,9 @@ tilepost_result_t SharedArena::make_numbers() {
   return kRunsBefore == 0 ? TILEPOST_OK : start_late(kRunsBefore);
 }
 
-// What is compared by size stands at that number; what is compared for being equal has one of the
-// last two, by parity. Counters come to 2^32 at once.
+// Lets all numbers begin as if there had been `runs` runs. What is compared by size begins at that
+// number. What is compared for being equal has one of the last two numbers, by parity. Counters
+// come to 2^32 at once.
 tilepost_result_t SharedArena::start_late(uint32_t runs) {
   constexpr uint32_t kCount = 0u - 7;
   const int ranks = memory_.ranks();
@@ -180,7 +182,7 @@ bool SharedArena::has_room(const SharedLayout& layout) const {
   return !abandoned_ && fits(layout_, layout);
 }
 
-// What lies behind `pushed` has to lie behind it for all of them (SharedLayout).
+// What lies behind `pushed` has to lie behind it for all operations (SharedLayout).
 SharedLayout SharedArena::place(const SharedLayout& layout) const {
   SharedLayout placed = layout;
   if (layout.landed == layout.pushed) placed.landed = layout_.pushed;
@@ -220,7 +222,7 @@ tilepost_result_t find_arena(const SharedRanks& ranks, SharedArenas& arenas, con
     return TILEPOST_OK;
   }
   auto fresh = std::make_shared<SharedArena>(static_cast<int64_t>(arenas.size()));
-  // Also if making it fails: ranks count them alike.
+  // The arena is listed even if making it fails, so that all ranks count arenas alike.
   if (need.shares) arenas.push_back(fresh);
   TILEPOST_TRY(fresh->create(ranks, need.layout));
   arena = std::move(fresh);

@@ -1,12 +1,12 @@
-// Memory that ranks share together with all that they count in it: an operation's own, or that of
-// several operations of a communicator whose runs do not overlap (tilepost_options_t:
+// Memory that ranks share, together with all that they count in it. It belongs to one operation, or
+// to several operations of a communicator whose runs do not overlap (tilepost_options_t:
 // share_memory).
 //
-// A run of any of them is a run of the arena: the number of runs, the flags and the counters go on
-// from one operation's run to the next one's, so that a run begins when all ranks have ended the
-// one before, whichever operation's that was (runtime/cuda/shared/flags.h). Each has regions of its
-// own plan in the same memory. What it finds there is what the others have left: no run reads what
-// has not been written in the same run (docs/internals/memory-model.md).
+// A run of any of these operations is a run of the arena. The number of runs, the flags and the
+// counters go on from one operation's run to the next one's, so that a run begins when all ranks
+// have ended the one before, whichever operation's that was (runtime/cuda/shared/flags.h). Each
+// operation has regions of its own plan in the same memory. It finds there what the others have
+// left, but no run reads what was not written in the same run (docs/internals/memory-model.md).
 #pragma once
 
 #include <atomic>
@@ -31,7 +31,7 @@ struct SharedRanks {
 
 class SharedArena {
  public:
-  // `id`: among the communicator's, the same on all ranks.
+  // `id` is the number among the communicator's arenas, the same on all ranks.
   explicit SharedArena(int64_t id) : id_(id) {}
   SharedArena(const SharedArena&) = delete;
   SharedArena& operator=(const SharedArena&) = delete;
@@ -50,16 +50,16 @@ class SharedArena {
   bool has_room(const SharedLayout& layout) const;
   SharedLayout place(const SharedLayout& layout) const;
 
-  // All but page and deadline, which are the operation's.
+  // All fields but page and deadline, which are the operation's.
   SharedFlags flags() const;
   uint32_t* done() const;
 
   int64_t id() const { return id_; }
   const SharedMemory& memory() const { return memory_; }
-  // Whether runs of any of its operations are a kernel alone, which meets the other ranks' itself
-  // (RunPath::meets); said before any of these is made. Such a kernel may take all SMs while it
-  // waits until the run before it has ended, which a kernel of this rank says: that must be in
-  // front of it in its stream, or it might find no SM.
+  // Whether any of its operations has runs that are a kernel alone, which meets the other ranks'
+  // kernels itself (RunPath::meets). This is said before any such operation is made. The kernel may
+  // take all SMs while it waits for the run before it to end. A kernel of this rank says that that
+  // run has ended. It must be in front of the waiting kernel in its stream, or it might find no SM.
   void expect_meetings() { has_meetings_.store(true); }
   bool has_meetings() const { return has_meetings_.load(); }
   // Eager runs of its operations follow each other.
@@ -67,7 +67,7 @@ class SharedArena {
   // Set when a run of any of them has failed.
   const AbortedFlag& aborted() const { return aborted_; }
 
-  // Another rank may use the memory for good, after a failure: it will be left to the process.
+  // After a failure another rank may go on using the memory: it will be left to the process.
   void abandon() { abandoned_ = true; }
   bool is_abandoned() const { return abandoned_; }
 
@@ -87,8 +87,8 @@ class SharedArena {
   int loses_additions_ = -1;
 };
 
-// A communicator's arenas that operations share, which own them: by id, in the order in which they
-// were made.
+// A communicator's arenas that operations share. They are listed by id, in the order in which they
+// were made. The operations own them.
 using SharedArenas = std::vector<std::weak_ptr<SharedArena>>;
 
 // What an operation needs; the same on all ranks.
@@ -97,9 +97,9 @@ struct ArenaNeed {
   bool shares;  // with other operations that do
 };
 
-// For an operation that shares, one of `arenas` that has room on every rank, the same one on all;
-// if there is none, or it does not share, one that is `made`. Collective: waits for the other
-// ranks.
+// Finds the arena of an operation. One that shares gets the one of `arenas` that has room on every
+// rank, the same one on all ranks. If there is none, or the operation does not share, a new one is
+// `made`. Collective: waits for the other ranks.
 tilepost_result_t find_arena(const SharedRanks& ranks, SharedArenas& arenas, const ArenaNeed& need,
                              std::shared_ptr<SharedArena>& arena, bool& made);
 

@@ -1,13 +1,13 @@
-// Each kernel is one small block: a thread for every other rank, all of them at once.
+// Each kernel is one small block, with a thread for every other rank: all of them work at once.
 //
-// Where a kernel announces, it comes behind, in its stream, the wait that acquired the announced
-// tiles, or the kernel or copy that made what is announced, whose results it sees (CUDA C++
+// A kernel that announces comes, in its stream, behind the wait that acquired the announced tiles,
+// or behind the kernel or copy that made what is announced, whose results it sees (CUDA C++
 // Programming Guide, Streams). Its st.release.sys hands on all that its thread has observed,
-// whatever wrote it, for causality order is transitive (PTX ISA 8.9.5, Causality Order); the other
+// whatever wrote it, for causality order is transitive (PTX ISA 8.9.5, Causality Order). The other
 // rank's ld.acquire.sys that reads the value, or a later one by the same thread or in its stream,
-// completes the pattern (8.8, Release and Acquire Patterns), and what follows in the other rank's
-// stream comes after it. System scope, because the two are on different GPUs, and copy engines are
-// no threads of either.
+// completes the pattern (8.8, Release and Acquire Patterns). What follows in the other rank's
+// stream comes after it. The scope is the system, because the two are on different GPUs, and copy
+// engines are no threads of either.
 #include <cuda_runtime.h>
 
 #include "runtime/cuda/device/kernel_launch.cuh"
@@ -27,10 +27,10 @@ __device__ __forceinline__ volatile uint64_t* run_words(uint32_t* line, uint32_t
 }
 
 // A kernel that is a whole run does not say that it has ended. The kernel that begins the next run
-// does, and comes behind it in the stream. As end_kernel does, it keeps flags from falling behind.
+// does, and comes behind it in the stream. Like end_kernel, this keeps flags from falling behind.
 __device__ __forceinline__ void end_exchange(const SharedFlags& flags, uint32_t run) {
   const int rank = threadIdx.x;
-  if ((*flags.kind & TILEPOST_EXCHANGES) == 0) return;  // to all threads alike
+  if ((*flags.kind & TILEPOST_EXCHANGES) == 0) return;  // the same for all threads
   volatile uint32_t* own = own_flags(flags);
   for (int i = threadIdx.x; i < kFlags * kMostLanes * flags.ranks; i += kThreads)
     own[i * TILEPOST_COUNTER_STRIDE] = last_flag_value(run);
@@ -49,20 +49,21 @@ __device__ __forceinline__ void expect_run(const SharedFlags& flags,
   }
 }
 
-// This rank's own last run too: it says so on another stream. The barrier orders the waits before
-// the counting (PTX ISA, barrier), and that all threads have read the old number before it changes.
-// What counters have to reach is kept twice, for kernels that count runs themselves
-// (tilepost/device/whole_run.cuh). Both are the same behind this one, for all others.
+// Waits also for this rank's own last run, because that says on another stream that it has ended.
+// The barrier puts the waits before the counting (PTX ISA, barrier), and lets all threads read the
+// old number before it changes. What counters have to reach is kept twice, for kernels that count
+// runs themselves (tilepost/device/whole_run.cuh). Behind this kernel both copies are the same, for
+// all other kernels.
 //
-// All of the last run's chunks were counted before its end, which comes behind the kernel whose
-// tasks they are, or behind a wait that saw the last of them; and what waited for them did so
-// before. That end's release has been acquired (PTX ISA 8.9.5); this run's tasks and waits come
-// behind this kernel in their streams (CUDA C++ Programming Guide, Streams). So the counts of what
-// is done no other kernel touches meanwhile.
+// No other kernel touches the counts of what is done while this one sets them to zero. All of the
+// last run's chunks were counted before its end, which comes behind the kernel whose tasks they
+// are, or behind a wait that saw the last of them. What waited for the chunks did so before the
+// end, too. That end's release has been acquired (PTX ISA 8.9.5). This run's tasks and waits come
+// behind this kernel in their streams (CUDA C++ Programming Guide, Streams).
 //
-// What the run is goes out behind the number of runs begun, so that nothing waits for it: each word
-// says whose run it is of, in one access of 64 bits (PTX ISA 8.2.1, Scalar Data-types), which is
-// relaxed and of system scope (st, .volatile).
+// The words that say what the run is go out behind the number of runs begun, so that nothing waits
+// for them. Each word says which run it is of, in one access of 64 bits (PTX ISA 8.2.1, Scalar
+// Data-types), which is relaxed and of system scope (st, .volatile).
 __global__ void __launch_bounds__(kThreads)
     begin_kernel(const __grid_constant__ SharedFlags flags, const RunBeginning beginning) {
   const int rank = threadIdx.x;
@@ -132,8 +133,8 @@ __global__ void added_kernel(const __grid_constant__ SharedFlags flags, int grou
     publish(&flags.page->stored, static_cast<uint32_t>(group) + 1);
 }
 
-// What `rank` has begun as this run, if its words are here. The loads do not wait for each
-// other.
+// Whether all words of what `rank` has begun as this run are here; reads them into `words`. The
+// loads do not wait for each other.
 __device__ __forceinline__ bool see_run_words(const SharedFlags& flags, int rank, uint32_t run,
                                               RunWords& words) {
   const volatile uint64_t* const line =
@@ -145,11 +146,11 @@ __device__ __forceinline__ bool see_run_words(const SharedFlags& flags, int rank
   return of_run(found[0]) & of_run(found[1]) & of_run(found[2]) & of_run(found[3]);
 }
 
-// The same of a rank that has said that it has begun the run: its words are under way or here, and
-// they are not the next run's, which it does not begin before this rank has ended this one. But a
-// rank that has given the run up lets those behind it go, and their words come to lie where these
-// were. False if the host said abort, or the deadline passed, before they came: then the host is
-// told as of a rank that did not begin the run.
+// The same for a rank that has said that it has begun the run. Its words are under way or here.
+// They are not the next run's, which that rank does not begin before this rank has ended this one.
+// But a rank that has given the run up releases the runs behind it, and their words overwrite
+// these. False if the host said abort, or the deadline passed, before the words came. After the
+// deadline the host is told the same as of a rank that did not begin the run.
 __device__ bool read_run_words(const SharedFlags& flags, int rank, uint32_t run, RunWords& words) {
   const PollEnd end = poll_until([&] { return see_run_words(flags, rank, run, words); },
                                  flags.deadline_ns, flags.page, [] {});
@@ -160,9 +161,9 @@ __device__ bool read_run_words(const SharedFlags& flags, int rank, uint32_t run,
   return end == PollEnd::reached;
 }
 
-// Whether all ranks have begun the same run as this one. The ranks' threads look at one rank each;
-// of several that differ the host is told of the first. No rank is waited for here that the
-// beginning of the next run would not wait for: what has not begun has not ended.
+// Whether all ranks have begun the same run as this one. Each thread looks at one rank. If several
+// ranks differ, the host is told of the first. No rank is waited for here that the beginning of the
+// next run would not wait for: what has not begun has not ended.
 __device__ bool is_common_run(const SharedFlags& flags, uint32_t run) {
   __shared__ uint32_t differs[kMostPeers];
   const int rank = threadIdx.x;
@@ -204,11 +205,11 @@ __device__ bool is_plain_end(const SharedFlags& flags, uint32_t run) {
   return __syncthreads_and(same && given_up == 0 && abort == 0) != 0;
 }
 
-// All of this rank's reading and copying precedes in the stream. The barrier puts the flags before
-// the releases (PTX ISA, barrier; 8.9.5): no rank announces anything of the next run before it has
-// acquired them, so nothing newer is overwritten. Volatile stores are relaxed ones of system scope
-// (PTX ISA, st). A run that was given up never ends: its kernel may still store into the other
-// ranks' memory, for nothing waits for it any more.
+// All of this rank's reading and copying precedes this kernel in the stream. The barrier puts the
+// flags before the releases (PTX ISA, barrier; 8.9.5): no rank announces anything of the next run
+// before it has acquired them, so nothing newer is overwritten. Volatile stores are relaxed ones of
+// system scope (PTX ISA, st). A run that was given up never ends: its kernel may still store into
+// the other ranks' memory, because nothing waits for that kernel any more.
 __global__ void __launch_bounds__(kThreads) end_kernel(const __grid_constant__ SharedFlags flags) {
   const int rank = threadIdx.x;
   const uint32_t run = *flags.run;
@@ -227,10 +228,10 @@ __global__ void __launch_bounds__(kThreads) end_kernel(const __grid_constant__ S
   if (rank == 0) publish(&flags.page->stored, 0);
 }
 
-// A kernel that is a whole run has waited for all that the other ranks' kernels of it store on this
-// rank: their words, and their flags or lines of every part, or what they add to its counters. What
-// they still do is not in this rank's memory, so to this rank they have ended. They are not told,
-// for theirs may be gone.
+// A kernel that is a whole run has waited for all that the other ranks' kernels of this run store
+// on this rank: their words, and their flags or lines of every part, or what they add to its
+// counters. What those kernels still do is not in this rank's memory, so as far as this rank is
+// concerned they have ended. The other ranks are not told, because their memory may be gone.
 __global__ void __launch_bounds__(kThreads)
     settle_kernel(const __grid_constant__ SharedFlags flags) {
   const int rank = threadIdx.x;

@@ -1,4 +1,4 @@
-// What the kernels have in common that tell other ranks of what is there and wait for what they
+// What kernels have in common that tell other ranks what is there, and wait for what other ranks
 // tell.
 #pragma once
 
@@ -19,7 +19,7 @@ __device__ inline void stay_for_host(const WatchPage* page) {
     ptx::sleep_ns(kStayPollNanoseconds);
 }
 
-// What a wait for a number is for, has seen and wants: what follows it reads, the state last.
+// Tells the host what a wait for a number is for, has seen and wants. The state is stored last.
 __device__ inline void tell_host(SharedWait* place, WaitState state, int group, uint32_t seen,
                                  uint32_t wanted) {
   place->group = static_cast<uint32_t>(group);
@@ -33,9 +33,9 @@ __device__ __forceinline__ bool is_given_up(const SharedFlags& flags) {
 }
 
 // Waits until one of this rank's flags has reached `target`, and acquires what was released with
-// it. False if that was given up: then nothing may be announced, or the others would take what is
-// not there and end their run with it. `place` tells the host; of what it tells the first counts,
-// so later waits are given up at once.
+// it. False if the wait was given up. Nothing may be announced then, or the others would take what
+// is not there and end their run with it. `place` tells the host about the wait. The host needs
+// only the first wait that was given up, so later ones are given up at once.
 __device__ inline bool wait_for(const SharedFlags& flags, const uint32_t* word, uint32_t target,
                                 SharedWait* place, int group) {
   if (is_given_up(flags)) return false;

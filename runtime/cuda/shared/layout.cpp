@@ -56,7 +56,7 @@ SharedLayout shared_layout(const tilepost_plan_t& plan, const RunSizes& most, in
   return layout;
 }
 
-// With fewer counters or parts than `made` has, regions would begin among these.
+// A layout with fewer counters or parts than `made` has would let regions begin among these.
 bool fits(const SharedLayout& made, const SharedLayout& wanted) {
   return wanted.counters == made.counters && wanted.parts == made.parts &&
          wanted.pushed <= made.pushed && wanted.bytes - wanted.pushed <= made.bytes - made.pushed;

@@ -1,4 +1,4 @@
-// Where an operation has what, in memory that ranks share (runtime/cuda/shared/memory.h).
+// Where the regions of an operation lie in memory that ranks share (runtime/cuda/shared/memory.h).
 #pragma once
 
 #include <cstdint>
@@ -9,20 +9,20 @@
 namespace tilepost::cuda {
 
 // In bytes from the beginning; the same on every rank. Regions start at multiples of
-// kRegionAlignment; a region that the plan has no use for has no bytes.
+// kRegionAlignment. A region that the plan has no use for has no bytes.
 //
-// From `pushed` on a rank is written to only while it is itself in a run that pushes sums; before
-// that, as soon as the run before has ended, or, by kernels that are whole runs, which have two
-// places for that, earlier. So only what lies behind `pushed` keeps what a run has left there until
-// this rank's next one.
+// Memory from `pushed` on is written to by other ranks only while its rank is itself in a run that
+// pushes sums. Memory in front of `pushed` may be written to as soon as the run before has ended.
+// Kernels that are whole runs may write there even earlier; they have two places for that. So only
+// memory from `pushed` on keeps what a run has left there until this rank's next run.
 struct SharedLayout {
   static constexpr int64_t kRegionAlignment = 1024;
 
   int64_t flags = 0;     // flags and counters: runtime/cuda/shared/flags.h
-  int counters = 0;      // that `flags` has room for
+  int counters = 0;      // counters that `flags` has room for
   int64_t warm_up = 0;   // what warming up moves; nothing else is there
   int64_t arrived = 0;   // TILES: flags of parts (tilepost_exchange_t), which runs never set back
-  int parts = 0;         // that `arrived` has room for
+  int parts = 0;         // parts that `arrived` has room for
   int64_t send = 0;      // READ: where the kernel stores
   int64_t gathered = 0;  // all rows of A, in gathered_bytes; whole runs: again behind these, by the
                          // run's parity
@@ -53,7 +53,7 @@ class SharedRegions {
       : memory_(&memory), layout_(layout) {}
 
   const SharedLayout& layout() const { return layout_; }
-  // As SharedMemory has them.
+  // Addresses and ranks, as SharedMemory has them.
   void* of(int rank, int64_t at) const { return memory_->of(rank, at); }
   void* own(int64_t at) const { return memory_->own(at); }
   int rank() const { return memory_->rank(); }

@@ -1,11 +1,11 @@
-// Which ranks have another's memory mapped, told between the processes of a host.
+// Tells the processes of a host which ranks have another rank's memory mapped.
 //
-// What becomes of memory that is freed while another process has it open is undefined (CUDA Runtime
-// API, cudaIpcOpenMemHandle). So a rank holds a lock on a byte of a file that all of them have open
-// for as long as it has another's memory open: the byte number owner * kMostPeers + importer. The
-// locks are the file's as it was opened, not the process's (fcntl, "Open file description locks"),
-// and the system takes them back when a process dies. The file lies in memory, has no bytes, and no
-// name any more once all ranks have opened it.
+// It is undefined what becomes of memory that is freed while another process has it open (CUDA
+// Runtime API, cudaIpcOpenMemHandle). So all ranks have a file open, and a rank holds a lock on one
+// byte of it for as long as it has another rank's memory open: on byte number owner * kMostPeers +
+// importer. The locks belong to the file as it was opened, not to the process (fcntl, "Open file
+// description locks"), and the system takes them back when a process dies. The file lies in memory,
+// has no bytes, and has no name any more once all ranks have opened it.
 #pragma once
 
 #include <cstdint>
@@ -27,10 +27,12 @@ class MappingLocks {
   static void take_name_away(int64_t token);
   explicit operator bool() const { return file_ >= 0; }
 
-  // This rank, `importer`, opens the memory of `owner`, or has closed it. False: no lock was had.
+  // hold() is called before this rank, `importer`, opens the memory of `owner`, and is false if it
+  // got no lock. let_go() is called when it has closed that memory.
   bool hold(int owner, int importer) const;
   void let_go(int owner, int importer) const;
-  // Whether anybody else holds a lock on the memory of `owner`. If not, nobody can from now on.
+  // Whether anybody else holds a lock on the memory of `owner`. If not, nobody can get one from now
+  // on.
   bool is_held(int owner) const;
 
   // Keeps the locks until the process ends.

@@ -14,8 +14,8 @@
 namespace tilepost::cuda {
 namespace {
 
-// CUDA's handles between processes are of whole blocks of this size, so that what else lay in the
-// last one would be shared too (CUDA C++ Programming Guide, Interprocess Communication).
+// CUDA's handles between processes are for whole blocks of this size, so that anything else in the
+// last block would be shared too (CUDA C++ Programming Guide, Interprocess Communication).
 constexpr int64_t kBlockBytes = int64_t{2} << 20;
 
 constexpr const char* kWayOut = "; use 'transport: nccl'";
@@ -24,7 +24,7 @@ size_t allocation_bytes(int64_t bytes) {
   return static_cast<size_t>((bytes + kBlockBytes - 1) / kBlockBytes * kBlockBytes);
 }
 
-// Ranks address each other's memory as their own is laid out.
+// Sizes must agree, because ranks address each other's memory as their own is laid out.
 tilepost_result_t check_sizes(const std::vector<PeerInfo>& infos) {
   for (size_t r = 1; r < infos.size(); ++r)
     if (infos[r].bytes != infos[0].bytes)
@@ -37,7 +37,7 @@ tilepost_result_t check_sizes(const std::vector<PeerInfo>& infos) {
   return TILEPOST_OK;
 }
 
-// The first rank that has no memory, for those that have theirs.
+// For ranks that have their memory: the error that names the first rank that has none.
 tilepost_result_t check_allocations(const std::vector<PeerInfo>& infos, int64_t bytes) {
   for (size_t r = 0; r < infos.size(); ++r)
     if (infos[r].status != TILEPOST_OK)
@@ -58,7 +58,7 @@ std::string text_of(const char* call, cudaError_t error) {
   return std::string(call) + " → " + cudaGetErrorName(error) + ": " + cudaGetErrorString(error);
 }
 
-// The name of a file of locks, which it has while the ranks open it.
+// The name of a file of locks. The file has it only while the ranks open the file.
 struct NamedLocks {
   explicit NamedLocks(int64_t of) : token(of) {}
   NamedLocks(const NamedLocks&) = delete;
@@ -67,8 +67,8 @@ struct NamedLocks {
   const int64_t token;
 };
 
-// Memory of this process that others have yet to unmap. Never destroyed: static objects may come
-// after it.
+// Memory of this process that others have yet to unmap. The list is never destroyed, because static
+// objects may use it after that.
 struct Exported {
   void* memory;
   int64_t bytes;
@@ -102,7 +102,7 @@ void SharedMemory::release() {
   free_unmapped();
 }
 
-// Without locks nobody knows when the others have unmapped it.
+// Without locks nobody knows when the others have unmapped the memory, so it is not freed.
 void SharedMemory::release_own() {
   if (own_ == nullptr) return;
   if (!exported_) {
@@ -115,7 +115,7 @@ void SharedMemory::release_own() {
   const std::lock_guard lock(exported().mutex);
   try {
     exported().all.push_back({own_, bytes, rank_, std::move(locks_)});
-  } catch (const std::bad_alloc&) {  // it stays left
+  } catch (const std::bad_alloc&) {  // it stays left to the process
   }
 }
 
@@ -155,7 +155,7 @@ tilepost_result_t SharedMemory::create(ControlChannel& channel, int rank, int ra
   opened_.assign(ranks, false);
   const tilepost_result_t result = share(channel, device, seconds);
   if (result == TILEPOST_OK) return result;
-  // Another rank may know of the memory already and come to map it: if nobody has a lock yet, the
+  // Another rank may know of the memory already and come to map it. If nobody has a lock yet, the
   // lock on all of it stays, so that nobody will. A rank without locks did not get so far with all.
   const bool unmapped = own_ != nullptr && exported_ && !(locks_ && locks_.is_held(rank_));
   if (unmapped && cudaFree(std::exchange(own_, nullptr)) != cudaSuccess) cudaGetLastError();
@@ -169,7 +169,7 @@ tilepost_result_t SharedMemory::share(ControlChannel& channel, int device, doubl
   TILEPOST_TRY(numbers.create(kPeerInfoNumbers));
   const auto tell = [&](std::span<const int64_t> own, const char* what, std::vector<int64_t>& all) {
     const tilepost_result_t result = explain_absence(numbers.run(own, all), rank_, what, seconds);
-    // What was issued may hold up the device, which freeing memory would wait for.
+    // What was issued may hold up the device, and freeing memory would wait for that.
     if (!numbers.is_idle()) leak();
     return result;
   };
@@ -204,7 +204,7 @@ tilepost_result_t SharedMemory::share(ControlChannel& channel, int device, doubl
   return TILEPOST_OK;
 }
 
-// Zeroed in the stream of the exchange: a rank that is told of it finds it so.
+// Zeroed in the stream of the exchange, so that a rank that is told of the memory finds it zeroed.
 tilepost_result_t SharedMemory::allocate(int device, bool one_process, cudaStream_t stream,
                                          PeerInfo& info) {
   const size_t bytes = allocation_bytes(bytes_);
@@ -265,15 +265,15 @@ SharedMemory::Trouble SharedMemory::grant(int peer, int other) {
   return {Trouble::not_mapped, peer, text_of("cudaMemPoolSetAccess", error)};
 }
 
-// Some ranks are of this process and some are not.
+// For a communicator of which some ranks are of this process and some are not.
 SharedMemory::Trouble SharedMemory::enable_access(int peer, int other) {
   const cudaError_t error = enable_peer_access(other);
   if (error == cudaSuccess) return {};
   return {Trouble::not_mapped, peer, text_of("cudaDeviceEnablePeerAccess", error)};
 }
 
-// Where the other's device is hidden from this process (CUDA_VISIBLE_DEVICES), opening the handle
-// tells.
+// If the other's device is hidden from this process (CUDA_VISIBLE_DEVICES), only opening the handle
+// tells whether there is access.
 SharedMemory::Trouble SharedMemory::map_between_processes(int peer, const PeerInfo& own,
                                                           const PeerInfo& info) {
   const int device = static_cast<int>(own.ordinal);

@@ -39,8 +39,9 @@ class SharedMemory {
   int rank() const { return rank_; }
   int ranks() const { return static_cast<int>(bases_.size()); }
 
-  // Frees what waited until other processes have unmapped it, and has not to any more. Until then
-  // it counts as left to the process. Any thread; making and releasing such memory does it too.
+  // Frees memory that had to wait for other processes to unmap it, as far as they have. Until then
+  // such memory counts as left to the process. Called by any thread, and when shared memory is made
+  // or released.
   static void free_unmapped();
 
   // Leaves the memory to the process: after a failure other ranks may still use it.
@@ -75,10 +76,10 @@ class SharedMemory {
   std::vector<bool> opened_;  // by rank: mapped out of another process
   MappingLocks locks_;        // between processes; none if one of the ranks could not have them
   bool exported_ = false;     // other processes may map own_
-  // All ranks are of this process: where own_ is from. With a pool, access is granted to this very
-  // memory. cudaDeviceEnablePeerAccess would open all of a device's memory, and from then on every
-  // cudaMalloc and cudaFree of the process would wait for the other devices' kernels, which may be
-  // waiting for the rank that calls it.
+  // The pool that own_ is from, where all ranks are of this process. With a pool, access is granted
+  // to this very memory. cudaDeviceEnablePeerAccess would open all of a device's memory, and from
+  // then on every cudaMalloc and cudaFree of the process would wait for the other devices' kernels,
+  // which may be waiting for the rank that calls it.
   cudaMemPool_t pool_ = nullptr;
   int64_t bytes_ = 0;
 };

@@ -1,4 +1,4 @@
-// Ranks tell each other numbers, with the host waiting.
+// Lets ranks tell each other numbers while the host waits.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ class ControlChannel {
  public:
   virtual ~ControlChannel() = default;
 
-  // Every rank's `count` numbers to every rank: `from` [count], `to` [ranks, count], device
+  // Sends every rank's `count` numbers to every rank: `from` [count], `to` [ranks, count], device
   // pointers.
   virtual tilepost_result_t exchange(const int64_t* from, int64_t* to, size_t count,
                                      cudaStream_t stream) = 0;
@@ -23,8 +23,8 @@ class ControlChannel {
   // TILEPOST_OK, or what went wrong in the background. Called by the watchdog.
   virtual tilepost_result_t check_async() = 0;
 
-  // Ends what has been enqueued, also where it hangs; what is asked of it after that returns
-  // TILEPOST_ABORTED. Called by any thread.
+  // Ends what has been enqueued, also where it hangs. Calls after that return TILEPOST_ABORTED. May
+  // be called by any thread.
   virtual void abort() = 0;
 };
 
@@ -39,34 +39,34 @@ class NumberExchange {
   // Room for `most` numbers of each rank.
   tilepost_result_t create(size_t most);
 
-  // Every rank's numbers, `own` of this one, to every rank: all[rank * own.size() + i]. Collective.
-  // TILEPOST_TIMEOUT if a rank does not take part within `seconds` (0: waits for ever). The
-  // channel is aborted when something fails that has begun.
+  // Sends every rank's numbers, `own` on this one, to every rank: all[rank * own.size() + i].
+  // Collective. TILEPOST_TIMEOUT if a rank does not take part within `seconds` (0: waits for ever).
+  // The channel is aborted if the exchange fails after it has begun.
   tilepost_result_t run(std::span<const int64_t> own, std::vector<int64_t>& all);
 
   cudaStream_t stream() const { return stream_.get(); }
   int64_t device_bytes() const { return device_bytes_; }
-  // False if what was issued last has not ended, and freeing device memory could wait for ever.
+  // False if what was issued last has not ended; freeing device memory could then wait for ever.
   bool is_idle() const { return idle_; }
   // When the device has not come back: leaves the memory to the process.
   void leak() { idle_ = false; }
 
  private:
-  // To the host: `count` numbers from number `first` on.
+  // Copies to the host `count` numbers, from number `first` on.
   tilepost_result_t fetch(size_t first, size_t count);
 
   ControlChannel& channel_;
   int ranks_;
   double seconds_;
   Stream stream_;
-  DeviceMemory numbers_;  // own, then all
-  PinnedMemory staging_;  // the same
+  DeviceMemory numbers_;  // this rank's, then all ranks'
+  PinnedMemory staging_;  // the same on the host
   int64_t device_bytes_ = 0;
   bool idle_ = true;
 };
 
-// Where an exchange is part of making an operation: the text of a rank that did not come to tell
-// its `what`. Other errors keep theirs.
+// For an exchange that is part of making an operation: gives a timeout the text that a rank did not
+// come to tell its `what`. Other errors keep theirs.
 tilepost_result_t explain_absence(tilepost_result_t result, int rank, const char* what,
                                   double seconds);
 

@@ -10,7 +10,8 @@ constexpr std::chrono::microseconds kPoll{20};
 
 }  // namespace
 
-// An exclusive run waits for those from the last exclusive one on, which has waited for all before.
+// An exclusive run waits for the runs from the last exclusive one on, which has waited for all
+// before it.
 tilepost_result_t RunOrder::follow(Member& member, const Run& run) {
   const std::lock_guard lock(mutex_);
   const auto wait_for = [&run](const Last& last) -> tilepost_result_t {
@@ -28,7 +29,7 @@ tilepost_result_t RunOrder::follow(Member& member, const Run& run) {
   return TILEPOST_OK;
 }
 
-// Of several runs of a member the last one stands for all, and of several on a stream too.
+// The last run of a member stands for all of its runs, and the last run on a stream for all on it.
 void RunOrder::add(Member& member, const Run& run, cudaEvent_t end) {
   const std::lock_guard lock(mutex_);
   const Last last{&member, run.stream_id, end};
@@ -55,11 +56,11 @@ tilepost_result_t RunOrder::query_exclusive(bool& ended) {
   const cudaError_t state = cudaEventQuery(exclusive_.end);
   ended = state != cudaErrorNotReady;
   if (ended) TILEPOST_CUDA(state);
-  cudaGetLastError();  // 'not ready' sticks otherwise
+  cudaGetLastError();  // otherwise 'not ready' stays CUDA's last error
   return TILEPOST_OK;
 }
 
-// Its own deadline ends it, and with it the communicator.
+// The run's own deadline ends this wait, and with it the communicator.
 tilepost_result_t RunOrder::wait_for_exclusive(const std::atomic<bool>& aborted) {
   const CaptureModeGuard relaxed;
   for (;;) {

@@ -20,17 +20,18 @@ using Clock = std::chrono::steady_clock;
 
 constexpr std::chrono::microseconds kPoll{100};
 
-// Of the plans that share memory: more than most have.
+// Counters and parts for which memory that several operations share has room at least: more than
+// most plans have.
 constexpr int kSharedCounters = 256;
 constexpr int kSharedParts = 4096;
 
-// Whether a run takes it that slots are zero, as its operation's last one has left them.
+// Whether a run relies on it that slots are zero, as its operation's last run has left them.
 bool keeps_zeros(const tilepost_plan_t& plan) {
   return path_of(plan, true).by_owner && plan.sum == TILEPOST_SUM_ADDED;
 }
 
-// Whether what a run finds in slots must be lines of earlier runs of its operation: of a line that
-// has not come, the word that says which run it is of is read.
+// Whether a run may find nothing in slots but lines of earlier runs of its operation. It reads of a
+// line the word that says which run the line is of, even if the line has not come yet.
 bool keeps_lines(const tilepost_plan_t& plan) {
   return plan.shots == TILEPOST_ONE_SHOT_LINES;
 }
@@ -39,8 +40,8 @@ bool may_share(const tilepost_plan_t& plan) {
   return path_of(plan, true).shares_memory() && !keeps_zeros(plan) && !keeps_lines(plan);
 }
 
-// The least that memory must have which operations of all plans are to share, and which has room
-// for the counters of other plans too.
+// The least room of memory that operations of all these plans are to share. It has room for the
+// counters of other plans too.
 struct Room {
   int counters = kSharedCounters, parts = kSharedParts;
   int64_t front = 0, pushed = 0;
@@ -133,7 +134,7 @@ tilepost_result_t SharedService::end_warm_up(cudaStream_t stream) {
   return end(stream);
 }
 
-// Tasks that copy the caller's rows read and write what the run says.
+// Tasks that copy the caller's rows read and write where the run says.
 tilepost_tasks_t SharedService::tasks() const {
   tilepost_tasks_t tasks{};
   tasks.in = regions_.own(0);
@@ -144,7 +145,7 @@ tilepost_tasks_t SharedService::tasks() const {
   }
   tasks.stored = own_counters();
   tasks.expected = flags_.expected;  // unless the kernel counts runs itself
-  // Own rows that other ranks' are read with are waited for like these.
+  // Own rows that are read together with other ranks' rows are waited for like these.
   const bool with_others = path_.tasks_push() && path_.pushes == Pushes::rows;
   tasks.done = with_others ? own_counters() : flags_.done;
   tasks.abort = &flags_.page->abort;
@@ -153,8 +154,8 @@ tilepost_tasks_t SharedService::tasks() const {
   return tasks;
 }
 
-// A run has begun when its numbers are expected, in either half, for they grow; groups that it has
-// none of are complete.
+// The half of `expected` that is further holds the numbers of the run that has begun, for these
+// grow. Groups that the run does not have are complete.
 std::optional<OpenWait> SharedService::find_missing_tiles() {
   if (path_.exchanges || path_.fuses) return {};  // waits inside the kernel tell by themselves
   const std::vector<uint32_t> stored = access_.read(own_counters());
@@ -189,13 +190,13 @@ void SharedService::leak() {
   begun_.leak();
 }
 
-// Where rows are routed, each rank has an m of its own; the schedule has the counts of all.
+// Where rows are routed each rank has an m of its own, and the schedule covers the counts of all.
 RunWords SharedService::words_of(const RunMap& run, uint32_t output) const {
   const int64_t m = is_routed(plan_) ? 0 : run.m;
   return {static_cast<uint32_t>(m), folded(run.schedule_hash), plan_word_, output};
 }
 
-// Words of another run than the one that its rank has begun are still under way.
+// Words that are of another run than the one that their rank has begun are still under way.
 std::optional<RunDifference> SharedService::find_difference() {
   const std::vector<uint32_t> lines =
       begun_.read_lines(flags_.of[flags_.rank] + begun_word(0, flags_.ranks));
@@ -218,8 +219,8 @@ std::optional<RunDifference> SharedService::find_difference() {
   return {};
 }
 
-// Runs of an operation are of two kinds: a kernel that is a whole run leaves nothing behind that
-// the next one has to wait for.
+// `kind` tells runs that are one kernel from the operation's other runs: a kernel that is a whole
+// run leaves nothing behind that the next one has to wait for.
 void SharedService::set_exchange(tilepost_exchange_t& exchange) const {
   const SharedLayout& layout = regions_.layout();
   constexpr auto kWord = static_cast<int64_t>(sizeof(uint32_t));
@@ -266,7 +267,7 @@ bool SharedService::has_ended(bool last) const {
 }
 
 // A rank that has not ended may still read what is here, or store into it. While other operations
-// use the memory, that is for the last of them to wait for: it will not be freed before.
+// use the memory it is not freed, so the last of them waits for such ranks.
 void SharedService::close(bool failed) {
   closed_ = true;
   if (!arena_ || (failed && !touched_)) return;

@@ -1,4 +1,4 @@
-// Each block adds one piece of the rows in several steps; while the vectors of one step are added,
+// Each block adds one piece of the rows in several steps. While the vectors of one step are added,
 // those of the next are on their way, so that the few SMs beside a GEMM draw as much of the
 // memory's bandwidth as they can. The pieces are small enough to spread evenly over whatever SMs
 // there are.
@@ -18,9 +18,9 @@ namespace tilepost::cuda {
 namespace {
 
 constexpr int kThreads = 256;
-constexpr int kSteps = 4;     // of a block
+constexpr int kSteps = 4;     // that a block takes
 constexpr int kInFlight = 8;  // vectors that a thread asks for at a time, of all parts
-constexpr int kScalars = 4;   // elements by thread, where there are no vectors
+constexpr int kScalars = 4;   // elements of a thread, where there are no vectors
 constexpr int kAnyParts = 0;
 constexpr int kUnrolled = 4;  // parts at a time, where their number is not known
 
@@ -83,7 +83,7 @@ __device__ __forceinline__ void add_to(Sum<kType>& sum, const Sum<kType>& other)
   }
 }
 
-// One element, in the same order.
+// Adds up one element, in the same order as vectors.
 template <DType kType>
 __device__ __forceinline__ void sum_element(const SumArguments& args, int64_t i) {
   using Element = Bits<kType>;
@@ -129,14 +129,14 @@ struct Loads {
   }
 };
 
-// What is left of the count behind the last whole vector is the last block's.
+// The last block adds the elements behind the last whole vector.
 template <DType kType>
 __device__ __forceinline__ void sum_rest(const SumArguments& args) {
   const int64_t rest = args.count / kWidth<kType> * kWidth<kType> + threadIdx.x;
   if (blockIdx.x == gridDim.x - 1 && rest < args.count) sum_element<kType>(args, rest);
 }
 
-// Where all pointers are aligned to sixteen bytes.
+// For pointers that are all aligned to 16 bytes.
 template <DType kType, int kParts>
 __global__ void __launch_bounds__(kThreads)
     sum_vectors_kernel(const __grid_constant__ SumArguments args) {
@@ -195,7 +195,7 @@ using Kernel = void (*)(SumArguments);
 struct Variant {
   int parts;
   Kernel kernel;
-  int64_t vectors;  // of each part, by block
+  int64_t vectors;  // of each part that a block adds
 };
 
 template <DType kType, int kParts>
@@ -203,7 +203,7 @@ constexpr Variant variant() {
   return {kParts, sum_vectors_kernel<kType, kParts>, int64_t{kThreads} * kVectors<kParts> * kSteps};
 }
 
-// The last one takes any number.
+// The last variant takes any number of parts.
 template <DType kType>
 constexpr Variant kVariants[] = {variant<kType, 1>(),
                                  variant<kType, 2>(),
@@ -211,7 +211,7 @@ constexpr Variant kVariants[] = {variant<kType, 1>(),
                                  variant<kType, 8>(),
                                  {kAnyParts, sum_any_kernel<kType>, kThreads}};
 
-// What there is for the elements of a type.
+// The kernels for elements of a type.
 struct Kernels {
   const Variant* variants;
   Kernel elements;

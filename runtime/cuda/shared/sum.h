@@ -1,4 +1,4 @@
-// Adding up what ranks have computed of this rank's rows.
+// Adds up what ranks have computed of this rank's rows.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -10,7 +10,8 @@
 
 namespace tilepost::cuda {
 
-// out[i] = parts[0][i] + parts[1][i] + …, in fp32 in this order, rounded once; of one part a copy.
+// out[i] = parts[0][i] + parts[1][i] + …, in fp32 in this order, rounded once. A single part is
+// copied.
 struct SumArguments {
   const void* parts[kMostPeers];
   int num_parts;
@@ -22,7 +23,8 @@ struct SumArguments {
 
 cudaError_t preload_sum(tilepost_dtype_t type);
 
-// Many small blocks, which run on the SMs that a GEMM leaves free, and on all when it has ended.
+// Launches many small blocks, which run on the SMs that a GEMM leaves free, and on all SMs when it
+// has ended.
 cudaError_t launch_sum(const SumArguments& arguments, tilepost_dtype_t type, cudaStream_t stream);
 
 }  // namespace tilepost::cuda

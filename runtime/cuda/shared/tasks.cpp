@@ -25,8 +25,8 @@ class TaskList {
     if (!spreads_) std::ranges::copy(run.targets, tasks_.targets.begin());
   }
 
-  // Sums that land here are moved behind the next group's, which do not wait for other ranks'
-  // warps. The kernel leaves those where they are that land in out itself.
+  // Sums that land here are moved behind the next group's tasks, which do not wait for other ranks'
+  // warps. The kernel does not move sums that land in out itself.
   void make() {
     for (int g = 0; g < groups_; ++g) {
       tasks_.last = tasks_.list.size();
@@ -41,7 +41,7 @@ class TaskList {
   int64_t width() const { return element_bytes(spreads_ ? plan_.input : plan_.output); }
   int parts_of(StepKind kind) const { return kind == StepKind::sum ? plan_.task_parts : 1; }
 
-  // Where a row that begins at `element` of rows without gaps lies as kernels store it.
+  // The byte where kernels store the row that begins at `element`, counted in rows without gaps.
   int64_t stored_byte(int64_t element) const {
     return element / plan_.map.n * stored_pitch(plan_) * width();
   }
@@ -74,7 +74,8 @@ class TaskList {
     }
   }
 
-  // Rows that go to one rank each. The others are the same for every rank: one task.
+  // Whether rows go to one rank each. If not, all ranks get the same rows, and one task pushes
+  // them.
   bool routes() const { return row_of(plan_).routes(); }
 
   void add_own_rows(const Step& own, int g) {
@@ -93,9 +94,10 @@ class TaskList {
       add(push, g, place);
   }
 
-  // Own rows that all ranks get are copied on the way. But tiles that have rows of two ranks, where
-  // shares do not end with a tile, do not wait for that: what they may have comes before. Pushes
-  // then write the same bytes once more, while such tiles may be read.
+  // Pushes copy the own rows that all ranks get on the way. But where shares do not end with a tile
+  // there are tiles with rows of two ranks, and these do not wait for pushes. So the own rows that
+  // such tiles may have are copied before. Pushes then write the same bytes once more, while such
+  // tiles may be read.
   void add_edges(const Step& own, int g) {
     const EdgeRows edges = edges_of(run_.map(), plan_.k, own);
     for (const Step& rows : edges.all()) {
@@ -149,8 +151,8 @@ int shared_counters(const tilepost_plan_t& plan) {
   return plan.map.num_groups * (path.pushes == Pushes::sums || turns ? 2 : 1);
 }
 
-// Tasks are what waits for tiles that ranks store: a rank that has ended a run without having
-// waited for all of them would let others store into what is still to come.
+// Only tasks wait for tiles that ranks store. A rank that has ended a run without having waited for
+// all of them would let others store where some are still to come.
 tilepost_result_t make_tasks(const tilepost_plan_t& plan, const RunMap& run,
                              const SharedRegions& shared, Tasks& tasks) {
   TaskList(plan, run, shared, tasks).make();

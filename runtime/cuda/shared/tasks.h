@@ -8,8 +8,9 @@
 
 namespace tilepost::cuda {
 
-// Counters of this rank's that the kernels of all ranks raise: one per group, and, where sums are
-// pushed after tiles have been, another.
+// The number of this rank's counters that the kernels of all ranks raise: one for each group. There
+// are two for each group if sums are pushed after tiles have been, and if the tasks of whole runs
+// push rows (by the run's parity).
 int shared_counters(const tilepost_plan_t& plan);
 
 struct Tasks {
@@ -19,7 +20,7 @@ struct Tasks {
   std::vector<uint32_t> targets;      // [shared_counters] what a run adds to them
 };
 
-// Of a run that has tasks (RunPath::tasks).
+// Makes the tasks of a run that has tasks (RunPath::tasks).
 tilepost_result_t make_tasks(const tilepost_plan_t& plan, const RunMap& run,
                              const SharedRegions& shared, Tasks& tasks);
 

@@ -123,7 +123,7 @@ tilepost_result_t compare_gpus(const Standings& all) {
   return TILEPOST_OK;
 }
 
-// Ranks of other hosts have no way to see it.
+// Ranks of other hosts have no way to see the board.
 void join(const Communicator& comm, const Standings& all, Agreement& agreement) {
   const Standing &own = all[static_cast<size_t>(comm.rank())], &first = all.front();
   if (!same_host(own.place, first.place) || (comm.rank() != 0 && first.board.token == 0)) return;
@@ -135,7 +135,7 @@ void join(const Communicator& comm, const Standings& all, Agreement& agreement) 
 
 }  // namespace
 
-// Runtimes first: of others, nothing else can be read.
+// Compares the runtimes first: nothing else can be read that another runtime has said.
 tilepost_result_t agree(Communicator& comm, const Proposal& proposal, Agreement& agreement) {
   const std::string text = proposal.result != TILEPOST_OK ? tilepost_last_error() : "";
   Standing own;

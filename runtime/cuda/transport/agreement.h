@@ -1,5 +1,5 @@
-// What ranks compare before they make an operation together: ranks with other groups would wait for
-// each other for ever, or take what is not meant for them.
+// What ranks compare before they make an operation together. Ranks with different groups would wait
+// for each other for ever, or take what is not meant for them.
 #pragma once
 
 #include <cstdint>
@@ -12,8 +12,8 @@
 
 namespace tilepost::cuda {
 
-// What a rank says of itself. Runtimes of all versions begin with the same numbers, and tell as
-// many of them.
+// What a rank says of itself. Runtimes of all versions begin with the same numbers, and tell
+// equally many of them.
 struct Standing {
   int64_t abi,
       version;     // of the runtime: TILEPOST_ABI_VERSION; 10000 * major + 100 * minor + patch
@@ -38,16 +38,17 @@ struct Proposal {
   tilepost_result_t result;
 };
 
-// What else comes of it.
+// What agreeing yields besides its result.
 struct Agreement {
   RunBoard board;        // joined by the ranks of rank 0's host
   std::string warnings;  // where such a rank could not join
 };
 
-// TILEPOST_OK where all ranks' own checks have succeeded and they say the same, each on a GPU of
-// its own. Otherwise all fail, and name the first rank that refused or is not like rank 0, with
-// both values; a rank whose own checks failed keeps its own error. Waits for the other ranks within
-// the deadline of the options. Collective; before anything that depends on the plan.
+// TILEPOST_OK where all ranks' own checks have succeeded and all ranks say the same, each on a GPU
+// of its own. Otherwise all ranks fail. They name the first rank that refused or is not like rank
+// 0, with both values; a rank whose own checks failed keeps its own error. Waits for the other
+// ranks within the deadline of the options. Collective. Comes before anything that depends on the
+// plan.
 tilepost_result_t agree(Communicator& comm, const Proposal& proposal, Agreement& agreement);
 
 }  // namespace tilepost::cuda

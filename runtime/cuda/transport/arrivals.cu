@@ -1,9 +1,9 @@
-// One kernel for many groups, because the next kernel of a stream begins 10 to 15 us late beside a
-// GEMM that keeps the memory busy (docs/internals/performance.md). Its first threads, one for each
-// rank, wait and post; the others copy own rows meanwhile.
+// One kernel serves many groups, because the next kernel of a stream begins 10 to 15 us late beside
+// a GEMM that keeps the memory busy (docs/internals/performance.md). Its first threads, one for
+// each rank, wait and post; the others copy own rows meanwhile.
 //
-// A thread acquires what its rank has announced (flags.cu); the barrier of the waiting threads puts
-// this before the post by one of them, which hands on all that they have observed, of this group
+// A thread acquires what its rank has announced (flags.cu). The barrier of the waiting threads puts
+// this before the post by one of them. The post hands on all that they have observed, of this group
 // and of those before (PTX ISA, barrier; 8.9.5, Causality Order).
 #include <cuda_runtime.h>
 
@@ -20,14 +20,15 @@ namespace {
 constexpr int kWaiters = kMostPeers;
 constexpr int kCopiers = 1024 - kWaiters;
 
-// Barriers: of the waiting threads, and of all, for either part of the own rows (own_barrier).
+// Numbers of barriers: kCame is that of the waiting threads, and own_barrier() those of all
+// threads, for either part of the own rows.
 constexpr int kCame = 1;
 
 __device__ __forceinline__ int own_barrier(int part) {
   return kCame + 1 + part;
 }
 
-// As many loads of a thread are under way as hide how long one takes.
+// A thread has as many loads under way as hide the time that one takes.
 __device__ __forceinline__ void copy_rows(const OwnRows& rows) {
   constexpr int kAtOnce = 8;
   const auto* const from = static_cast<const uint4*>(rows.from);
@@ -45,8 +46,8 @@ __device__ __forceinline__ void copy_rows(const OwnRows& rows) {
   }
 }
 
-// Arriving at the barrier puts the copies before what those do behind it who wait there (PTX ISA,
-// barrier).
+// Arriving at the barrier puts the copies before what the threads that wait there do behind it (PTX
+// ISA, barrier).
 __device__ __forceinline__ void copy_own(const ArrivalArguments& args) {
   for (int part = 0; part < 2; ++part) {
     if (args.own[part].bytes == 0) continue;
@@ -55,8 +56,8 @@ __device__ __forceinline__ void copy_own(const ArrivalArguments& args) {
   }
 }
 
-// A group whose wait was given up is posted too: the run is over, and the GEMM must not wait for
-// the host to say so of every group.
+// A group whose wait was given up is posted too: the run is over, and the GEMM must not wait until
+// the host has released every group.
 __global__ void __launch_bounds__(kWaiters + kCopiers)
     arrivals_kernel(const __grid_constant__ SharedFlags flags,
                     const __grid_constant__ ArrivalArguments args) {

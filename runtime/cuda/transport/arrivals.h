@@ -1,4 +1,4 @@
-// Rows of A that other ranks' copy engines bring: a kernel that stays beside the GEMM, waits for
+// Posts rows of A that other ranks' copy engines bring. A kernel stays beside the GEMM, waits for
 // each group's announcements and posts the group.
 #pragma once
 
@@ -19,7 +19,7 @@ struct OwnRows {
   const void* from;
   void* to;
   int64_t bytes;  // 0: none
-  int before;     // the post of this group
+  int before;     // copied before this group is posted
 };
 
 struct ArrivalArguments {
@@ -30,7 +30,8 @@ struct ArrivalArguments {
   PostArguments post;  // of the first group, but `behind` is the last one's
 };
 
-// The post of a group, counted from the first: their words follow each other.
+// The post of a group, whose `index` counts from the first group here. The groups' counters and
+// progress words follow each other.
 __host__ __device__ constexpr PostArguments post_of(const ArrivalArguments& arguments, int index) {
   PostArguments post = arguments.post;
   post.counter += index * TILEPOST_COUNTER_STRIDE;
@@ -42,9 +43,9 @@ __host__ __device__ constexpr PostArguments post_of(const ArrivalArguments& argu
 // Loads the kernel, so that it need not be loaded while something waits.
 cudaError_t preload_arrivals();
 
-// Posts group after group when all its ranks have announced it (launch_announce) and own rows that
-// are to be there before it have been copied. Takes one SM, all threads of it where own rows are
-// copied, until the last one is posted.
+// Posts one group after the other, when all its ranks have announced it (launch_announce) and the
+// own rows that are to be there before it have been copied. Takes one SM, with a CTA of 1024
+// threads where own rows are copied, until the last group is posted.
 cudaError_t launch_arrivals(const SharedFlags& flags, const ArrivalArguments& arguments,
                             cudaStream_t stream);
 

@@ -52,7 +52,7 @@ Communicator::~Communicator() {
   guard.enter(device_);
   if (is_aborted()) for_all_at_once(children_, [](const auto& child) { child.second->abort(); });
   children_.clear();
-  // A thread that is still inside would find it freed.
+  // A thread that is still inside NCCL would find the communicator freed.
   if (!owned_ || nccl_ == nullptr || split_is_open_) return;
   release(nccl_, is_aborted());
 }
@@ -94,13 +94,13 @@ tilepost_result_t Communicator::child(int max_ctas, int lane, double seconds,
   return TILEPOST_OK;
 }
 
-// With one CTA, which finds a place beside any GEMM.
+// It has one CTA, which finds a place beside any GEMM.
 tilepost_result_t Communicator::control(double seconds, std::shared_ptr<ChildComm>& control) {
   constexpr int kCtas = 1, kNoLane = -1;
   return child(kCtas, kNoLane, seconds, control);
 }
 
-// NCCL waits for all ranks in there, and has no bound itself.
+// NCCL waits for all ranks while it splits a communicator, without a bound of its own.
 tilepost_result_t Communicator::split(int max_ctas, double seconds,
                                       std::shared_ptr<ChildComm>& child) {
   struct Made {
@@ -182,7 +182,7 @@ void ChildComm::abort() {
   aborted_->store(true);
   if (abort_begun_.exchange(true)) return;
   std::unique_lock lock(mutex_, std::defer_lock);
-  // Freeing it under a thread that is still inside would crash; leaving it leaks it.
+  // Freeing the communicator under a thread that is still inside would crash. Leaving it leaks it.
   if (!lock_or_revoke(lock) || comm_ == nullptr) return;
   release(comm_, true);
   comm_ = nullptr;

@@ -36,7 +36,8 @@ class ChildComm {
     if (!grouped) return body(comm_);
     TILEPOST_NCCL(ncclGroupStart());
     const tilepost_result_t issued = body(comm_);
-    // Also after an error: a group that stays open would swallow this thread's next calls.
+    // The group ends also after an error. If it stayed open it would swallow this thread's next
+    // calls.
     const ncclResult_t ended = ncclGroupEnd();
     if (issued != TILEPOST_OK || ended == ncclSuccess) return issued;
     return fail_nccl(TILEPOST_PLACE(ncclGroupEnd()), ended);
@@ -47,9 +48,9 @@ class ChildComm {
 
   // Ends its collectives, also those that hang on the device, and marks the whole communicator
   // aborted. May be called from any thread, more than once. ncclCommAbort frees memory, and so
-  // waits for all that is on the device: what another communicator has hanging there has to be
-  // aborted at the same time (Transports::abort), and for what is not ours there it waits alone,
-  // for this returns within some seconds.
+  // waits for all that is on the device. What another communicator has hanging there therefore has
+  // to be aborted at the same time (Transports::abort). For work there that is not ours
+  // ncclCommAbort waits on a thread of its own: this call returns within some seconds.
   void abort();
 
   const AbortedFlag& aborted() const { return aborted_; }
@@ -73,13 +74,13 @@ class Communicator {
   // by then it releases later, or never.
   ~Communicator();
 
-  // One of the two, once. Both bind the communicator to the current device.
+  // Exactly one of the two is called, once. Both bind the communicator to the current device.
   tilepost_result_t init(const tilepost_unique_id_t& id, int rank, int world);
   tilepost_result_t adopt(ncclComm_t nccl);
 
   // The child with this CTA budget for this lane, made on first use. Collective when it has to be
-  // made: then waits for the other ranks, no longer than `seconds` (0: for ever) or the time that
-  // NCCL is given in any case. A communicator that lost its patience is aborted.
+  // made: then waits for the other ranks, for the longer of `seconds` (0: for ever) and the time
+  // that NCCL is given in any case. After a timeout the communicator is aborted.
   tilepost_result_t child(int max_ctas, int lane, double seconds,
                           std::shared_ptr<ChildComm>& child);
 
@@ -93,13 +94,13 @@ class Communicator {
   bool is_aborted() const { return aborted_->load(); }
   // Set when an operation of the communicator has aborted.
   const AbortedFlag& aborted() const { return aborted_; }
-  // Of runs that communicate.
+  // The order of the runs that communicate.
   const std::shared_ptr<RunOrder>& order() const { return order_; }
   // Operations on which the ranks have agreed so far, the same on all of them: while one is being
   // made, its own number (RunTerms::operation).
   int64_t operations() const { return operations_; }
   void count_operation() { ++operations_; }
-  // Of operations that share memory with each other.
+  // The arenas of operations that share memory with each other.
   SharedArenas& arenas() { return arenas_; }
 
  private:

@@ -7,9 +7,9 @@
 namespace tilepost::cuda {
 namespace {
 
-// The copies of all groups are on one stream. Four GPUs push 311 GB/s one after the other where
-// each has 8 MiB for every other, about 210 beside a GEMM and side by side
-// (docs/internals/performance.md).
+// The copies of all groups are on one stream, because links carry more if copies to the peers come
+// one after the other: 311 GB/s leave each of four GPUs with 8 MiB for every peer, against about
+// 210 beside a GEMM and side by side (docs/internals/performance.md).
 class CopyEngineRows final : public SharedTransport {
  public:
   CopyEngineRows(SharedService& shared, const tilepost_plan_t& plan)
@@ -38,9 +38,9 @@ class CopyEngineRows final : public SharedTransport {
 
   bool posts() const override { return true; }
 
-  // The rank that posts others' rows has its own ones too, for tiles of which either are part;
-  // no other rank waits for these. So tasks that copy them are waited for before anything is
-  // posted.
+  // Tiles may read this rank's own rows together with the rows of others that are posted here, and
+  // no announcement tells of own rows, since no other rank waits for them. So tasks that copy own
+  // rows are waited for before anything is posted.
   tilepost_result_t arrive(const Buffers& buffers, const ArrivingGroups& arrivals,
                            cudaStream_t stream) override {
     TILEPOST_TRY(check_usable());
@@ -98,7 +98,7 @@ class CopyEngineRows final : public SharedTransport {
     }
   }
 
-  // What this rank has copied is said behind the copies, whatever it waits for itself.
+  // Announces behind the copies what this rank has copied, whatever this rank waits for itself.
   tilepost_result_t announce(const GroupRun& run) {
     announced_ = true;
     TILEPOST_TRY(join(announcing_.get()));
@@ -106,8 +106,8 @@ class CopyEngineRows final : public SharedTransport {
     return TILEPOST_OK;
   }
 
-  // The ranks that bring rows: what they announce is needed behind what this one does. None of
-  // the own rows.
+  // The ranks that bring the rows of a group: steps behind this rank's own announcement need what
+  // those ranks announce. None for the own rows.
   static uint64_t sources_of(const std::vector<Step>& steps) {
     const auto announced = std::ranges::find(steps, StepKind::announce, &Step::kind);
     return announced == steps.end() ? 0 : needed_by({announced + 1, steps.end()});
@@ -126,7 +126,7 @@ class CopyEngineRows final : public SharedTransport {
     return TILEPOST_OK;
   }
 
-  // Copies go on behind `stream`.
+  // Copies from here on follow `stream`.
   tilepost_result_t fork(cudaStream_t stream) {
     copies_ = true;
     return follow(copying_.get(), fork_, stream);
@@ -152,7 +152,7 @@ class CopyEngineRows final : public SharedTransport {
   Event copied_;             // copying → announcing
   Event done_;               // announcing → caller's
   bool announced_ = false;   // anything in this run
-  bool copies_ = false;      // that no stream has joined
+  bool copies_ = false;      // there are copies that no stream has joined
   uint32_t own_chunks_ = 0;  // of group 0, the own rows, which tasks may copy
 };
 

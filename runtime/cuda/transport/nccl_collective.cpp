@@ -12,13 +12,15 @@ void* at(void* base, int64_t element, tilepost_dtype_t type) {
   return static_cast<char*>(base) + element * element_bytes(type);
 }
 
-// A short share: what is received for the rest of a full one belongs to no rank.
+// Whether this rank's share is a short one. What is received for the rest of a full share then
+// belongs to no rank.
 bool needs_scratch(const Buffers& buffers, const Step& step) {
   return buffers.scratch != nullptr && step.kind == StepKind::reduce_scatter &&
          step.keep < step.count;
 }
 
-// The own rows and then those of all ranks, to the same place: NCCL copies the own ones too.
+// Whether the steps bring the own rows and then those of all ranks to the same place. NCCL can do
+// both at once, because it copies the own rows too.
 bool gathers_at_once(std::span<const Step> steps) {
   return steps.size() == 2 && steps[0].kind == StepKind::own_rows &&
          steps[1].kind == StepKind::all_gather;

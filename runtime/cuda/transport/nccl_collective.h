@@ -1,4 +1,5 @@
-// Steps as stock NCCL calls on child communicators: what the transports that use NCCL share.
+// Carries out steps as stock NCCL calls on child communicators. The transports that use NCCL share
+// this.
 #pragma once
 
 #include <vector>
@@ -7,7 +8,7 @@
 
 namespace tilepost::cuda {
 
-// How NCCL is told about elements; e4m3 is only ever moved, so as bytes.
+// The type that NCCL is told. Elements of e4m3 are only ever moved, so NCCL gets them as bytes.
 ncclDataType_t nccl_type(tilepost_dtype_t type);
 
 // A plan's communicators, one per lane, which the caller's thread issues calls on.
@@ -17,7 +18,7 @@ class NcclChannel final : public ControlChannel {
 
   const std::vector<std::shared_ptr<ChildComm>>& lanes() const { return lanes_; }
 
-  // On the communicator of lane 0.
+  // Uses the communicator of lane 0.
   tilepost_result_t exchange(const int64_t* from, int64_t* to, size_t count,
                              cudaStream_t stream) override;
   tilepost_result_t check_async() override;
@@ -27,10 +28,10 @@ class NcclChannel final : public ControlChannel {
   const std::vector<std::shared_ptr<ChildComm>> lanes_;
 };
 
-// As many lanes as the plan has, with an equal part of its CTAs each. Collective.
+// Makes as many lanes as the plan has, each with an equal part of its CTAs. Collective.
 tilepost_result_t make_channel(const TransportSetup& setup, std::shared_ptr<NcclChannel>& channel);
 
-// Steps that are messages: an NCCL call each, or one for all of a group.
+// Carries out steps that are messages: with one NCCL call each, or one call for all of a group.
 class NcclCollective final : public Transport {
  public:
   NcclCollective(std::shared_ptr<NcclChannel> channel, const tilepost_plan_t& plan)

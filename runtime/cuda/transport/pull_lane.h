@@ -1,7 +1,8 @@
 // The streams of one lane of a transport that shares memory, beside the stream of its caller.
 //
-// The caller's stream only waits for tiles, group by group: one small kernel at a time stands
-// beside the GEMM, whose clusters need their SMs side by side. Everything else is here:
+// The caller's stream only waits for tiles, group by group. So one small kernel at a time stands
+// beside the GEMM, whose clusters need their SMs side by side. Everything else is on the lane's
+// streams:
 //   caller's stream:  tiles 0   tiles 1  …                                                  rejoin
 //   lane's stream:         └ announce, wait for the others   (announce sums, wait)
 //   peer p's:                                         └ copies from p
@@ -22,7 +23,7 @@ class PullLane {
   // `peers`: by bit, the ranks that are copied from; 0: none is.
   tilepost_result_t create(int ranks, uint64_t peers);
 
-  // A run begins: nothing is on these streams.
+  // Called when a run begins. Nothing is on these streams then.
   void reset();
 
   // What is put on the lane's streams from here on follows `stream`, the caller's.
@@ -35,7 +36,7 @@ class PullLane {
 
   // The streams of these peers go on behind `stream`.
   tilepost_result_t fork(uint64_t peers, cudaStream_t stream);
-  // On the peer's stream.
+  // Copies on the peer's stream.
   tilepost_result_t copy_from(int peer, void* to, const void* from, int64_t bytes);
   // What comes on `stream` follows all copies so far.
   tilepost_result_t join(cudaStream_t stream);
@@ -56,7 +57,7 @@ class PullLane {
   Event fork_;               // → the peers'
   Event ready_, summed_;     // → adding, and back
   Event done_;               // → caller's
-  bool used_ = false;        // in this run
+  bool used_ = false;        // something is on these streams in this run
   uint64_t busy_ = 0;        // ranks whose streams have work that no stream has joined
 };
 

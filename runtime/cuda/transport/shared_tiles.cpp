@@ -17,7 +17,8 @@ tilepost_result_t SharedTiles::create() {
   return TILEPOST_OK;
 }
 
-// What kernels have stored at its owner's needs no copy, but sums that all ranks want do.
+// Whether lanes copy from other ranks. What kernels have stored with its owner needs no copy, but
+// sums that all ranks want do.
 bool SharedTiles::copies() const {
   return path_of(plan_, true).exchanged == Memory::shared || spreads_sums();
 }
@@ -53,8 +54,8 @@ tilepost_result_t SharedTiles::rejoin(cudaStream_t stream) {
   return TILEPOST_OK;
 }
 
-// Tiles are waited for also where nothing is done with them: a run has not ended before they are
-// all stored.
+// Tiles are waited for even if nothing is done with them: a run has not ended before they are all
+// stored.
 tilepost_result_t SharedTiles::communicate(const Buffers& buffers, const GroupRun& run,
                                            cudaStream_t stream) {
   TILEPOST_TRY(check_usable());
@@ -102,7 +103,7 @@ tilepost_result_t SharedTiles::announce(Flag flag, const GroupRun& run, uint64_t
   return lanes_[run.lane].fork(sources, stream);
 }
 
-// Behind the pulls, and behind the wait for the tiles that were not pulled.
+// Adds behind the pulls, and behind the wait for tiles that were not pulled.
 tilepost_result_t SharedTiles::add_up(const Buffers& buffers, const Step& step, PullLane& lane) {
   TILEPOST_TRY(lane.begin_adding());
   TILEPOST_TRY(lane.join(lane.adding()));
@@ -116,7 +117,7 @@ tilepost_result_t SharedTiles::add_up(const Buffers& buffers, const Step& step, 
   return TILEPOST_OK;
 }
 
-// From memory of this rank to memory of this rank. Not by CUDA, whose copies within a device are
+// Moves within this rank's memory. CUDA does not do it, because its copies within a device are
 // kernels that take the free SMs until they are through.
 tilepost_result_t SharedTiles::move(void* to, const void* from, int64_t count, PullLane& lane) {
   TILEPOST_TRY(lane.begin_adding());

@@ -24,16 +24,16 @@ class SharedTiles : public SharedTransport {
   SharedTiles(SharedService& shared, const tilepost_plan_t& plan)
       : SharedTransport(shared), plan_(plan) {}
 
-  // Waits, where this transport does, until the tiles of a group are there.
+  // Waits until the tiles of a group are there, if this transport has to.
   virtual tilepost_result_t wait_for_tiles(int group, cudaStream_t stream) = 0;
-  // Fills in the parts of a sum, in the order of ranks, and what is cleared behind.
+  // Fills in the parts of a sum, in the order of ranks, and the memory that is cleared behind it.
   virtual void find_parts(const Buffers& buffers, const Step& step,
                           SumArguments& arguments) const = 0;
-  // Where an own_part is read.
+  // The place that an own_part step reads.
   virtual const void* own_part(const Buffers& buffers, const Step& step) const = 0;
 
   const tilepost_plan_t& plan() const { return plan_; }
-  // An element of what has come from rank `source`.
+  // The place of an element of what has come from rank `source`.
   void* slot(int source, int64_t element) const;
 
  private:

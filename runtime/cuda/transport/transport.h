@@ -14,12 +14,13 @@
 
 namespace tilepost::cuda {
 
-// What steps read and write, device pointers; those that a run's pattern has no use for are null.
+// What steps read and write: device pointers. A pointer that a run's pattern has no use for is
+// null.
 struct Buffers {
   void* send;      // where the kernel stores
   void* out;       // what steps receive into: the caller's out, or the consumer's input
-  const void* a;   // where rows of A move: this rank's, as steps take them
-  void* gathered;  // and all that it multiplies
+  const void* a;   // where rows of A move: this rank's rows, as steps take them
+  void* gathered;  // where rows of A move: all rows that this rank multiplies
   void* scratch;   // what a reduce_scatter receives beyond what may be written to out; null where
                    // `out` has room for that too
   void* reduced;   // where an all_reduce writes: `send`, or out
@@ -38,8 +39,8 @@ struct GroupRun {
 struct ArrivingGroups {
   std::span<const std::vector<Step>> steps;  // of each group
   int first = 0, lane = 0;                   // group; all are on one lane
-  std::span<const Step> own_first;  // own rows to bring before the first post of others', and
-  std::span<const Step> own_last;   // before the post of the last group here; a step at most
+  std::span<const Step> own_first;  // own rows to bring before the first post of others' rows
+  std::span<const Step> own_last;   // and before the post of the last group; one step each at most
   PostArguments post{};             // of the first group, but `behind` is the last one's
 };
 
@@ -53,23 +54,24 @@ class Transport {
   // connected while something waits. Steps that are messages are warmed up by communicate().
   virtual tilepost_result_t warm_up(cudaStream_t /*stream*/) { return TILEPOST_OK; }
 
-  // Before what a run does to memory which ranks share, and after everything that belongs to it:
-  // SharedService::begin and end.
+  // Begin a run before it touches memory that ranks share, and end it after everything that belongs
+  // to it: SharedService::begin and end.
   virtual tilepost_result_t begin(const RunBeginning& /*beginning*/, cudaStream_t /*stream*/) {
     return TILEPOST_OK;
   }
   virtual tilepost_result_t end(cudaStream_t /*stream*/) { return TILEPOST_OK; }
 
-  // Enqueues the steps of one group on its lane. Allocates nothing once warming up has seen the
-  // like of them on this lane. TILEPOST_ABORTED after the operation's communication was aborted.
+  // Enqueues the steps of one group on its lane. Allocates nothing once warming up has seen such
+  // steps on this lane. TILEPOST_ABORTED after the operation's communication was aborted.
   virtual tilepost_result_t communicate(const Buffers& buffers, const GroupRun& run,
                                         cudaStream_t stream) = 0;
 
-  // Where input arrives: whether the transport posts it, or what follows communicate() in its
+  // Where input arrives: whether the transport posts it. If not, what follows communicate() in its
   // stream does.
   virtual bool posts() const { return false; }
-  // Requires posts(). Enqueues what waits for the groups and posts them. communicate() has enqueued
-  // what the first of others' takes from this rank, and may enqueue the rest behind this.
+  // Requires posts(). Enqueues what waits for the groups and posts them. communicate() has already
+  // enqueued this rank's copies for the first group of other ranks' rows, and may enqueue the rest
+  // behind this.
   virtual tilepost_result_t arrive(const Buffers& /*buffers*/, const ArrivingGroups& /*arrivals*/,
                                    cudaStream_t /*stream*/) {
     return fail(TILEPOST_INTERNAL_ERROR, "this transport posts no groups");
@@ -78,7 +80,7 @@ class Transport {
   // What comes on `stream` from here on follows all that communicate() has enqueued in this run.
   virtual tilepost_result_t rejoin(cudaStream_t /*stream*/) { return TILEPOST_OK; }
 
-  // At the end, when this rank's runs are over: SharedService::close.
+  // Called at the end, when this rank's runs are over: SharedService::close.
   virtual void close(bool /*failed*/) {}
 };
 
@@ -86,26 +88,26 @@ class Transport {
 // it. A transport's maker fills in what it has (transport.cpp).
 class Transports {
  public:
-  // For a run that overlaps, or does not. Requires that the plan has such runs.
+  // The way of runs that overlap, or of those that do not. Requires that the plan has such runs.
   Transport& of(bool overlaps) const { return overlaps ? *overlapping : *sequence; }
 
   // ControlChannel::exchange. Requires a channel: any pattern but gemm has one.
   tilepost_result_t exchange(const int64_t* from, int64_t* to, size_t count, cudaStream_t stream);
-  // Of all channels.
+  // Check, and abort, all channels.
   tilepost_result_t check_async();
   void abort();
 
-  // At the end. `failed`: of a run, or of the operation's making. `stuck`: the device has not come
-  // back from that, so what it may still use is left to the process. Gives up what belongs to the
-  // current device.
+  // Called at the end. `failed`: a run has failed, or making the operation has. `stuck`: the device
+  // has not come back from that, so memory that it may still use is left to the process. Gives up
+  // what belongs to the current device.
   void close(bool failed, bool stuck);
 
   // All are watched; the first one is how ranks tell each other numbers (Communicator::control).
   std::vector<std::shared_ptr<ControlChannel>> channels;
   std::unique_ptr<SharedService> shared;  // null where ranks exchange messages
-  std::unique_ptr<WindowMemory> windows;  // null where NCCL was not asked to know any
-  // Beside the GEMM, and before or after it. A plan for any number of rows may have both and
-  // chooses by run.
+  std::unique_ptr<WindowMemory> windows;  // null where the plan needs no windows of NCCL
+  // The ways to communicate: before or after the GEMM, and beside it. A plan for any number of rows
+  // may have both and chooses by run.
   std::unique_ptr<Transport> sequence, overlapping;
 };
 
@@ -119,12 +121,13 @@ struct TransportSetup {
   const PlanRanges& family;  // plans whose operations are one to the caller: this one, and others
 };
 
-// Collective over the ranks of the communicator, unless the plan's pattern is gemm; waits for them,
-// where they share memory or windows no longer than the deadline.
+// Makes a plan's transports. Collective over the ranks of the communicator, unless the plan's
+// pattern is gemm. Waits for the other ranks; where they share memory or windows, no longer than
+// the deadline.
 tilepost_result_t make_transports(const TransportSetup& setup, Transports& transports);
 
-// The makers that make_transports() has rows for. Each makes the plan's way to overlap, and the
-// other one where the plan has such runs. Collective but for `local`.
+// The makers that make_transports() has rows for. Each makes the plan's way to overlap, and the way
+// of runs in sequence where the plan has such runs. Collective but for `local`.
 tilepost_result_t make_local(const TransportSetup& setup, Transports& transports);
 tilepost_result_t make_none(const TransportSetup& setup, Transports& transports);
 tilepost_result_t make_nccl(const TransportSetup& setup, Transports& transports);

@@ -43,8 +43,9 @@ tilepost_result_t WindowMemory::create(const Ranks& ranks, const WindowLayout& l
   return result;
 }
 
-// Registering waits for all ranks, without bound; so all say before that they have come this far.
-// Each then registers with every lane, whatever comes of the ones before, as the others do.
+// Registering waits for all ranks, without a bound. So all ranks say beforehand that they have come
+// this far. Each then registers with every lane, even if an earlier lane failed, because the others
+// do so.
 tilepost_result_t WindowMemory::share(const Ranks& ranks) {
   NumberExchange numbers(ranks.channel, ranks.ranks, ranks.seconds);
   TILEPOST_TRY(numbers.create(1));
@@ -75,7 +76,7 @@ tilepost_result_t WindowMemory::share(const Ranks& ranks) {
   return judge(ranks.rank, all);
 }
 
-// Zeroed in the stream of the exchange: a rank that is told of it finds it so.
+// Zeroed in the stream of the exchange, so that a rank that is told of the memory finds it zeroed.
 tilepost_result_t WindowMemory::allocate(cudaStream_t stream) {
   const auto bytes = static_cast<size_t>(layout_.bytes);
   TILEPOST_NCCL(ncclMemAlloc(&memory_, bytes));
@@ -115,8 +116,8 @@ tilepost_result_t WindowMemory::judge(int rank, const std::vector<int64_t>& outc
   return TILEPOST_OK;
 }
 
-// An aborted communicator has given its windows up by itself, or will without being asked. What
-// fails here cannot be helped, and must not take the place of an error that led here.
+// An aborted communicator has given its windows up by itself, or will without being asked. An error
+// here cannot be helped, and must not take the place of the error that led here.
 void WindowMemory::take_windows_back() {
   for (const Window& window : windows_) {
     if (window.comm->aborted()->load()) continue;

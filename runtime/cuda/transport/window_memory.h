@@ -1,5 +1,5 @@
 // Memory of an operation that NCCL knows as a symmetric window (NCCL documentation, "Window
-// Registration"): out of it NCCL's kernels read and write the other ranks' memory directly. Both
+// Registration"): through it NCCL's kernels read and write the other ranks' memory directly. Both
 // sides of a collective have to lie in windows, at the same place on every rank.
 #pragma once
 
@@ -49,8 +49,8 @@ class WindowMemory {
   };
 
   // Allocates `layout`, zeroed, and registers it with every lane. Collective. What fails on one
-  // rank fails on all: memory that cannot be had, or an error of NCCL. That NCCL gives no window,
-  // on whichever rank, is no failure: the memory is ordinary then, on all of them, and warnings()
+  // rank fails on all: memory that cannot be had, or an error of NCCL. It is no failure if NCCL
+  // gives no window, on whichever rank. The memory is then ordinary on all ranks, and warnings()
   // says so.
   tilepost_result_t create(const Ranks& ranks, const WindowLayout& layout);
 
@@ -60,7 +60,7 @@ class WindowMemory {
   void* received() const { return at(layout_.received); }
   void* gathered() const { return at(layout_.gathered); }
 
-  // A line, or nothing.
+  // A line of text, or nothing.
   const std::string& warnings() const { return warnings_; }
 
   // Leaves the memory to the process: for when the device may still use it.

@@ -1,5 +1,5 @@
-// Reading and writing the counters while the device is stuck: copies on a stream of their own, with
-// a bound on how long they may take. Any thread may ask.
+// Reads and writes the counters while the device is stuck, by copies on a stream of their own, with
+// a bound on how long they may take. Any thread may call it.
 #pragma once
 
 #include <cstdint>
@@ -17,14 +17,16 @@ class CounterAccess {
   // The groups' counters of one bank; empty if the copy did not finish in time.
   std::vector<uint32_t> read(const uint32_t* bank);
 
-  // All words of as many lines of TILEPOST_COUNTER_STRIDE; empty as above.
+  // All words of as many lines as there are groups, TILEPOST_COUNTER_STRIDE words each; empty as
+  // above.
   std::vector<uint32_t> read_lines(const uint32_t* lines);
 
-  // As many words that lie side by side, a word per group; empty as above.
+  // Words that lie side by side, one for each group; empty as above.
   std::vector<uint32_t> read_words(const uint32_t* words);
 
-  // Sets the groups' counters of one bank: what waits for them goes on. So a copy that did not
-  // finish in time gets some more; nothing is done if that is not enough.
+  // Sets the groups' counters of one bank, so that what waits for them goes on. Because of that an
+  // earlier copy that did not finish in time gets some more time. If that is not enough nothing is
+  // done.
   void write(uint32_t* bank, const std::vector<uint32_t>& values);
 
   // Leaves its memory to the process: a copy may still be under way.

@@ -13,7 +13,7 @@ namespace tilepost::cuda {
 namespace {
 
 using Word = std::atomic<uint64_t>;
-// Between processes only what needs no lock works (C++, [atomics.lockfree]).
+// Only atomics that need no lock work between processes (C++, [atomics.lockfree]).
 static_assert(Word::is_always_lock_free);
 
 constexpr size_t kLine = 64;  // bytes that processors hand to each other at once
@@ -31,14 +31,14 @@ int64_t random_token() {
 
 }  // namespace
 
-// A run. `stamp` is its number, and in the high bits how many runs had been taken back, so that no
-// two runs have the same. It is 0 while the rest is being written: who reads the same stamp before
-// and after the rest has read that run.
+// A run. `stamp` is its number and, in the high bits, how many runs had been taken back, so that no
+// two runs have the same stamp. It is 0 while the rest is being written. Whoever reads the same
+// stamp before and after the rest has read that run.
 struct alignas(kLine) RunBoard::Entry {
   Word stamp, m, schedule, overlaps, output, digest;
 };
 
-// A rank's part. It alone writes it.
+// A rank's part of the board. Only that rank writes it.
 struct alignas(kLine) RunBoard::Line {
   Word joined;    // 1: the rank says what it calls
   Word said;      // number of its last run
@@ -47,7 +47,7 @@ struct alignas(kLine) RunBoard::Line {
   Entry replays[kMostRanges];  // the one that is under way, if any; without a digest
 };
 
-// All of it, zero at first; the ranks' lines follow.
+// The whole board, zero at first. The ranks' lines follow it.
 struct alignas(kLine) RunBoard::Segment {
   Word token;
 };
@@ -66,7 +66,8 @@ RunBoard::Address RunBoard::make(int ranks, RunBoard& board) {
   const int id = shmget(IPC_PRIVATE, bytes, kOwnerOnly);
   if (id < 0) return {};
   const bool attached = board.attach(id, bytes);
-  // Linux lets others attach it, and frees it when the last one that has is gone (shmat(2), Notes).
+  // Linux still lets others attach the segment, and frees it when the last process that has
+  // attached it is gone (shmat(2), Notes).
   shmctl(id, IPC_RMID, nullptr);
   if (!attached) return {};
   const int64_t token = random_token();
@@ -74,7 +75,7 @@ RunBoard::Address RunBoard::make(int ranks, RunBoard& board) {
   return {id, token};
 }
 
-// Ids are those of an IPC namespace: elsewhere one is nobody's, or another segment's.
+// An id belongs to an IPC namespace. In another namespace it is nobody's, or another segment's.
 bool RunBoard::join(const Address& address, int rank, int ranks) {
   const size_t bytes = sizeof(Segment) + static_cast<size_t>(ranks) * sizeof(Line);
   if (address.token == 0) return false;
@@ -101,8 +102,8 @@ RunBoard::Line& RunBoard::line_of(int rank) const {
   return reinterpret_cast<Line*>(segment_ + 1)[rank];
 }
 
-// Every word is released behind the stamp that is 0: who acquires a new word sees that stamp, or
-// the new one, when it looks again (C++, [atomics.order]).
+// Every word is released behind the stamp 0. So whoever acquires a new word sees the stamp 0, or
+// the new one, when it reads the stamp again (C++, [atomics.order]).
 void RunBoard::write(Entry& entry, uint64_t stamp, const Call& call, uint64_t digest) {
   entry.stamp.store(0, std::memory_order_relaxed);
   entry.m.store(static_cast<uint64_t>(call.m), std::memory_order_release);
@@ -149,7 +150,7 @@ const RunBoard::Entry& RunBoard::entry_of(int rank, uint64_t number) const {
   return line_of(rank).entries[number % kKept];
 }
 
-// Nothing if it has made room for another one, or is being written.
+// Nothing if the entry has another run by now, or is being written.
 std::optional<RunBoard::Known> RunBoard::read(const Entry& entry, uint64_t number) {
   const uint64_t stamp = entry.stamp.load(std::memory_order_acquire);
   if (number == 0 || number_of(stamp) != number) return {};
@@ -174,7 +175,7 @@ std::optional<RunBoard::Difference> RunBoard::find_difference(bool late) const {
   return {};
 }
 
-// From the last run that both have called back to the first in which their digests differ.
+// Goes from the last run that both have called back to the first one in which their digests differ.
 std::optional<RunBoard::Difference> RunBoard::compare(int rank) const {
   const Line &own = line_of(rank_), &theirs = line_of(rank);
   uint64_t number = std::min(own.said.load(std::memory_order_acquire),

@@ -19,13 +19,13 @@ void RunLedger::fill(const RunMap& map, uint32_t output, RunRecord& record) cons
   record.groups = map.num_groups();
   record.call = RunBoard::call_of(*plan_, map, output);
   record.targets.clear();
-  // Tiles stored at their owner's raise its counters, which count by themselves
-  // (runtime/cuda/shared/flags.h).
+  // Tiles that are stored with their owner raise the owner's counters, which this ledger does not
+  // count (runtime/cuda/shared/flags.h).
   const bool elsewhere = arrivals_ || map.path.meets || map.access() == TILEPOST_ACCESS_WRITE;
   for (const uint32_t target : map.targets) record.targets.push_back(elsewhere ? 0 : target);
 }
 
-// A run that does not overlap finds its input there: the last value is behind it already.
+// A run that does not overlap finds its input in place and waits for no new value of `ready`.
 const RunRecord& RunLedger::next(const RunMap& map, uint32_t output) {
   const std::lock_guard lock(mutex_);
   RunRecord& record = eager_[(runs_ + 1) % eager_.size()];

@@ -1,5 +1,5 @@
-// What a run was issued with, for the threads that watch it: enough to say what it waits for, and
-// to let it go.
+// What a run was issued with, for the threads that watch it: enough to say what the run waits for,
+// and to release it.
 #pragma once
 
 #include <array>
@@ -32,9 +32,9 @@ struct RunRecord {
 // thread may ask.
 class RunLedger {
  public:
-  // `arrivals`: the kernel waits for counters and raises none. `called`: eager runs of the caller's
-  // operation so far, which this counts on. Eager runs allocate nothing after this. `plan` and
-  // `called` outlive this.
+  // `arrivals`: the kernel waits for counters and raises none. `called`: number of eager runs of
+  // the caller's operation so far, which this goes on counting. Eager runs allocate nothing after
+  // this. `plan` and `called` outlive this.
   void create(const tilepost_plan_t& plan, bool arrivals, uint64_t& called);
 
   // The record of the next eager run, which changes nothing before commit(): a run that could not
@@ -42,10 +42,11 @@ class RunLedger {
   const RunRecord& next(const RunMap& map, uint32_t output);
   void commit();
 
-  // The record of a captured run, `which` of them; replays start from zero.
+  // The record of captured run number `which`. Replays start from zero.
   const RunRecord& capture(const RunMap& map, uint32_t output, size_t which);
 
-  // Copies, for other threads. Of a run in flight, by its number; of a captured run.
+  // Copies for other threads: the record of a run in flight, by its number, and that of a captured
+  // run.
   RunRecord of_run(uint64_t number) const;
   RunRecord of_captured(size_t which) const;
 
@@ -57,7 +58,8 @@ class RunLedger {
  private:
   void fill(const RunMap& map, uint32_t output, RunRecord& record) const;
 
-  // One more than can be in flight: the next one's are written while all others may be looked at.
+  // One more than can be in flight: the next run's record is written while all others may be looked
+  // at.
   std::array<RunRecord, RunTracker::kMaxInFlight + 1> eager_;
   std::vector<RunRecord> captured_;
   const tilepost_plan_t* plan_ = nullptr;

@@ -29,7 +29,7 @@ std::string names_of(const std::vector<int>& ranks) {
   return text;
 }
 
-// NCCL does not tell ranks apart, but they may have said what they call.
+// NCCL does not say which rank is missing, but ranks may have said what they call (RunBoard).
 std::string collective_missing(const TimeoutFacts& facts) {
   const std::string text = std::string("the ") + facts.collective + " did not finish: ";
   if (!facts.absent) return text + "a rank did not arrive";
@@ -58,7 +58,8 @@ std::string what_is_missing_at_first(const TimeoutFacts& facts, const std::strin
   return "all groups" + late + "their rows have arrived, but the GEMM has stopped";
 }
 
-// Tasks copy the rank's own rows, or add up tiles, which were stored: elsewhere these are missing.
+// What tasks have not done: they copy the rank's own rows, or add up tiles that were stored. If
+// tiles were not stored, the text is another one.
 std::string not_done(const TimeoutFacts& facts, const std::string& within,
                      const std::string& chunks) {
   if (facts.gathers)
@@ -95,7 +96,7 @@ std::string what_is_awaited(const TimeoutFacts& facts, const OpenWait& wait) {
     case Awaited::added:
       return group + ": " + not_done(facts, within, std::to_string(wait.missing));
     case Awaited::stored:
-      // Those of the own rows that tiles read beside other ranks'.
+      // These are own rows that tiles read together with other ranks' rows.
       if (facts.gathers && wait.group == 0)
         return group + ": " + not_done(facts, within, std::to_string(wait.missing));
       break;
@@ -107,7 +108,7 @@ std::string what_is_awaited(const TimeoutFacts& facts, const OpenWait& wait) {
          std::to_string(wait.missing) + " signals are missing; " + who_may_lack(facts);
 }
 
-// Groups are waited for in order, and none is at the moment.
+// Groups are waited for in order, and no wait is open at the moment.
 std::string not_stored_yet(const TimeoutFacts& facts, const std::string& late) {
   const auto passed = static_cast<size_t>(facts.passed);
   if (facts.tasks && facts.passed < facts.groups)

@@ -24,7 +24,7 @@ struct TimeoutFacts {
   std::vector<uint32_t> arrived;  // signals of this run per group; empty when they cannot be read
   bool stored_by_all = false;     // ranks store into each other's memory: `passed` counts groups
                                   // whose tiles are there, targets and arrived are not looked at
-  bool tasks = false;             // the GEMM itself waits for them, to add them up or to move them
+  bool tasks = false;             // the GEMM's own warps wait for tiles, to add or to move them
   bool holds_sms = false;  // the GEMM holds SMs until other ranks have come, which collectives
                            // of other communicators may need
   std::optional<std::vector<int>>

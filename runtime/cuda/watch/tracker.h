@@ -1,5 +1,5 @@
-// The eager runs in flight: an event where each begins and one where it ends, so that the host can
-// tell without being told when a run started, and when it finished.
+// The eager runs in flight. An event where each begins and one where it ends tell the host when a
+// run started, and when it finished.
 //
 // One thread issues runs; the watchdog and status() look. Events are made once and used in turn.
 #pragma once
@@ -22,13 +22,14 @@ class RunTracker {
 
   tilepost_result_t create();
 
-  // The issuing thread: the events of the next run, recorded by the caller where the run begins and
-  // ends; commit() when both are. A run that fails in between is not committed. Requires room().
+  // For the issuing thread: the events of the next run. The caller records them where the run
+  // begins and ends, and then calls commit(). A run that fails in between is not committed.
+  // Requires has_room().
   bool has_room();
   cudaEvent_t begin_event() const { return slots_[next_].begin.get(); }
   cudaEvent_t end_event() const { return slots_[next_].end.get(); }
-  // Of a run that ends apart: recorded where ranks have compared what it was, when its output is
-  // there already. Until then it counts as in flight.
+  // For a run that ends apart: recorded where ranks have compared what the run was, when its output
+  // is there already. The run counts as in flight until then.
   cudaEvent_t apart_event() const { return slots_[next_].apart.get(); }
   void commit(uint64_t run, bool apart = false);
 

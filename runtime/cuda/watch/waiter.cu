@@ -36,7 +36,7 @@ __global__ void post_kernel(const __grid_constant__ PostArguments args) {
   post(args);
 }
 
-// One fence for all: the host looks at the others behind the number of the replay alone.
+// One fence serves all words: the host reads the others only behind the number of the replay.
 __global__ void replay_begin_kernel(WatchPage* page, uint32_t which, uint32_t* counters,
                                     int groups) {
   for (int group = threadIdx.x; group < groups; group += kThreads)

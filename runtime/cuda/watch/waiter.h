@@ -1,9 +1,9 @@
-// Waiting for a group's counter on the communication stream, raising it when a group's input has
-// arrived, and the small kernels around these.
+// The small kernels that wait for a group's counter on the communication stream, that raise it when
+// a group's input has arrived, and that begin and end captured runs.
 //
 // The polling kernel is one warp of one CTA: the plan keeps an SM free for it. The stream waiter
-// (cuStreamWaitValue32, in runtime/cuda/op/communication.cpp) takes no SM but answers later and has
-// no deadline of its own: there the watchdog's is the only one.
+// (cuStreamWaitValue32, in runtime/cuda/op/communication.cpp) takes no SM, but answers later and
+// has no deadline of its own: there the watchdog's deadline is the only one.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -30,7 +30,7 @@ constexpr uint32_t kReleased = 1u << 30;
 struct PostArguments {
   uint32_t* counter;
   uint32_t value;
-  int behind;  // counters behind it that get the value too
+  int behind;  // number of counters behind it that get the value too
   const WatchPage* page;
   uint32_t* progress;  // gets `progress_value`
   uint32_t progress_value;
@@ -43,12 +43,12 @@ cudaError_t preload_wait_kernels();
 // work that follows in the stream sees everything that was stored before the counter was raised.
 cudaError_t launch_wait(const WaitArguments& arguments, cudaStream_t stream);
 
-// Stores the counter's new value behind what precedes it in the stream: a tile that acquires it
-// sees all of that.
+// Stores the counter's new value behind what precedes it in the stream. A tile that acquires the
+// value sees all of that.
 cudaError_t launch_post(const PostArguments& arguments, cudaStream_t stream);
 
-// A captured run begins or ends: counts it, says which one it is, and sets back its progress and so
-// many groups' counters.
+// Mark the begin and the end of a captured run. The begin counts the replay, says which captured
+// run it is of, and sets back its progress and the counters of this many groups.
 cudaError_t launch_replay_begin(WatchPage* page, uint32_t which, uint32_t* counters, int groups,
                                 cudaStream_t stream);
 cudaError_t launch_replay_end(WatchPage* page, cudaStream_t stream);

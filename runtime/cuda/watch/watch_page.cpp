@@ -3,7 +3,8 @@
 namespace tilepost::cuda {
 namespace {
 
-// Places of the same kind and, for flags, of the same lane: kMostPeers of them, by source.
+// What the places of a row are for. A row has kMostPeers places of the same kind and, for flags, of
+// the same lane, by source.
 Awaited kind_of(int row) {
   if (row < kMostLanes) return Awaited::block;
   if (row < kFlags * kMostLanes) return Awaited::sums;
@@ -12,7 +13,7 @@ Awaited kind_of(int row) {
   return row == kFlags * kMostLanes + 1 ? Awaited::stored : Awaited::added;
 }
 
-// Of these a place is for a group, of the others for a rank.
+// Whether a place of this kind is for a group. If not, it is for a rank.
 bool is_of_group(Awaited what) {
   return what == Awaited::stored || what == Awaited::added;
 }

@@ -1,14 +1,14 @@
 // The pages of pinned host memory that the device and the watchdog share.
 //
-// A rank that shares memory with others waits for them on the device (runtime/cuda/shared/flags.h);
-// everything that can be waited for at a time has a place of its own in the page. A wait that takes
-// long says so before its deadline, so that the watchdog can name it, whichever of the two loses
-// patience first.
+// A rank that shares memory with others waits for them on the device (runtime/cuda/shared/flags.h).
+// Everything that can be waited for at the same time has a place of its own in the page. A wait
+// that takes long says so before its deadline. So the watchdog can name the wait, whichever of the
+// two loses patience first.
 //
-// The device reports: which group it has come to, a wait whose deadline passed, what it waits for
-// from other ranks, replays of captured graphs begun and ended. The host says one thing: stop
-// waiting. Every word has one writer. Device code writes with .sys scope; the host reads through
-// the accessors below.
+// The device reports which group it has come to, a wait whose deadline has passed, what it waits
+// for from other ranks, and the replays of captured graphs that have begun and ended. The host says
+// one thing: stop waiting. Every word has one writer. Device code writes with .sys scope; the host
+// reads through the accessors below.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -29,7 +29,7 @@ constexpr int kMostLanes = 4;
 enum class Flag : int { block = 0, sums = 1 };
 constexpr int kFlags = 2;
 
-// A place. The device writes it; `state` last.
+// The place of a wait. The device writes it; `state` last.
 struct SharedWait {
   uint32_t state;   // WaitState
   uint32_t group;   // not for the end or beginning of a run
@@ -52,16 +52,16 @@ struct RunWords {
 };
 static_assert(sizeof(RunWords) == kRunWords * sizeof(uint32_t));
 
-// A rank whose run is not this rank's. The device writes it; `found` last.
+// A rank whose run differs from this rank's. The device writes it; `found` last.
 struct RunDifference {
   uint32_t found;  // not 0: the rest is there
   uint32_t rank;
   RunWords own, theirs;
 };
 
-// Places, by what is waited for and from which rank. Groups whose tiles are awaited, or what tasks
-// of this rank's own kernel make of them, share kMostPeers places: few are awaited at a time, and
-// those are close together.
+// Places of waits, by what is waited for and from which rank. Waits for the tiles of groups share
+// kMostPeers places, and so do waits for what tasks of this rank's own kernel make of them: few
+// groups are awaited at a time, and those are close together.
 __host__ __device__ constexpr int flag_wait(Flag flag, int lane, int source) {
   return (static_cast<int>(flag) * kMostLanes + lane) * kMostPeers + source;
 }
@@ -79,12 +79,12 @@ __host__ __device__ constexpr int begun_wait(int source) {
 }
 constexpr int kSharedWaits = (kFlags * kMostLanes + 4) * kMostPeers;
 
-// Eager runs never reset their counters; captured runs reset theirs. So each has
-// counters and a page of its own, and the two can be mixed.
+// Eager runs never reset their counters; captured runs reset theirs. So each kind has counters,
+// progress and wait records of its own, and the two can be mixed.
 enum Bank : int { kEager = 0, kCaptured = 1, kBanks = 2 };
 
-// A wait that gave up, one per group and bank. The host says what is waited for when it issues the
-// wait, the device adds the rest.
+// A wait that gave up; there is a record for each group and bank. The host says what is waited for
+// when it issues the wait, and the device adds the rest.
 struct WaitRecord {
   uint32_t timed_out;  // device
   uint32_t counter;    // device: what the counter read

@@ -12,7 +12,8 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// A deadline is noticed at most this much late, relative to its length.
+// How often a watchdog looks within a deadline. So a missed deadline is noticed at most this
+// fraction of its length late.
 constexpr double kPeriodsPerDeadline = 50;
 constexpr std::chrono::nanoseconds kShortestPeriod = 1ms, kLongestPeriod = 100ms;
 constexpr auto kRetirePatience = 2s;
@@ -21,10 +22,10 @@ constexpr auto kRetirePatience = 2s;
 struct Running {
   std::mutex mutex;
   std::set<Watchdog*> all;
-  pid_t process = 0;  // that has asked to be told of its end
+  pid_t process = 0;  // the one that has registered retire_all()
 };
 
-// Never destroyed: what std::exit() calls may come behind the end of static objects.
+// Never destroyed: what std::exit() calls may run after static objects are gone.
 Running& running() {
   static auto* const instance = new Running;
   return *instance;

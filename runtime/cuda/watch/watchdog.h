@@ -1,8 +1,9 @@
 // A thread that observes an operation's runs until it is stopped, so that a run that hangs is ended
 // at its deadline whether or not anybody asks for its status. It sleeps while nothing is in flight.
 //
-// At the end of the process CUDA is taken down while threads still run. So what std::exit() calls
-// stops all watchdogs first: it is registered after CUDA's own, and therefore called before.
+// At the end of the process CUDA is taken down while threads still run. So a function that
+// std::exit() calls stops all watchdogs first. It is registered after CUDA's own, and therefore
+// called before.
 #pragma once
 
 #include <chrono>
@@ -15,8 +16,8 @@ namespace tilepost::cuda {
 
 class Watchdog {
  public:
-  // What observing has found: nothing in flight and nothing that begins by itself; something; the
-  // end of all runs.
+  // What observing has found. idle: nothing is in flight, and nothing begins by itself; busy:
+  // something is or may be; over: all runs have ended for good.
   enum class Found { idle, busy, over };
 
   Watchdog() = default;
@@ -31,8 +32,8 @@ class Watchdog {
   void wake();
   void stop();
 
-  // From the end of the process: no call of `observe` begins any more, and one that is under way
-  // has returned unless it takes too long.
+  // For the end of the process. After it no call of `observe` begins any more, and one that was
+  // under way has returned unless it takes too long.
   void retire();
 
  private:

@@ -1,11 +1,11 @@
-// The steps of all_to_all_gemm: every row of a rank's A goes to the rank that its route names, and
-// comes together there by source.
+// The steps of all_to_all_gemm: every row of a rank's A goes to the rank that its route names.
+// There the rows come together in the order of the ranks that they come from.
 #include "runtime/map/steps/parts.h"
 
 namespace tilepost {
 namespace {
 
-// Rows [first, end) of those that `source` has for `rank`.
+// Rows [first, end) of the rows that `source` has for `rank`.
 MovedRows part_between(const GroupSteps& own, int source, int rank, int64_t first, int64_t end) {
   const RowCounts& counts = own.counts;
   const int64_t k = own.exchange.k;
@@ -17,7 +17,7 @@ MovedRows all_between(const GroupSteps& own, int source, int rank) {
   return part_between(own, source, rank, 0, own.counts.at(source, 0, rank));
 }
 
-// What the cuts give the group of them, on either rank.
+// The group's part of those rows, by the cuts. Both ranks find the same.
 MovedRows rows_between(const GroupSteps& own, int source, int rank) {
   const int64_t all = own.counts.at(source, 0, rank);
   const SharePart part =
@@ -26,7 +26,8 @@ MovedRows rows_between(const GroupSteps& own, int source, int rank) {
                       std::min(part.end * own.map.tile_m, all));
 }
 
-// Each pair of ranks in the same distance at the same time.
+// All ranks exchange at the same distance at the same time, so each sends to one rank and receives
+// from one.
 void exchange(GroupSteps& own, RowsBetween between) {
   const int ranks = own.exchange.ranks;
   for (int distance = 1; distance < ranks; ++distance) {

@@ -4,7 +4,7 @@
 namespace tilepost {
 namespace {
 
-// The group's block of the send buffer, in place.
+// The group's block of the send buffer is summed in place.
 void messages(GroupSteps& own) {
   const tilepost_group_t& block = own.tile_map.groups[own.group];
   own.add({StepKind::all_reduce, 0, block.offset, block.offset, block.count, 0});
@@ -30,7 +30,7 @@ void push_sums(GroupSteps& own) {
   });
 }
 
-// Each rank sums its share, then every other one gets that.
+// Each rank sums its share, then every other rank gets the sum.
 void shared(GroupSteps& own) {
   const SummedPart mine = summed_part(own, own.rank);
   sum_own_part(own, mine, mine.in_output);

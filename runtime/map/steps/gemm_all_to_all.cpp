@@ -5,7 +5,8 @@
 namespace tilepost {
 namespace {
 
-// Out is, by source, a slab per tile column of the rows that come from there.
+// Out has a block for each source rank, in which each tile column is a slab of the rows that come
+// from that rank.
 void columns(GroupSteps& own) {
   const tilepost_map_t& map = own.map;
   const RowCounts& counts = own.counts;
@@ -38,7 +39,7 @@ void messages(GroupSteps& own) {
   }
 }
 
-// Rows of `source` that are routed here.
+// Brings the rows of `source` that are routed to this rank.
 void bring(GroupSteps& own, StepKind kind, int source) {
   const int64_t n = own.map.n;
   const int64_t to = arriving_row(own.group, source, own.rank, own.counts);

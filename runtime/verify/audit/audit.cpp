@@ -15,8 +15,9 @@ namespace {
 
 using harness::format;
 
-constexpr int64_t kMostPositions = 16384;  // that are looked at one by one
-constexpr int64_t kAtOnce = 256;           // launched before their findings are fetched
+constexpr int64_t kMostPositions = 16384;  // positions that are looked at one by one
+constexpr int64_t kAtOnce = 256;           // positions that are launched before their findings are
+                                           // fetched
 constexpr int kRandomSchedules = 3;
 
 class Audit {
@@ -59,8 +60,8 @@ class Audit {
     return {m, 1};
   }
 
-  // The first positions of the CTAs that run together: all of them, or the first and the last, and
-  // of those in between some.
+  // The first position of each set of CTAs that run together: of all sets, or of a sample with the
+  // first, the last and random ones in between.
   std::vector<int64_t> positions_to_look_at(const Schedule& schedule) const {
     const int64_t cluster = plan_.map.cluster;
     const auto count = static_cast<int64_t>(schedule.tiles.size()) / cluster;
@@ -119,8 +120,8 @@ class Audit {
       throw TargetError("the kernel stores into " + changed);
   }
 
-  // Whether the plain kernel reads more of what only it knows than the spec says there is: what it
-  // gives depends on what lies around that.
+  // Checks that the plain kernel reads no more of the data that only it knows than the spec says
+  // there is. If it does, its result depends on the bytes around that data.
   void check_bytes(Workbench& bench) const {
     OpaqueMemory& opaque = bench.opaque();
     for (int i = 0; i < opaque.count(); ++i) {
@@ -140,8 +141,8 @@ class Audit {
     bench.renew();
   }
 
-  // Whether the plain kernel itself stores all of its output, the same whatever was there, and
-  // nothing beside it.
+  // Checks that the plain kernel itself stores all of its output, the same whatever was there
+  // before, and nothing beside it.
   void check_plain(Workbench& bench) const {
     Schedule one;
     one.tiles = {{0, 0, 0, 0}};
@@ -206,7 +207,7 @@ std::vector<CheckResult> audit_kernel(const harness::PlainLaunch& plain,
     results.push_back({true, name + audit.footprint()});
     name = "bits: ";
     results.push_back({true, name + audit.bits()});
-  } catch (const std::exception& error) {  // the CPU shim has none of its own
+  } catch (const std::exception& error) {  // the CPU shim has no exceptions of its own
     results.push_back({false, std::string(name) + error.what()});
   }
   return results;

@@ -1,4 +1,4 @@
-// Where a kernel did something else than it should, in words: position, tile, element, value.
+// Says in words where a kernel did something else than it should: position, tile, element, value.
 #pragma once
 
 #include <string>
@@ -8,15 +8,16 @@
 
 namespace tilepost::verify {
 
-// Runs the CTAs from position `first` on again, which is known to go wrong.
+// Runs the CTAs from position `first` on again, which are known to go wrong, and describes how.
 std::string describe_position(Workbench& bench, const tilepost_plan_t& plan,
                               const Schedule& schedule, int64_t first);
 
-// What `kernel` did wrong to memories, counters and operands as they are; "" if nothing is.
+// Describes what `kernel` did wrong, by the memories, counters and operands as they are now; "" if
+// nothing is wrong.
 std::string describe_memory(Workbench& bench, const Look& look, const std::string& kernel);
 
-// What differs in the first memory, and in the counters, from what the schedule makes of the plain
-// kernel's memory; "" if nothing does.
+// Describes where the first memory, and the counters, differ from what the schedule makes of the
+// plain kernel's memory; "" if they do not.
 std::string describe_difference(Workbench& bench, const tilepost_plan_t& plan,
                                 const Schedule& schedule, const std::vector<unsigned char>& plain);
 

@@ -1,4 +1,4 @@
-// What the audit needs of a target: both kernels, and looks at what they have changed.
+// What the audit needs of a target: it runs both kernels, and looks at what they have changed.
 #pragma once
 
 #include <cstdint>
@@ -8,8 +8,8 @@
 
 namespace tilepost::verify {
 
-// Memory is of the target's device. Calls may return before what they start is done; they throw
-// TargetError.
+// All memory is the target device's. Calls may return before the work that they start is done. They
+// throw TargetError.
 class KernelRunner {
  public:
   virtual ~KernelRunner() = default;
@@ -23,18 +23,18 @@ class KernelRunner {
     const void* b;
     void* const* user;  // as PlainLaunch::launch takes it
     tilepost_shape_t shape;
-    int64_t out_rows;  // of the output: that the schedule's tiles are stored to
+    int64_t out_rows;  // rows of the output to which the schedule's tiles are stored
   };
-  // The woven kernel with a schedule of `count` positions.
+  // Runs the woven kernel with a schedule of `count` positions.
   virtual void run_woven(const Operands& operands, void* c, const tilepost_tile_t* tiles,
                          int32_t count, uint32_t* counters) = 0;
-  // The plain one as its author launches it.
+  // Runs the plain kernel as its author launches it.
   virtual void run_plain(const Operands& operands, void* c) = 0;
 
-  // Adds what is found to *found, and fills the memories and counters again.
+  // Adds what the look finds to the set *found, and fills the memories and counters anew.
   virtual void look(const Look& look, uint32_t* found) = 0;
 
-  // Waits for all of that.
+  // Waits until all work that was started is done.
   virtual void finish() = 0;
 };
 

@@ -1,9 +1,9 @@
-// What a kernel has changed in memory that was filled with a pattern before, the same on the host
-// and on a GPU.
+// What a kernel has changed in memory that had been filled with a pattern. The host and a GPU judge
+// it with the same code.
 //
-// Two memories are filled with patterns that differ in every byte, and the kernel stores into each.
-// A byte that it has stored differs from one of the patterns at least, whatever it stored; one that
-// it has not stored has the pattern in both.
+// Two memories are filled with patterns that differ in every byte, and the kernel runs once on
+// each. A byte that the kernel has stored differs from at least one of the patterns, whatever its
+// value is. A byte that it has not stored has the pattern in both memories.
 #pragma once
 
 #include <cstdint>
@@ -12,39 +12,39 @@
 
 namespace tilepost::verify {
 
-// Word `index` of the first pattern; the second is its complement.
+// Word `index` of pattern `which`. The second pattern is the complement of the first.
 TILEPOST_VERIFY_INLINE uint32_t fill_word(int64_t index, int which) {
   const auto word = static_cast<uint32_t>(index) * 0x9e3779b1u + 0x7f4a7c15u;
   return which == 0 ? word : ~word;
 }
 
-// A rectangle of the output that is to be stored to, and so many rows behind it that may be: where
-// a tile is not whole, nobody reads the rest of its place.
+// A rectangle of the output that must be stored to, and `spare` rows behind it that may be: if a
+// tile is not whole, nobody reads the rest of its place.
 struct TilePlace {
   int64_t row, rows, column, columns, spare;
 };
 
-// What went wrong, as a set.
-constexpr uint32_t kMissing = 1;  // a byte of the places is not stored
-constexpr uint32_t kOutside = 2;  // another byte is
-constexpr uint32_t kUnequal = 4;  // what is stored depends on what was there
+// What went wrong: a set of these bits.
+constexpr uint32_t kMissing = 1;  // a byte of a place is not stored
+constexpr uint32_t kOutside = 2;  // a byte outside of the places is stored
+constexpr uint32_t kUnequal = 4;  // what is stored depends on what was there before
 constexpr uint32_t kCounter = 8;  // a counter did not rise as it should
 
-// CTAs that run together have a place each.
+// The most places of one look: each of the CTAs that run together has one.
 constexpr int kMostPlaces = 8;
 
-// What one look is about. Memory is of the device that looks.
+// What one look is about. Memory is that of the device that looks.
 struct Look {
   uint32_t* memory[2];
-  int64_t words;  // of each
-  int64_t begin;  // byte in which the output begins
+  int64_t words;  // words of each memory
+  int64_t begin;  // the byte at which the output begins
   int64_t row_bytes;
   int element_bytes;
-  TilePlace places[kMostPlaces];  // those without rows are none
+  TilePlace places[kMostPlaces];  // an entry without rows is no place
   uint32_t* counters;
   int64_t num_counters;         // words
-  int64_t raised[kMostPlaces];  // the words that are to rise, -1: none,
-  uint32_t signals;             // each by so much
+  int64_t raised[kMostPlaces];  // indices of the words that must rise, -1: none
+  uint32_t signals;             // what each entry of `raised` adds to its word
 };
 
 // Whether byte `at` of the memory is in one of the places.
@@ -63,7 +63,7 @@ TILEPOST_VERIFY_INLINE bool is_placed(const Look& look, int64_t at) {
   return false;
 }
 
-// Whether it is in the rows behind one.
+// Whether byte `at` is in the spare rows behind one of the places.
 TILEPOST_VERIFY_INLINE bool is_spare(const Look& look, int64_t at) {
   const int64_t row = (at - look.begin) / look.row_bytes;
   const int64_t in_row = (at - look.begin) % look.row_bytes;
@@ -75,7 +75,7 @@ TILEPOST_VERIFY_INLINE bool is_spare(const Look& look, int64_t at) {
   return false;
 }
 
-// What is wrong with byte `at`, of which the memories have `got`.
+// What is wrong with byte `at`, whose values in the two memories are `got`.
 TILEPOST_VERIFY_INLINE uint32_t judge_byte(const Look& look, int64_t at, const uint8_t (&got)[2]) {
   const int shift = static_cast<int>(at % 4) * 8;
   const auto fill = static_cast<uint8_t>(fill_word(at / 4, 0) >> shift);
@@ -84,7 +84,7 @@ TILEPOST_VERIFY_INLINE uint32_t judge_byte(const Look& look, int64_t at, const u
   return !stored ? kMissing : got[0] != got[1] ? kUnequal : 0;
 }
 
-// What is wrong with a word of the memories.
+// What is wrong with the bytes of a word of the memories.
 TILEPOST_VERIFY_INLINE uint32_t judge_word(const Look& look, int64_t word) {
   uint32_t found = 0;
   for (int64_t at = word * 4; at < word * 4 + 4; ++at) {
@@ -96,7 +96,7 @@ TILEPOST_VERIFY_INLINE uint32_t judge_word(const Look& look, int64_t word) {
   return found;
 }
 
-// The same of a counter.
+// What is wrong with a word of the counters.
 TILEPOST_VERIFY_INLINE uint32_t judge_counter(const Look& look, int64_t word) {
   uint32_t expected = 0;
   for (const int64_t raised : look.raised)
@@ -104,7 +104,7 @@ TILEPOST_VERIFY_INLINE uint32_t judge_counter(const Look& look, int64_t word) {
   return look.counters[word] == expected ? 0 : kCounter;
 }
 
-// Judges a word and fills it again.
+// Judges a word of the memories, and fills it anew.
 TILEPOST_VERIFY_INLINE uint32_t look_at_word(const Look& look, int64_t word) {
   const uint32_t fill = fill_word(word, 0);
   const bool untouched = look.memory[0][word] == fill && look.memory[1][word] == ~fill;
@@ -115,7 +115,7 @@ TILEPOST_VERIFY_INLINE uint32_t look_at_word(const Look& look, int64_t word) {
   return found;
 }
 
-// Judges a counter and sets it to 0 again.
+// Judges a word of the counters, and sets it to 0 again.
 TILEPOST_VERIFY_INLINE uint32_t look_at_counter(const Look& look, int64_t word) {
   const uint32_t found = judge_counter(look, word);
   look.counters[word] = 0;

@@ -23,7 +23,7 @@ Workbench::Workbench(RankDevice& device, KernelRunner& runner, const harness::Pl
   const int64_t input = tilepost::element_bytes(plan.input);
   element_bytes_ = static_cast<int>(tilepost::element_bytes(plan.output));
   row_bytes_ = n * element_bytes_;
-  // Room in which a store beside the output is seen and does no harm.
+  // Room before and behind the output, in which a stray store is seen and does no harm.
   begin_ = aligned_bytes(std::max(kLeastMargin, 2 * plan.map.tile_m * row_bytes_));
   words_ = (2 * begin_ + aligned_bytes(std::max(largest.rows, m) * row_bytes_)) / 4;
   num_counters_ = static_cast<int64_t>(largest.targets.size()) * TILEPOST_COUNTER_STRIDE;
@@ -97,7 +97,7 @@ Look Workbench::look_for(const Schedule& schedule, int64_t first, int64_t count)
   look.element_bytes = element_bytes_;
   look.counters = counters_;
   look.num_counters = num_counters_;
-  look.signals = 2 * signals_of(plan_);  // of both memories' runs
+  look.signals = 2 * signals_of(plan_);  // the runs on both memories raise the same counters
   std::ranges::fill(look.raised, -1);
   for (int64_t i = 0; i < count; ++i) {
     const tilepost_tile_t& tile = schedule.tiles[static_cast<size_t>(first + i)];

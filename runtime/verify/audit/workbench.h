@@ -1,4 +1,5 @@
-// One shape's memory for the audit: operands, two filled outputs with room around them, counters.
+// The memory for the audit of one shape: operands, two filled outputs with room around them, and
+// counters.
 #pragma once
 
 #include <memory>
@@ -13,7 +14,7 @@ namespace tilepost::verify {
 
 class Workbench {
  public:
-  // For schedules with at most the positions, groups and rows of `largest`.
+  // The memory serves schedules with at most the positions, groups and rows of `largest`.
   Workbench(RankDevice& device, KernelRunner& runner, const harness::PlainLaunch& plain,
             const tilepost_plan_t& plan, int64_t m, uint64_t seed, const Schedule& largest);
   ~Workbench();
@@ -23,17 +24,18 @@ class Workbench {
   int64_t m() const { return operands_.shape.m; }
 
   void upload(const Schedule& schedule);
-  // Both kernels; the woven one for `count` positions of the uploaded schedule from `first` on.
+  // Run one of the kernels; the woven one for `count` positions of the uploaded schedule, from
+  // `first` on.
   void run_plain(int which);
   void run_woven(int which, int64_t first, int64_t count);
 
-  // A look that expects those positions to have been stored in both memories.
+  // A look that expects these positions to have been stored in both memories.
   Look look_for(const Schedule& schedule, int64_t first, int64_t count) const;
-  // Adds what it finds to found()[slot]; memories and counters are as new behind it.
+  // Adds what the look finds to found()[slot]. Memories and counters are filled anew behind it.
   void look(const Look& look, int64_t slot);
-  std::vector<uint32_t> found(int64_t slots);  // and sets them to 0
+  std::vector<uint32_t> found(int64_t slots);  // also sets them to 0
 
-  void renew();  // memories and counters
+  void renew();  // fills memories and counters anew
   std::vector<unsigned char> memory(int which) const;
   std::vector<uint32_t> counters() const;
   // Where the output begins in the memories, in bytes.
@@ -41,10 +43,10 @@ class Workbench {
   int64_t row_bytes() const { return row_bytes_; }
   int element_bytes() const { return element_bytes_; }
 
-  // What only the kernel knows the form of.
+  // The data whose form only the kernel knows.
   OpaqueMemory& opaque() { return opaque_; }
 
-  // "" if A, B and user data are as they were.
+  // The name of an operand that has changed: A, B or user data; "" if none has.
   std::string changed_operand() const;
 
   static constexpr int64_t kMostSlots = 1 << 16;
@@ -60,7 +62,7 @@ class Workbench {
   std::vector<void*> taken_;
   OpaqueMemory opaque_;
   KernelRunner::Operands operands_{};
-  std::vector<unsigned char> a_, b_;  // as they were
+  std::vector<unsigned char> a_, b_;  // A and B as they were filled
   int64_t begin_ = 0, words_ = 0, row_bytes_ = 0, num_counters_ = 0;
   int element_bytes_ = 2;
   uint32_t* memory_[2]{};

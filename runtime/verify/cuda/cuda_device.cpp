@@ -8,7 +8,7 @@
 namespace tilepost::verify {
 namespace {
 
-// Device memory of the reference, freed with it.
+// Device memory that a reference needs, freed with this object.
 template <class T>
 class Scratch {
  public:
@@ -82,7 +82,7 @@ void CudaDevice::fill_scales(float* data, int64_t count, const Distribution& dis
   check_cuda(verify::fill_scales(data, count, distribution, stream, stream_), "fill_scales");
 }
 
-// Every rank's operands are made here again, one rank after the other.
+// Every rank's operands are made again on this GPU, one rank after the other.
 void CudaDevice::reference(const ReferenceJob& job) {
   const Problem& problem = job.problem;
   const bool exact = job.distribution.kind == DataKind::exact;

@@ -1,4 +1,4 @@
-// The audit on GPU 0.
+// Runs the kernels of an audit on GPU 0.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -10,7 +10,7 @@ namespace tilepost::verify {
 
 class CudaRunner final : public KernelRunner {
  public:
-  // The device is current, and stays so.
+  // The device must be current, and must stay so.
   CudaRunner(const tilepost_plan_t& plan, const harness::PlainLaunch& plain, cudaStream_t stream);
 
   void upload(void* to, const void* from, int64_t bytes) override;

@@ -1,4 +1,4 @@
-// The CUDA target: rank r is GPU r, one thread each, one NCCL communicator.
+// The CUDA target: rank r is GPU r, each rank has one thread, and all have one NCCL communicator.
 #include <algorithm>
 #include <memory>
 #include <string>
@@ -11,7 +11,7 @@
 namespace tilepost::verify {
 namespace {
 
-// The plan that the runtime chooses on such GPUs, or null.
+// The plan that the runtime chooses on GPUs of compute capability `sm`, or null.
 const tilepost_plan_t* best_plan(const tilepost_program_t& program, int sm) {
   const tilepost_plan_t* best = nullptr;
   for (int i = 0; i < program.num_plans; ++i) {
@@ -23,7 +23,7 @@ const tilepost_plan_t* best_plan(const tilepost_program_t& program, int sm) {
   return best;
 }
 
-// Of GPU 0, 90 say.
+// The compute capability of GPU 0, such as 90.
 int compute_capability() {
   int major = 0, minor = 0;
   check_cuda(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, 0),
@@ -33,7 +33,7 @@ int compute_capability() {
   return 10 * major + minor;
 }
 
-// The GPUs that this process sees; 0 with CUDA's reason where there is none.
+// The number of GPUs that this process sees. If it is 0, `reason` is CUDA's reason.
 int count_gpus(std::string& reason) {
   int count = 0;
   const cudaError_t error = cudaGetDeviceCount(&count);

@@ -56,7 +56,8 @@ __global__ void row_norms_kernel(const float* values, int64_t num_rows, int64_t 
   }
 }
 
-// One element per thread; a block shares the rows and columns it needs through shared memory.
+// Each thread computes one element. A block reads the rows and columns that it needs through shared
+// memory.
 template <class Sum>
 __global__ void add_products_kernel(RankProducts p) {
   __shared__ float a[kTile][kTile + 1], b[kTile][kTile + 1];

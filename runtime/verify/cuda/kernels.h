@@ -1,7 +1,7 @@
-// The harness's own GPU kernels: operands from their hash, and a plain reference.
+// The harness's own GPU kernels: they make operands from their hash, and a plain reference.
 //
-// Written for being obviously right: one thread computes one element. Nothing of the product's
-// kernels or collectives is used.
+// They are written to be obviously right: one thread computes one element. They use nothing of the
+// kernels or collectives that are checked.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -32,7 +32,7 @@ cudaError_t fill_columns(float* values, const Problem& problem, const Distributi
 cudaError_t row_norms(const float* values, int64_t num_rows, int64_t k, float* norms,
                       cudaStream_t stream);
 
-// Adds one rank's result: add_partial() of a[i] . b[j] for output row rows[i], column j.
+// Adds one rank's result: add_partial() of a[i] . b[j] for output row output_rows[i], column j.
 struct RankProducts {
   const float* a;        // [rows][k]
   const float* b;        // [cols][k]
@@ -49,7 +49,7 @@ struct RankProducts {
 // Sums in fp32 where `exact` (every partial sum is an integer below 2^24), else in fp64.
 cudaError_t add_products(const RankProducts& products, bool exact, cudaStream_t stream);
 
-// finish() of every element; the expected values, rounded to float, go to `narrowed`.
+// Calls finish() for every element. The expected values, rounded to float, go to `narrowed`.
 struct FinishSums {
   const int64_t* output_rows;  // [rows]
   int64_t rows, cols;
@@ -64,7 +64,7 @@ cudaError_t finish_sums(const FinishSums& sums, cudaStream_t stream);
 // memory[i] = fill_word(i, which).
 cudaError_t fill_words(uint32_t* memory, int64_t words, int which, cudaStream_t stream);
 
-// Adds to *found what look_at_word and look_at_counter find.
+// Adds to *found what look_at_word and look_at_counter find in all words.
 cudaError_t look_at_all(const Look& look, uint32_t* found, cudaStream_t stream);
 
 }  // namespace tilepost::verify

@@ -1,4 +1,4 @@
-// The audit on the host target: a kernel's worker does all positions.
+// Runs the kernels of an audit on the host target: one worker computes all positions.
 #pragma once
 
 #include "runtime/harness/plain_launch.h"

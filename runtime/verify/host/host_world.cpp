@@ -1,4 +1,4 @@
-// The host target: all ranks in this process, memory is memory.
+// The host target: all ranks are in this process, and a rank's memory is ordinary memory.
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
@@ -29,7 +29,7 @@ std::vector<T> make_a(const ReferenceJob& job, int rank) {
   return values;
 }
 
-// The columns of B as rows of k.
+// The columns of B, as rows of k elements.
 template <class T>
 std::vector<T> make_b(const ReferenceJob& job, int rank) {
   const Problem& problem = job.problem;

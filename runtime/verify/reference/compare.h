@@ -1,4 +1,4 @@
-// Holds an output to the reference and says where it differs.
+// Compares an output with the reference, and says where they differ.
 #pragma once
 
 #include <set>
@@ -10,24 +10,24 @@
 
 namespace tilepost::verify {
 
-// The reference of one run: of the sum over ranks, or of one rank's product.
+// The reference of one run: that of the sum over ranks, or that of one rank's product.
 struct Expected {
-  std::vector<int64_t> rows;  // which rows were computed
+  std::vector<int64_t> rows;  // the rows that were computed
   std::vector<float> sum;     // [rows.size() * n]
   std::vector<float> bound;   // [rows.size() * n]
 };
 
 struct Comparison {
-  int64_t elements = 0;                    // compared
-  int64_t different = 0;                   // of those, beyond their bound or NaN
-  int64_t row = 0, col = 0;                // of out
-  float got = 0, expected = 0, bound = 0;  // at (row, col): the first difference in row-major order
-  Place place{};                           // of (row, col)
-  std::set<int> groups;                    // with differences
-  double worst_error = 0, worst_bound = 0;  // of the element with the largest error / bound
+  int64_t elements = 0;                     // elements compared
+  int64_t different = 0;                    // of these, elements beyond their bound, or NaN
+  int64_t row = 0, col = 0;                 // the first difference in row-major order, in out
+  float got = 0, expected = 0, bound = 0;   // values there
+  Place place{};                            // where (row, col) was computed
+  std::set<int> groups;                     // groups with differences
+  double worst_error = 0, worst_bound = 0;  // those of the element with the largest error / bound
 };
 
-// A rank's out and what is known of its elements' places.
+// A rank's output, and where its elements lie.
 struct Output {
   const void* data;  // host memory, elements of the output's type
   const OutputLayout& layout;
@@ -35,9 +35,10 @@ struct Output {
   int rank;
 };
 
-// Compares the rows that `source` is responsible for with the reference and adds to `result`.
-// `tiles`: of the source's schedule. Zeros of either sign are equal: an empty sum has no sign that
-// all accumulators agree on.
+// Compares the rows of out that `expected` covers, and adds the outcome to `result`. `source`: the
+// rank whose product has these rows; if ranks are summed, the rank of the output. `tiles`: those of
+// the schedule of `source`. Zeros of either sign are equal, because accumulators do not agree on
+// the sign of an empty sum.
 void compare(const Problem& problem, const Output& out, const Expected& expected, int source,
              const TileIndex& tiles, Comparison& result);
 

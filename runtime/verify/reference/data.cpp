@@ -6,8 +6,8 @@
 namespace tilepost::verify {
 namespace {
 
-// What the sums themselves may reach, so that what the epilogue makes of them is exact: scales of 1
-// and 2 for every vector of them, then the addends.
+// The magnitude that sums may reach if what the epilogue makes of them is still to be exact. Each
+// vector of scales may double a sum, and then addends are added.
 double sum_limit(tilepost_dtype_t output, int epilogue, int more_addends) {
   double limit = exact_limit(output) - more_addends * kMaxAddend;
   if ((epilogue & TILEPOST_BIAS) != 0) limit -= kMaxAddend;
@@ -20,16 +20,16 @@ double sum_limit(tilepost_dtype_t output, int epilogue, int more_addends) {
 
 }  // namespace
 
-// Every partial sum over any set of products must stay within the output type's exact integers.
-// - Few products: n * v^2 <= limit holds for certain.
-// - Many: products of {-1, 0, 1} with on average limit / 4 non-zero ones. More than `limit` of them
-//   have, by Chernoff's bound P(X >= 4 mu) <= (e^3 / 4^4)^mu, a probability below 1e-70 with mu =
-//   64, and below 1e-16 with the 15.5 that the longest epilogue leaves to bf16: not in any run.
+// - Many products: they are of {-1, 0, 1}, with limit / 4 non-zero ones on average. By Chernoff's
+// bound
+//   P(X >= 4 mu) <= (e^3 / 4^4)^mu, more than `limit` of them have a probability below 1e-70 with
+//   mu = 64, and below 1e-16 with the 15.5 that the longest epilogue leaves to bf16: not in any
+//   run.
 Distribution make_distribution(DataKind kind, int64_t k, int ranks, tilepost_dtype_t output,
                                tilepost_dtype_t input, int epilogue, int more_addends) {
   const bool e4m3 = input == TILEPOST_E4M3;
   if (kind == DataKind::random) return {kind, 0, 0, e4m3 ? 4 : 8};
-  // Of f32 as much as TF32 has, which kernels may multiply in (PTX ISA 5.2.3).
+  // f32 inputs have no more than TF32's bits, since kernels may multiply in TF32 (PTX ISA 5.2.3).
   const int most_in_input = std::min(exact_limit(input), 1 << 11);
   const double products = static_cast<double>(k) * ranks;
   const double limit = sum_limit(output, epilogue, more_addends);

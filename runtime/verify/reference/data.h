@@ -1,9 +1,9 @@
-// Random operands that anybody can make again: every element is a function of its place.
+// Random operands that any rank can make again: every element is a function of its place.
 //
-// An element follows from (seed, run, rank, matrix, index) by a hash, so any rank can regenerate
-// any other's operands, on the host and on a GPU alike, bit for bit. All values are exactly
-// representable in their type, so that encoding never rounds, those of f32 in TF32 too. Nothing of
-// the product is used here: what checks must not share what is checked.
+// An element follows from (seed, run, rank, matrix, index) by a hash. So any rank can make any
+// other rank's operands again, bit for bit, on the host and on a GPU alike. All values are exactly
+// representable in their type, those of f32 in TF32 too, so that encoding never rounds. This file
+// uses none of the code that is checked.
 #pragma once
 
 #include <cstdint>
@@ -29,12 +29,13 @@ enum class Matrix : uint32_t {
   residual = 5,
   norm_weight = 6,
   norm_residual = 7,
-  user = 8  // and those behind it: what a kernel of the user's own reads in a form of its own
+  user = 8  // this and the numbers above it: data that a kernel of the user's own reads in a form
+            // of its own
 };
 
 enum class DataKind {
   exact,   // small integers: every sum in any order is exact in the output type
-  random,  // a bell over six binades: every rounding happens
+  random,  // a near-normal spread over six binades: every kind of rounding happens
 };
 
 // How elements are drawn. Passed to GPU kernels by value.
@@ -42,11 +43,11 @@ struct Distribution {
   DataKind kind;
   int max_value;     // exact: uniform integers of at most this magnitude; 0: {-1, 0, 1} by density
   uint32_t density;  // exact: probability of a non-zero, times 2^32
-  int bits = 8;      // random: of the significand, 8 or 4
+  int bits = 8;      // random: bits of the significand, 8 or 4
 };
 
-// The distribution of A and B for a check of `kind` on sums of k products on each of `ranks` ranks
-// that go through `epilogue`, a set of TILEPOST_SCALE …, after which `more_addends` are added.
+// The distribution of A and B for a check of `kind`. A sum has k products on each of `ranks` ranks.
+// It goes through `epilogue`, a set of TILEPOST_SCALE …, and then `more_addends` are added.
 Distribution make_distribution(DataKind kind, int64_t k, int ranks, tilepost_dtype_t output,
                                tilepost_dtype_t input = TILEPOST_BF16, int epilogue = 0,
                                int more_addends = 0);
@@ -54,7 +55,7 @@ Distribution make_distribution(DataKind kind, int64_t k, int ranks, tilepost_dty
 // Bias and residual of exact data are integers of at most this magnitude.
 constexpr int kMaxAddend = 4;
 
-// The distribution of bias and residual beside that of A and B.
+// The distribution of bias and residual that goes with `distribution` for A and B.
 TILEPOST_VERIFY_INLINE Distribution addends(const Distribution& distribution) {
   return {distribution.kind, kMaxAddend, 0, 8};
 }
@@ -82,7 +83,7 @@ TILEPOST_VERIFY_INLINE uint64_t mix(uint64_t x) {
   return x ^ (x >> 31);
 }
 
-// Names one matrix of one rank in one run.
+// The number that names one matrix of one rank in one run: a stream of elements.
 TILEPOST_VERIFY_INLINE uint64_t stream_of(uint64_t seed, int run, int rank, Matrix matrix) {
   const uint64_t place = static_cast<uint64_t>(run) << 32 | static_cast<uint64_t>(rank) << 8 |
                          static_cast<uint64_t>(matrix);
@@ -100,8 +101,8 @@ TILEPOST_VERIFY_INLINE float value_at(const Distribution& distribution, uint64_t
     const uint64_t choices = 2 * static_cast<uint64_t>(distribution.max_value) + 1;
     return static_cast<float>(static_cast<int>(high * choices >> 32) - distribution.max_value);
   }
-  // Four bytes summed are near normal; the significand fits bf16, or e4m3; the exponent takes six
-  // values.
+  // The sum of four random bytes is near normal. The significand fits bf16, or e4m3. The exponent
+  // takes six values.
   const int sum =
       static_cast<int>((low & 255) + (low >> 8 & 255) + (low >> 16 & 255) + (low >> 24));
   const int binade = static_cast<int>((high & 0xffff) * 6 >> 16);
@@ -110,8 +111,8 @@ TILEPOST_VERIFY_INLINE float value_at(const Distribution& distribution, uint64_t
   return static_cast<float>((sum - 510) / 2) / static_cast<float>(32 << binade);
 }
 
-// Element `index` of a stream of scales: 1 or 2 in exact data, which moves no bit of a sum, else
-// from 0.5 to 2.
+// Element `index` of a stream of scales. In exact data it is 1 or 2, which leaves a sum's
+// significand as it is. Else it is from 0.5 to 2.
 TILEPOST_VERIFY_INLINE float scale_at(const Distribution& distribution, uint64_t stream,
                                       int64_t index) {
   const uint64_t bits = mix(stream + static_cast<uint64_t>(index) * 0x9e3779b97f4a7c15u);
@@ -119,7 +120,7 @@ TILEPOST_VERIFY_INLINE float scale_at(const Distribution& distribution, uint64_t
   return static_cast<float>(1024 + (bits >> 1 & 1023)) / (bits & 1 ? 1024.0f : 2048.0f);
 }
 
-// The bits of a value that value_at can return, as low as they go.
+// The bits of a value that value_at can return, in the lowest bits of the result.
 TILEPOST_VERIFY_INLINE uint32_t encode(float value, tilepost_dtype_t type) {
   uint32_t bits;
   memcpy(&bits, &value, sizeof bits);
@@ -135,7 +136,7 @@ TILEPOST_VERIFY_INLINE uint32_t encode(float value, tilepost_dtype_t type) {
   return sign | exponent << 10 | (bits >> 13 & 0x3ff);
 }
 
-// Element i of an array of the type becomes `bits`.
+// Stores `bits` as element i of an array of the type.
 TILEPOST_VERIFY_INLINE void store_bits(void* data, int64_t i, uint32_t bits,
                                        tilepost_dtype_t type) {
   switch (type) {

@@ -1,5 +1,5 @@
-// The epilogue of the reference, in double precision and from the operands' hash, on the host and
-// on a GPU alike.
+// The epilogue of the reference. It computes in double precision, and makes its operands from their
+// hash. The host and a GPU share it.
 #pragma once
 
 #include <cmath>
@@ -8,7 +8,7 @@
 
 namespace tilepost::verify {
 
-// One rank's operands: every element follows from its place.
+// One rank's epilogue operands. Every element follows from its place.
 struct EpilogueSource {
   int ops;  // a set of TILEPOST_SCALE …
   bool adds_bias;
@@ -35,7 +35,8 @@ TILEPOST_VERIFY_INLINE double scale_of(const EpilogueSource& source, int64_t row
   return scale;
 }
 
-// Adds one rank's result, given its sum of products, and its error. `norms` is |a| |b|.
+// Adds one rank's result, given its sum of products, to `sum`, and its error to `error`. `norms` is
+// the product |a| |b|.
 TILEPOST_VERIFY_INLINE void add_partial(const EpilogueSource& source, const ErrorWeights& weights,
                                         int64_t row, int64_t col, double products, float norms,
                                         double& sum, float& error) {
@@ -50,7 +51,8 @@ TILEPOST_VERIFY_INLINE void add_partial(const EpilogueSource& source, const Erro
            weights.arithmetic * static_cast<float>(fabs(scaled) + fabs(bias));
 }
 
-// What follows the sum over ranks: `sum` becomes the expected value, `error` the bound.
+// The operations that follow the sum over ranks. `sum` becomes the expected value, `error` the
+// bound.
 TILEPOST_VERIFY_INLINE void finish(const EpilogueSource& source, const ErrorWeights& weights,
                                    int64_t row, int64_t col, double& sum, float& error) {
   const double x = sum;

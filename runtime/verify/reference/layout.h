@@ -12,11 +12,11 @@
 
 namespace tilepost::verify {
 
-// One run's out on one rank, as docs/runtime.md describes it.
+// The layout of one run's out on one rank, as docs/runtime.md describes it.
 class OutputLayout {
  public:
-  // `slots`: the tile layout of gemm and gemm_all_reduce where it is kept, by tile row and column
-  // (tilepost_op_info_t::rows in host memory); else empty.
+  // `slots`: where out keeps the tile layout (gemm, gemm_all_reduce), the slots by tile row and
+  // column (tilepost_op_info_t::rows in host memory); else empty.
   OutputLayout(const Problem& problem, const RunShape& shape, int rank,
                std::vector<int32_t> slots = {});
 
@@ -30,8 +30,8 @@ class OutputLayout {
   const Block& block_of(int64_t row) const;
 
   int64_t n_, tile_m_, tile_n_, columns_;
-  bool slabs_ = false;         // blocks of slabs; one column of tiles in them each
-  std::vector<Block> blocks_;  // by source
+  bool slabs_ = false;         // each block is divided into slabs of one tile column
+  std::vector<Block> blocks_;  // by the rank that the rows come from
   std::vector<int32_t> slots_;
   int64_t elements_;
 };
@@ -42,11 +42,12 @@ struct Place {
   int group;
 };
 
-// Which tile of a rank's schedule computes an element. For messages, so it is made on first use.
+// Tells which tile of a rank's schedule computes an element. Only messages about differences need
+// that, so the index is made on first use.
 class TileIndex {
  public:
   TileIndex() = default;
-  // Of the rank whose product it is.
+  // `rank`: the rank whose product has the elements.
   TileIndex(const tilepost_plan_t& plan, const RunShape& shape, int rank)
       : plan_(&plan), shape_(&shape), rank_(rank) {}
 
@@ -62,15 +63,15 @@ class TileIndex {
   const tilepost_plan_t* plan_ = nullptr;
   const RunShape* shape_ = nullptr;
   int rank_ = 0;
-  // Made by the first thread that asks: ranks compare side by side.
+  // The first thread that asks makes the index, since the ranks compare side by side.
   struct Index {
     std::once_flag once;
-    std::vector<std::vector<Entry>> columns;  // by tile column, by first row
+    std::vector<std::vector<Entry>> columns;  // by tile column; sorted by first row
   };
   std::shared_ptr<Index> index_ = std::make_shared<Index>();
 };
 
-// The map of a run, from the runtime's code: its slots by tile row and column.
+// The slots of a run by tile row and column, made by the runtime's code.
 std::vector<int32_t> slots_of(const tilepost_plan_t& plan, int rank, int64_t m);
 
 }  // namespace tilepost::verify

@@ -1,4 +1,4 @@
-// What the consumers rms_norm and residual_rms_norm must give, from the rows they get.
+// What the consumers rms_norm and residual_rms_norm must give for the rows that they get.
 #pragma once
 
 #include "runtime/verify/reference/compare.h"
@@ -7,15 +7,15 @@ namespace tilepost::verify {
 
 constexpr float kNormEpsilon = 1e-5f;
 
-// Whose residual a rank adds: where all ranks end with the same rows, the same, so that one
-// reference serves all. The weight is rank 0's everywhere.
+// The rank whose residual a rank adds. Where all ranks end with the same rows they add the same
+// residual, so that one reference serves all. The weight is rank 0's everywhere.
 inline int residual_rank(const Problem& problem, int rank) {
   return row_of(problem.pattern).product_spreads() ? 0 : rank;
 }
 
-// Rows [first, end) of a reference, in double precision. On entry `expected` holds the product's
-// rows and their bounds, on return the normalised ones; `kept` gets the sums with the residual, if
-// the problem keeps them. `source`: where rows of the residual come from.
+// Normalises rows [first, end) of a reference, in double precision. On entry `expected` has the
+// product's rows and their bounds, on return the normalised rows and theirs. `kept` gets the sums
+// with the residual, if the problem keeps them. `source`: where rows of the residual come from.
 //
 // With x within b of the exact x0, y = x s w and s = 1 / sqrt(mean(x^2) + epsilon): s moves by at
 // most s^2 rms(b) in parts of itself, to first order (Cauchy-Schwarz), so y by at most

@@ -11,17 +11,17 @@ namespace {
 
 // The error of summing k products, in units of |a| |b|.
 //
-// fp32: n additions err by at most n * u * sum |a b| <= n * u * |a| |b|; tensor cores truncate
-// instead of rounding and align products before adding, so u is taken as 2^-22, four times that of
+// fp32: n additions err by at most n * u * sum |a b| <= n * u * |a| |b|. Tensor cores truncate
+// instead of rounding, and align products before adding. So u is taken as 2^-22, four times that of
 // IEEE addition.
 //
-// e4m3: the tensor cores keep 13 bits below the largest of what they add, so the worst case, k
+// e4m3: the tensor cores keep 13 bits below the largest of what they add. So the worst case, k
 // times 2^-13, would allow anything. But they truncate towards zero, and the products' signs are
-// random here: the errors add up like a random walk with steps of 2^-13 times the sum so far, which
-// is about |a| |b| / sqrt(k). The standard deviation is then about 2^-13 / 10, and the largest of a
-// million below 2^-12; where runs of 128 products are added in fp32, smaller by the square root of
-// the number of runs. The weights are many times these. The last term is for sums in fp32, rounded
-// at random.
+// random here. So the errors add up like a random walk with steps of 2^-13 times the sum so far,
+// which is about |a| |b| / sqrt(k). The standard deviation is then about 2^-13 / 10, and the
+// largest error of a million below 2^-12. Where runs of 128 products are added in fp32 it is
+// smaller by the square root of the number of runs. The weights are many times these values. The
+// last term is for sums in fp32, rounded at random.
 double sum_weight(const Problem& problem) {
   const auto k = static_cast<double>(problem.k);
   if (problem.input != TILEPOST_E4M3) return std::ldexp(k, -22);
@@ -33,9 +33,9 @@ double sum_weight(const Problem& problem) {
 
 }  // namespace
 
-// 8, 11 and 24 bits of significand; the least steps are 2^-133, 2^-24 and 2^-149 (IEEE 754-2019,
-// 3.6; bfloat16 has the exponents of f32). Allowed is a whole one, of f32 the least normal number,
-// for GPUs may flush what is below to zero.
+// The types have 8, 11 and 24 bits of significand; their least steps are 2^-133, 2^-24 and 2^-149
+// (IEEE 754-2019, 3.6; bfloat16 has the exponents of f32). A whole step is allowed, and for f32 the
+// least normal number, because GPUs may flush what is below that to zero.
 double half_unit(tilepost_dtype_t type) {
   return type == TILEPOST_BF16 ? 0x1p-8 : type == TILEPOST_F32 ? 0x1p-24 : 0x1p-11;
 }
@@ -49,11 +49,13 @@ Distribution distribution_of(DataKind kind, const Problem& problem) {
                            problem.epilogue, problem.keeps_sum() ? 1 : 0);
 }
 
-// The sum over ranks: as many roundings to the output type as there are ranks, each of a number of
-// at most sum |v_r| (1 + u)^ranks; below the normal range a rounding errs by half a denormal step
-// instead. The epilogue in fp32: a few roundings of 2^-24 each; erff and expf err by a few units in
-// the last place of numbers up to 1 (CUDA C++ Programming Guide, "Mathematical Functions"), so gelu
-// and silu by that times |x|. Their derivatives are at most 1.1290 and 1.0999.
+// The sum over ranks has as many roundings to the output type as there are ranks, each of a number
+// of at most sum |v_r| (1 + u)^ranks. Below the normal range a rounding errs by half a denormal
+// step instead.
+//
+// The epilogue in fp32 has a few roundings of 2^-24 each. erff and expf err by a few units in the
+// last place of numbers up to 1 (CUDA C++ Programming Guide, "Mathematical Functions"), so gelu and
+// silu err by that times |x|. Their derivatives are at most 1.1290 and 1.0999.
 ErrorWeights error_weights(DataKind kind, const Problem& problem) {
   if (kind == DataKind::exact && problem.linear()) return {};
   const bool sums = problem.sums();

@@ -47,7 +47,7 @@ RunShape::RunShape(const Problem& problem, int64_t m, Spread spread, uint64_t se
     rows_[rank] = static_cast<int64_t>(arrived_[rank].size());
 }
 
-// Of some_empty the last rank, where it may, has nothing to send either.
+// With some_empty the last rank has no rows to send either, where that is allowed.
 void RunShape::draw_rows(const Problem& problem, Spread spread, uint64_t seed) {
   for (int rank = 0; rank < ranks_; ++rank) {
     const bool varies = problem.routed() && problem.any_m && rank > 0;
@@ -80,7 +80,7 @@ void RunShape::send_rows(const Problem& problem, Spread spread, uint64_t seed) {
   }
 }
 
-// By source rank, then by source row.
+// Rows land in the order of their source ranks, then of their source rows.
 void RunShape::land_rows() {
   rows_from_.assign(ranks_, std::vector<int64_t>(ranks_, 0));
   arrived_.resize(ranks_);

@@ -1,6 +1,6 @@
 // What one run asks of every rank: rows, routes, which rows of A a rank multiplies, and which row
-// of the product ends where. Written from the description of the patterns (tilepost.h), not with
-// the runtime's code.
+// of the product ends where. It is written from the description of the patterns (tilepost.h),
+// without the runtime's code.
 #pragma once
 
 #include <cstdint>
@@ -19,35 +19,37 @@ enum class Spread { random, all_to_one, some_empty, even };
 class RunShape {
  public:
   RunShape() = default;
-  // m: rows of all ranks (all_gather_gemm) or of each rank; where a route says the number of rows,
-  // the others' are random and at most m. Destinations follow from the seed; a row that its rank
-  // has no room for goes to the next rank that has some, and is left out if none has.
+  // `m`: rows of all ranks (all_gather_gemm) or of each rank. Where a route says the number of
+  // rows, the other ranks' numbers are random and at most m. Destinations follow from the seed. If
+  // a row's rank has no room, the row goes to the next rank that has room, and is left out if none
+  // has.
   RunShape(const Problem& problem, int64_t m, Spread spread, uint64_t seed);
 
   int64_t m() const { return m_; }
-  // Rows of rank's product.
+  // The rows of the product of `rank`.
   int64_t rows(int rank) const { return rows_[rank]; }
-  // Rows of A that rank brings along: where rows are routed, those that its route is about.
+  // The rows of A that `rank` brings along; where rows are routed, those that its route is about.
   int64_t a_rows(int rank) const;
-  // Where the rows of A come from that rank multiplies; empty: they are its own.
+  // Where the rows of A come from that `rank` multiplies; empty: they are its own.
   std::span<const RowOrigin> input_rows(int rank) const;
-  // Rows of out on rank.
+  // The rows of out on `rank`.
   int64_t out_rows(int rank) const;
-  // Rows that rank gets from source, where rows are routed.
+  // The rows that `rank` gets from `source`, where rows are routed.
   int64_t rows_from(int rank, int source) const { return rows_from_[rank][source]; }
 
-  // The row of rank's out that row `row` of source's product becomes; -1: another rank gets it. Of
-  // patterns where every rank has all rows it compares with, source is any.
+  // The row of out on `rank` that row `row` of the product of `source` becomes; -1: another rank
+  // gets it. In patterns where every rank has all rows that it compares with, `source` does not
+  // matter.
   int64_t out_row(int rank, int source, int64_t row) const;
 
-  // A rank's share: ceil(m / ranks) rows from own_begin on, the last ranks what is left.
+  // A rank's share: ceil(m / ranks) rows from own_begin on; the last ranks have what is left.
   int64_t share() const { return (m_ + ranks_ - 1) / ranks_; }
   int64_t own_begin(int rank) const;
   int64_t own_rows(int rank) const;
-  // All m rows by share.
+  // All m rows, share after share.
   std::span<const RowOrigin> shares() const { return shares_; }
 
-  // What tilepost_op_route takes, of routed problems.
+  // What tilepost_op_route takes, in routed problems.
   const std::vector<int64_t>& splits(int rank) const { return splits_[rank]; }
   const std::vector<int32_t>& destinations(int rank) const { return destinations_[rank]; }
   // Checks what tilepost_op_route hands back; "" if it is right.
@@ -74,13 +76,14 @@ class RunShape {
 
 // The runs of one check.
 struct RunList {
-  std::vector<int64_t> m;  // of run i, i modulo the length
+  std::vector<int64_t> m;  // of run i: element i modulo the length
   int count;               // runs
-  int at_once;             // so many consecutive runs have one route and are started back to back
+  int at_once;             // so many consecutive runs have one route, and are started back to back
 };
 
-// `asked`: numbers of rows from the command line; empty: those at which tiles and shares end, and
-// `bounds`, at which another kernel begins, with the next one.
+// The runs of a check. `asked`: numbers of rows from the command line. If it is empty they are
+// those at which tiles and shares end, and the `bounds` at which another kernel begins, each with
+// the next number.
 RunList list_runs(const Problem& problem, const std::vector<int64_t>& bounds,
                   const std::vector<int64_t>& asked, int runs);
 

@@ -88,8 +88,8 @@ int64_t RunBuffers::count_of(Matrix matrix, int64_t m) const {
   }
 }
 
-// A gathered A is asked for in two runs of three. In one of them a's rows are there already, where
-// every rank's are to be in their place and that place is aligned as a must be.
+// Two runs of three ask for the gathered A. In one of these a rank's own rows already lie in their
+// place there, if every rank can have its rows there and the place is aligned as a must be.
 void RunBuffers::prepare(const Distribution& distribution, uint64_t seed, int run, int rank,
                          const RunShape& shape, int64_t out_elements) {
   const auto stream = [&](Matrix matrix) { return stream_of(seed, run, rank, matrix); };
@@ -134,7 +134,7 @@ void RunBuffers::fill_consumer(const Distribution& distribution, uint64_t seed, 
                        problem_.output);
 }
 
-// Every rank passes a bias: that only rank 0's counts in a sum is the runtime's to see to.
+// Every rank passes a bias. The runtime has to see to it that only rank 0's bias counts in a sum.
 tilepost_run_operands_t RunBuffers::operands() const {
   tilepost_run_operands_t operands{};
   operands.struct_size = sizeof operands;

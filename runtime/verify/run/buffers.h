@@ -1,4 +1,4 @@
-// One run's operands and output on one rank, the output poisoned and fenced by canaries.
+// One run's operands and output on one rank. The output is poisoned and fenced by canaries.
 #pragma once
 
 #include <string>
@@ -11,7 +11,7 @@
 
 namespace tilepost::verify {
 
-// Device memory with a canary before and after, so that what is written beside it shows.
+// Device memory with a canary before and behind it, so that writes beside it are seen.
 class FencedMemory {
  public:
   FencedMemory(RankDevice& device, size_t most_bytes);
@@ -19,10 +19,11 @@ class FencedMemory {
   FencedMemory(const FencedMemory&) = delete;
   FencedMemory& operator=(const FencedMemory&) = delete;
 
-  // From now on `bytes` bytes long and full of NaN, and the canaries where it begins and ends.
+  // Makes the memory `bytes` bytes long and full of NaN, with canaries where it begins and ends.
   void poison(size_t bytes);
   void* data() const { return static_cast<char*>(memory_) + kCanaryBytes; }
-  // Copies it to host memory. Returns which canary was overwritten, or "". `name`: "the output".
+  // Copies the memory to host memory. Returns which canary was overwritten, or "". `name`: what the
+  // memory is called there, such as "the output".
   std::string fetch(const char* name, std::vector<unsigned char>& bytes) const;
 
  private:
@@ -35,26 +36,27 @@ class FencedMemory {
 
 class RunBuffers {
  public:
-  // Large enough for every run of the problem; `out_elements` of out.
+  // The buffers are large enough for every run of the problem. `out_elements`: the most elements of
+  // out.
   RunBuffers(RankDevice& device, const Problem& problem, int64_t out_elements);
   ~RunBuffers();
   RunBuffers(const RunBuffers&) = delete;
   RunBuffers& operator=(const RunBuffers&) = delete;
 
-  // Fresh operands for a run of a rank; the output, `out_elements` of it, becomes NaN.
+  // Makes fresh operands for a run of a rank. `out_elements` elements of the output become NaN.
   void prepare(const Distribution& distribution, uint64_t seed, int run, int rank,
                const RunShape& shape, int64_t out_elements);
 
-  // For tilepost_op_run_with, with what the problem has.
+  // The operands for tilepost_op_run_with, as far as the problem has them.
   tilepost_run_operands_t operands() const;
 
   // Copies what a run wrote to host memory. Returns what was overwritten beside it, or "".
   std::string fetch_out(std::vector<unsigned char>& out) const;
   std::string fetch_gathered(std::vector<unsigned char>& gathered) const;
-  // residual_rms_norm: the sums, row-major.
+  // residual_rms_norm: copies the sums with the residual, row-major.
   void fetch_kept(std::vector<unsigned char>& kept) const;
-  // The product of the last run, as a kernel that alone knows what it computes gives it when its
-  // author launches it: the rows that are asked for, of n elements.
+  // The product of the last run as a kernel that alone knows what it computes gives it, when its
+  // author launches it. Returns the rows that are asked for, with n elements each.
   std::vector<float> original(const std::vector<int64_t>& rows) const;
   // Whether the last run was asked for the gathered A.
   bool gathers() const { return gathers_; }
@@ -70,7 +72,7 @@ class RunBuffers {
   RankDevice& device_;
   const Problem problem_;
   FencedMemory out_;
-  std::unique_ptr<FencedMemory> gathered_;  // where rows of A come together
+  std::unique_ptr<FencedMemory> gathered_;  // where rows of A come together; else null
   void* a_ = nullptr;
   void* b_ = nullptr;
   float* scale_a_ = nullptr;
@@ -79,10 +81,10 @@ class RunBuffers {
   void* residual_ = nullptr;
   void* norm_weight_ = nullptr;
   void* norm_residual_ = nullptr;
-  int64_t m_ = 0;                         // of the last run, as the operation is told
-  int64_t kept_rows_ = 0;                 // of the last run
-  int64_t rows_ = 0;                      // of the last run's product
-  std::unique_ptr<OpaqueMemory> opaque_;  // where only the kernel knows what it reads
+  int64_t m_ = 0;                         // m of the last run, as the operation is told it
+  int64_t kept_rows_ = 0;                 // rows of the last run's kept sums
+  int64_t rows_ = 0;                      // rows of the last run's product
+  std::unique_ptr<OpaqueMemory> opaque_;  // for data whose form only the kernel knows
   void* run_a_ = nullptr;                 // a of the last run
   bool gathers_ = false;
 };

@@ -7,8 +7,8 @@
 namespace tilepost::verify {
 namespace {
 
-// As much as a kernel may read by mistake that takes each of n * k numbers for four bytes; the
-// least keeps what lies behind it aligned.
+// The room around a part: as much as a kernel may read by mistake if it takes each of n * k numbers
+// for four bytes. The least room keeps what lies behind it aligned.
 constexpr int64_t kLeastRoom = 1 << 16, kMostRoom = 1 << 24;
 
 int64_t room_of(const tilepost_shape_t& shape) {

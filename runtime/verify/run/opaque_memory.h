@@ -1,5 +1,5 @@
-// B and user data of a kernel that alone knows their form: random bytes, and room around them that
-// the kernel is not to read.
+// B and user data of a kernel that alone knows their form. They are random bytes, with room around
+// them that the kernel must not read.
 #pragma once
 
 #include <cstdint>
@@ -13,15 +13,15 @@ namespace tilepost::verify {
 
 class OpaqueMemory {
  public:
-  // Both outlive it. A kernel without such data has none.
+  // `device` and `kernel` must outlive the memory. A kernel without such data has no parts.
   OpaqueMemory(RankDevice& device, const harness::PlainLaunch& kernel);
   ~OpaqueMemory();
   OpaqueMemory(const OpaqueMemory&) = delete;
   OpaqueMemory& operator=(const OpaqueMemory&) = delete;
 
-  // Fresh bytes for a run of a rank, as many as the shape needs.
+  // Makes fresh bytes for a run of a rank, as many as the shape needs.
   void fill(const tilepost_shape_t& shape, uint64_t seed, int run, int rank);
-  // Other bytes around one of them.
+  // Changes the bytes around part `index`.
   void fill_around(int index, uint64_t stream);
 
   int count() const { return static_cast<int>(parts_.size()); }
@@ -31,21 +31,21 @@ class OpaqueMemory {
   const void* b() const;  // null: B is a matrix
   void* const* user() const { return user_.data(); }
 
-  // The name of one that is not as it was filled, or "".
+  // The name of a part that has changed since it was filled, or "".
   std::string changed() const;
 
  private:
   struct Part {
     harness::OpaqueData data;
     char* memory = nullptr;
-    int64_t room = 0, bytes = 0;  // in front of it and behind it; its own
+    int64_t room = 0, bytes = 0;  // room before and behind the part; its own bytes
     int64_t capacity = 0;
     std::vector<unsigned char> filled;
   };
 
   RankDevice& device_;
   const bool has_b_;
-  std::vector<Part> parts_;  // B first
+  std::vector<Part> parts_;  // B comes first, if its form is only the kernel's
   std::vector<void*> user_;
 };
 

@@ -1,4 +1,4 @@
-// One program made ready on one rank: its operation and its buffers.
+// One program that is ready on one rank: its operation and its buffers.
 #pragma once
 
 #include <memory>
@@ -14,11 +14,11 @@ namespace tilepost::verify {
 struct RunBatch {
   const Distribution& distribution;
   uint64_t seed;
-  int first;                            // number of the first one
-  const std::vector<RunShape>& shapes;  // of each
+  int first;                            // number of the first run
+  const std::vector<RunShape>& shapes;  // of each run
 };
 
-// One rank's part. All but the constructor is collective and runs on the rank's thread.
+// One rank's part. All calls but the constructor are collective and run on the rank's thread.
 class RankOperation {
  public:
   RankOperation(World& world, int rank) : device_(world.device(rank)), world_(world), rank_(rank) {}
@@ -29,8 +29,8 @@ class RankOperation {
   // Makes the operation and buffers for `sets` runs in flight.
   void create(const tilepost_program_t& program, const Problem& problem, double deadline, int sets);
 
-  // Fills a set for every run of the batch, sets the first one's route if the problem has one,
-  // starts the runs back to back and waits for them.
+  // Fills a set of buffers for every run of the batch, and sets the first run's route if the
+  // problem has one. Then starts the runs back to back and waits for them.
   void run(const RunBatch& batch);
 
   // Waits for the runs within the deadline and frees everything.

@@ -1,4 +1,5 @@
-// The ranks of one communicator and the memory they compute in: what a check needs of a target.
+// The ranks of one communicator and the memory in which they compute: what a check needs of a
+// target.
 //
 // ../host/host_world.cpp and ../cuda/cuda_world.cpp each define open_world; a harness links one of
 // them.
@@ -15,7 +16,7 @@
 
 namespace tilepost::verify {
 
-// A call of the target failed; what() says which and why.
+// A call of the target failed. what() says which call, and why.
 struct TargetError : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
@@ -27,7 +28,7 @@ inline void check(tilepost_result_t result, const char* call) {
                     tilepost_last_error());
 }
 
-// One rank's memory and arithmetic. Used by one thread, which enter() was called on.
+// One rank's memory and arithmetic. The thread that uses it must call enter() first.
 class RankDevice {
  public:
   virtual ~RankDevice() = default;
@@ -40,7 +41,7 @@ class RankDevice {
   virtual void copy_to_host(void* target, const void* source, size_t bytes) = 0;
   virtual void copy_to_device(void* target, const void* source, size_t bytes) = 0;
 
-  // data[i] = element i of the stream, for i < count; one byte each for e4m3, else two.
+  // data[i] = element i of the stream, for i < count. An element has the type's size.
   virtual void fill_operand(void* data, int64_t count, const Distribution& distribution,
                             uint64_t stream, tilepost_dtype_t type) = 0;
 
@@ -48,7 +49,8 @@ class RankDevice {
   virtual void fill_scales(float* data, int64_t count, const Distribution& distribution,
                            uint64_t stream) = 0;
 
-  // Computes the expected rows with arithmetic of its own: fp32 or better, a plain sum over ranks.
+  // Computes the expected rows with arithmetic of its own: fp32 or better, and a plain sum over
+  // ranks.
   virtual void reference(const ReferenceJob& job) = 0;
 };
 
@@ -64,24 +66,26 @@ class World {
   // The plan of the program that the runtime will choose here. Throws TargetError if none serves.
   virtual const tilepost_plan_t& plan_of(const tilepost_program_t& program) const = 0;
 
-  // Products a check may spend on the reference before it samples rows.
+  // The products that a check may spend on the reference before it takes a sample of rows.
   virtual double max_reference_products() const = 0;
 
-  // Runs the kernel of a plan on rank 0's device, and the plain one that it was woven from.
+  // A runner for a plan's kernel, and for the plain kernel that it was woven from, on rank 0's
+  // device.
   virtual std::unique_ptr<KernelRunner> runner(const tilepost_plan_t& plan,
                                                const harness::PlainLaunch& plain) = 0;
 
-  // Products an audit may spend on positions one by one before it takes a sample of them.
+  // The products that an audit may spend on looking at positions one by one before it takes a
+  // sample.
   virtual double max_audit_products() const = 0;
 
-  // Products per second that a slow but healthy machine reaches: sets the deadline.
+  // The products per second that a slow but healthy machine reaches. The deadline follows from it.
   virtual double slow_products_per_second() const = 0;
 };
 
-// The word for the lines: "host" or "cuda".
+// The word for the target in the report's lines: "host" or "cuda".
 const char* target_name();
 
-// How many of `ranks` ranks that do not need each other this machine can hold.
+// How many of `ranks` ranks this machine can hold, if the ranks do not need each other.
 int ranks_available(int ranks);
 
 // Why this machine cannot run the program on so many ranks, or "": it has too few GPUs, or others.

@@ -10,7 +10,7 @@ Usage: tilepost list variants | rows.py units FOLDER UNITS   sources that time_r
                                                              many random shapes, and what all behind it would add
        rows.py agrees TOOL SEED COUNT                        fails where the model here is not the tool's
 
-To try tiles that the catalogue does not have, add them to it (tiles_sm90.cpp), build the tool, time and fit, and keep
+To try tiles that the catalogue does not have, add them to it (generator/plan/kernels/sm90/tiles.cpp), build the tool, time and fit, and keep
 those that `choose` has first.
 
 TIMES is what time_rows printed. The model is that of predict_gemm.cpp, by_formula; times are cool, so `sustained`

@@ -1,14 +1,15 @@
-// CUDA C++ kernels on threads of the CPU: for checking what a kernel computes where there is no
-// GPU. Include it in front of the kernel's text and compile both as C++20.
+// Runs CUDA C++ kernels on threads of the CPU, to check what a kernel computes where there is no
+// GPU. Include this file in front of the kernel's text and compile both as C++20.
 //
-// A thread of a block is a fibre; the blocks of a launch run one after the other. Known are the
-// keywords, blockIdx and its like, shared memory, barriers of the block and of a warp, shuffles and
-// votes, vector types, atomics on 32 and 64 bits. Not known are asm and tensor cores. Dynamic
-// shared memory is declared by the kernel and defined by who compiles it, or got by
-// dynamic_shared(). Nothing here shows what a GPU's memory model allows beside what the CPU does.
+// A thread of a block is a fibre, and the blocks of a launch run one after the other. The shim
+// knows the keywords, blockIdx and its like, shared memory, barriers of the block and of a warp,
+// shuffles and votes, vector types, and atomics on 32 and 64 bits. It does not know asm or tensor
+// cores. The kernel declares dynamic shared memory and the program that compiles it defines that,
+// or the kernel gets it from dynamic_shared(). The shim does not show what a GPU's memory model
+// allows beyond what the CPU does.
 //
-// Where only the places matter that a kernel stores to, run_block_in_turn() is faster: threads come
-// one after the other, and find in shared memory what those before them left there.
+// run_block_in_turn() is faster, for checks of the places that a kernel stores to. There threads
+// run one after the other, and find in shared memory what the threads before them left.
 #ifndef TILEPOST_CPU_SHIM_H
 #define TILEPOST_CPU_SHIM_H
 
@@ -40,8 +41,8 @@
 #define __restrict__ __restrict
 #define __align__(n) __attribute__((aligned(n)))
 
-// What vectors of four are aligned to; nothing for a program that wants to see where they go if it
-// is not there.
+// The alignment of vectors of four. A program that checks where kernels store without that
+// alignment defines this macro as nothing.
 #ifndef TILEPOST_CPU_ALIGN
 #define TILEPOST_CPU_ALIGN(n) alignas(n)
 #endif
@@ -89,7 +90,7 @@ using std::min;
 
 namespace tilepost::cpu {
 
-// What the threads of the block that runs share.
+// What the threads of the running block share.
 struct Block {
   Block(unsigned threads, bool in_turn_, size_t shared_bytes)
       : in_turn(in_turn_),
@@ -102,8 +103,9 @@ struct Block {
   struct alignas(16) Value {
     char bytes[16];
   };
-  const bool in_turn;                                // nobody waits
-  std::vector<std::array<Value, kWarpSize>> values;  // of lanes, for each other
+  const bool in_turn;                                // threads run one after the other, and
+                                                     // barriers do not wait
+  std::vector<std::array<Value, kWarpSize>> values;  // by warp: values that its lanes exchange
   std::vector<Line> shared;
 };
 
@@ -119,7 +121,7 @@ T* dynamic_shared() {
   return reinterpret_cast<T*>(current_block->shared.data());
 }
 
-// From here on the CPU's thread is thread `i` of that block.
+// From here on, the CPU's thread acts as thread `i` of block `at`.
 inline void become(dim3 grid, dim3 block, uint3 at, unsigned i, Block& shared) {
   gridDim = grid;
   blockDim = block;
@@ -137,7 +139,8 @@ void run_block(dim3 grid, dim3 block, uint3 at, size_t shared_bytes, const Body&
       threads, [&](unsigned i) { become(grid, block, at, i, shared); }, [&](unsigned) { body(); });
 }
 
-// The same with one thread of the block after the other, each to its end: no barrier waits.
+// The same, but the threads of the block run one after the other, each to its end. No barrier
+// waits.
 template <class Body>
 void run_block_in_turn(dim3 grid, dim3 block, uint3 at, size_t shared_bytes, const Body& body) {
   const unsigned threads = block.x * block.y * block.z;
@@ -148,8 +151,8 @@ void run_block_in_turn(dim3 grid, dim3 block, uint3 at, size_t shared_bytes, con
   }
 }
 
-// kernel<<<grid, block, shared_bytes>>>(…) as launch(grid, block, shared_bytes, [&] { kernel(…);
-// }); returns when all blocks have run.
+// Runs kernel<<<grid, block, shared_bytes>>>(…), given as launch(grid, block, shared_bytes, [&] {
+// kernel(…); }). Returns when all blocks have run.
 template <class Body>
 void launch(dim3 grid, dim3 block, size_t shared_bytes, const Body& body) {
   for (unsigned z = 0; z < grid.z; ++z)

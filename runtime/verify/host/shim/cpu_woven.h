@@ -1,4 +1,4 @@
-// What a woven CUDA kernel calls, on the CPU shim (cpu_shim.h): in place of device/woven.cuh.
+// What a woven CUDA kernel calls on the CPU shim (cpu_shim.h), in place of device/woven.cuh.
 #ifndef TILEPOST_CPU_WOVEN_H
 #define TILEPOST_CPU_WOVEN_H
 
@@ -11,10 +11,10 @@
 
 namespace tilepost::cpu {
 
-// As device/woven.cuh has it, for kernels that store with ordinary stores.
+// The view of device/woven.cuh, for kernels that store with ordinary stores.
 struct View : tilepost_view_t {
   static constexpr Layout kLayout = Layout::panel;
-  static constexpr int kTileM = 0, kTileN = 0;  // every view says its own
+  static constexpr int kTileM = 0, kTileN = 0;  // each kernel's view defines its own
   static constexpr bool kRouted = false, kWaits = false, kRaises = true, kOverlaps = true;
 };
 
@@ -52,8 +52,8 @@ void raise(const View& view, const Tile& tile) {
   std::atomic_ref<uint32_t>(counter).fetch_add(1, std::memory_order_release);
 }
 
-// All threads of the block call: what the first has acquired is before what the others load behind
-// the barrier.
+// All threads of the block call this. What the first thread has acquired is visible to the others'
+// loads behind the barrier.
 template <class View>
 void input_ready(const View& view, const Tile& tile, BlockLoads) {
   if constexpr (View::kWaits) {
@@ -68,8 +68,8 @@ void input_ready(const View& view, const Tile& tile, BlockLoads) {
   }
 }
 
-// All threads of the block call: the barrier puts their stores before the release. Where A arrives,
-// counters say what has.
+// All threads of the block call this. The barrier orders their stores before the release. Where A
+// arrives, counters say which rows have arrived, and tiles raise none.
 template <class View>
 void tile_done(const View& view, const Tile& tile, BlockStores) {
   if constexpr (View::kWaits) return;
@@ -86,14 +86,14 @@ inline void count_threads(unsigned* left) {
   __syncthreads();
 }
 
-// Each thread of the block calls when it ends; all run on one thread of the CPU.
+// Each thread of the block calls this when it ends. All of them run on one thread of the CPU.
 template <class View>
 void tile_done(const View& view, const Tile& tile, ThreadStores stores) {
   if constexpr (View::kWaits) return;
   if (--*stores.left == 0) raise(view, tile);
 }
 
-// The lanes of a warp call.
+// All lanes of a warp call this.
 template <class View>
 void tile_done(const View& view, const Tile& tile, WarpStores) {
   if constexpr (View::kWaits) return;

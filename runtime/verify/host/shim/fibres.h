@@ -1,7 +1,8 @@
-// The threads of a block, on one thread of the CPU: each has a stack, and runs until it waits.
+// The threads of a block on one thread of the CPU: each has a stack of its own, and runs until it
+// waits.
 //
-// So a block's threads come in the same order in every run, blocks on several threads of the CPU
-// are apart, and a barrier that can never open is seen instead of waited for.
+// So a block's threads run in the same order in every run. Blocks on several threads of the CPU do
+// not affect each other. A barrier that can never open is found at once, and not waited for.
 #ifndef TILEPOST_SHIM_FIBRES_H
 #define TILEPOST_SHIM_FIBRES_H
 
@@ -20,7 +21,8 @@ constexpr unsigned kWarpSize = 32;
 class Fibres {
  public:
   // Calls body(i) for every i below `threads`, each on a stack of its own, until all have returned.
-  // `enter(i)` is called before thread i goes on. Throws where threads wait for what cannot come.
+  // `enter(i)` is called whenever thread i starts or goes on. Throws if threads wait for something
+  // that cannot come.
   template <class Enter, class Body>
   void run(unsigned threads, const Enter& enter, const Body& body) {
     const Call call{&body, [](const void* of, unsigned i) { (*static_cast<const Body*>(of))(i); }};
@@ -47,24 +49,25 @@ class Fibres {
     current() = outer;
   }
 
-  // The calling thread waits for all of the block that have not ended, or for those of its warp
-  // that `mask` has.
+  // The calling thread waits for all threads of the block that have not ended, or for the threads
+  // of its warp that `mask` has.
   void wait_for_block() { wait(State::at_block, 0); }
   void wait_for_warp(uint32_t mask) { wait(State::at_warp, mask); }
 
-  // Those of the CPU's thread that run, or null.
+  // The fibres that run on this thread of the CPU, or null.
   static Fibres*& current() {
     static thread_local Fibres* fibres = nullptr;
     return fibres;
   }
-  // Of the CPU's thread: what makes many blocks keeps its stacks.
+  // The fibres of this thread of the CPU. They are kept, so that a program that runs many blocks
+  // reuses their stacks.
   static Fibres& of_thread() {
     static thread_local Fibres fibres;
     return fibres;
   }
 
  private:
-  // A kernel's local memory; only what is touched takes any.
+  // The memory for a kernel's local variables. Only pages that are touched take memory.
   static constexpr size_t kStackBytes = 256 << 10;
 
   enum class State { ready, at_block, at_warp, ended };
@@ -110,7 +113,7 @@ class Fibres {
     swapcontext(&fibre.context, &scheduler_);
   }
 
-  // Whether one opened.
+  // Opens barriers at which all have arrived. Returns whether one opened.
   bool open_barriers() {
     unsigned at_block = 0;
     bool opened = false;
@@ -125,7 +128,7 @@ class Fibres {
     return true;
   }
 
-  // Lets the lanes go on that this one waits for, if all are there.
+  // Lets the lanes that `lane` waits for go on, if all of them have arrived.
   bool open_warp(unsigned first, unsigned lane) {
     const uint32_t mask = fibres_[first + lane].mask;
     const auto waits_for = [&](unsigned other) {

@@ -1,4 +1,4 @@
-// Numbers of 16 bits as CUDA's headers compute with them: each operation rounds once.
+// 16-bit numbers that compute as in CUDA's headers: each operation rounds once.
 #ifndef TILEPOST_SHIM_PAIRS_H
 #define TILEPOST_SHIM_PAIRS_H
 
@@ -12,8 +12,8 @@ struct alignas(4) Pair {
   T x, y;
 };
 
-// In float, which holds sums and products of two such numbers exactly enough to round them once
-// more; of x * y + z in double.
+// Rounds a result to T. It passes through float, which holds sums and products of two such numbers
+// exactly enough for one more rounding. x * y + z is computed in double.
 template <class T>
 T rounded(double value) {
   return from_float<T>(static_cast<float>(value));

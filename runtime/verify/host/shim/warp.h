@@ -1,5 +1,5 @@
-// Barriers, and what the lanes of a warp tell each other (CUDA C++ Programming Guide, Warp Shuffle
-// Functions, Warp Vote Functions). Included by cpu_shim.h.
+// Barriers, and the exchanges between the lanes of a warp (CUDA C++ Programming Guide, Warp Shuffle
+// Functions, Warp Vote Functions). cpu_shim.h includes this file.
 #ifndef TILEPOST_SHIM_WARP_H
 #define TILEPOST_SHIM_WARP_H
 
@@ -16,7 +16,7 @@ inline unsigned lane() {
   return thread_in_block() % kWarpSize;
 }
 
-// What lane `from` of the warp brings along.
+// Returns the value that lane `from` of the warp passes in.
 template <class T>
 T exchange(unsigned mask, const T& own, unsigned from) {
   static_assert(sizeof(T) <= sizeof(Block::Value));

@@ -1,4 +1,4 @@
-// What kernels take from CUDA's header of this name, on the CPU: see cpu_shim.h.
+// What kernels use of CUDA's header of this name, on the CPU: see cpu_shim.h.
 #pragma once
 
 #include "runtime/verify/host/shim/pairs.h"

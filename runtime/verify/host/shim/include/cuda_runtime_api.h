@@ -1,4 +1,4 @@
-// In place of CUDA's header of this name: see cpu_shim.h.
+// Stands in for CUDA's header of this name: see cpu_shim.h.
 #pragma once
 
 #include "runtime/verify/host/shim/cpu_shim.h"

@@ -1,2 +1,2 @@
-// In place of the header of this name: see cpu_shim.h.
+// Stands in for the header of this name: see cpu_shim.h.
 #pragma once

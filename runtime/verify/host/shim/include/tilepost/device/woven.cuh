@@ -1,4 +1,4 @@
-// In place of the header of this name: see cpu_shim.h.
+// Stands in for the header of this name: see cpu_shim.h.
 #pragma once
 
 #include "runtime/verify/host/shim/cpu_woven.h"
