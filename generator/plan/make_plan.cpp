@@ -92,7 +92,7 @@ constexpr Pass kPasses[] = {
     verify_draft,      // every invariant, by other code
 };
 
-// What is planned, but for the architecture.
+// What is planned, apart from the architecture.
 struct Problem {
   const Spec& spec;
   const MachineProfile& profile;
@@ -130,7 +130,7 @@ void predict_without_neighbours(Draft& draft) {
 
 // ---- Several plans for any m
 
-// How many where the spec leaves it open, on an architecture that is timed.
+// How many plans there may be where the spec leaves it open, on an architecture that is timed.
 constexpr size_t kOpenKernels = TILEPOST_MOST_RANGES;
 
 size_t most_kernels(const Spec& spec, Arch arch) {
@@ -150,7 +150,7 @@ std::optional<Plan> plan_for(const Problem& problem, Arch arch, int64_t rows) {
   return std::move(draft.plan);
 }
 
-// On the host nothing is timed: each has a quarter of the rows of the next.
+// On the host nothing is timed: each plan is for a quarter of the rows of the one before it.
 std::vector<Plan> host_ranges(const Problem& problem, const Plan& whole, size_t most) {
   std::vector<Plan> plans = {whole};
   for (int64_t rows = rows_of_runs(whole); plans.size() < most && rows > 1;) {
@@ -160,7 +160,7 @@ std::vector<Plan> host_ranges(const Problem& problem, const Plan& whole, size_t 
   return plans;
 }
 
-// The whole plan, and those that are faster with fewer rows.
+// `whole`, and the plans that are faster with fewer rows.
 std::vector<Plan> timed_ranges(const Problem& problem, const Plan& whole, size_t most) {
   const std::vector<int64_t> bounds = range_bounds(rows_of_runs(whole));
   const std::vector<int64_t> runs = range_runs(bounds);
@@ -209,7 +209,7 @@ void order_tiles(Plan& plan) {
     return static_cast<int>((positions + plan.at_once() - 1) / plan.at_once());
   };
   plan.waves = waves(static_cast<int64_t>(plan.tile_map().tiles.size()));
-  if (paths_of(plan).planned.waits == Waits::launches) {  // each has a last wave of its own
+  if (paths_of(plan).planned.waits == Waits::launches) {  // each launch has a last wave of its own
     plan.group_waves.clear();
     for (const tilepost_group_t& group : plan.tile_map().groups)
       plan.group_waves.push_back(waves(group.num_tiles));

@@ -1,5 +1,6 @@
-// Where plans come from: a spec, another plan on the host target, a run of a plan for any m. With
-// what checks a plan and what explains it, the door of the planner's library.
+// Makes plans: of a spec, of another plan for the host target, of one run of a plan for any m. This
+// header is the public one of the planner's library and includes those that check and explain
+// plans.
 #pragma once
 
 #include <memory>
@@ -14,10 +15,10 @@
 
 namespace tilepost {
 
-// Plans every architecture of the spec for such a machine, each by one plan or, for any m, by
-// several (choose/ranges.h), the one for the most rows first. Reports all it cannot serve; empty if
-// there was an error. `own` is what the spec's kernel was found to be by reading it, which the
-// planner does not do itself (generator/own).
+// Plans every architecture of the spec for the machine of `profile`. An architecture has one plan
+// or, for any m, may have several (choose/ranges.h), the one for the most rows first. Reports all
+// that it cannot serve; empty if there was an error. `own` is what reading the spec's kernel found
+// out about it (generator/own); the planner does not read kernels itself.
 std::vector<Plan> make_plans(const Spec& spec, const MachineProfile& profile,
                              Diagnostics& diagnostics,
                              std::shared_ptr<const OwnKernel> own = nullptr);
@@ -26,7 +27,8 @@ std::vector<Plan> make_plans(const Spec& spec, const MachineProfile& profile,
 // on threads and reduced in process.
 Plan host_twin(const Plan& plan);
 
-// The same of a plan with a kernel of the user's own, computed by that, its blocks on threads.
+// The same for a plan with a kernel of the user's own, which computes it, with its blocks on
+// threads.
 Plan cpu_twin(const Plan& plan);
 
 }  // namespace tilepost

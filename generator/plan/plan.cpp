@@ -48,8 +48,8 @@ TileMap& Plan::own_tile_map() {
   return *tile_map_;
 }
 
-// Copy engines are fastest with one large copy at a time; helper warps store what they have read to
-// all ranks at once, and collectives are of all ranks.
+// Copy engines are fastest with one large copy at a time, so that shares arrive in turns. Helper
+// warps store what they have read to all ranks at once, and collectives are of all ranks.
 void set_division(tilepost_map_t& map, const Plan& plan, tilepost_division_t division,
                   tilepost_access_t access) {
   map.division = division;

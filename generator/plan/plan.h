@@ -14,7 +14,8 @@
 
 namespace tilepost {
 
-// What only the planner knows of the chosen kernel; what the runtime is told is tilepost_kernel_t.
+// What only the planner knows of the chosen kernel. What the runtime knows of it is
+// tilepost_kernel_t.
 struct KernelSource {
   std::string file;                             // template: "gemm_sm90.cu"
   std::map<std::string, std::string> tunables;  // name -> literal as it goes into the source
@@ -59,11 +60,12 @@ struct Plan : tilepost_plan_t {
 
   std::string name;
   Arch arch = Arch::host;
-  // As planned. On the host target threads take its place, and tilepost_plan_t::transport says so.
+  // The transport as planned. On the host target threads take its place, and
+  // tilepost_plan_t::transport says so.
   tilepost_transport_t planned_transport = TILEPOST_TRANSPORT_NCCL;
   KernelSource source;
-  // Of the plans for an architecture (runtime/core/ranges.h): which one this is, and the rows of
-  // the smallest run that is not another one's.
+  // Which of the plans for an architecture this is (runtime/core/ranges.h), and the rows of the
+  // smallest run that no other plan serves.
   int range = 0;
   int64_t least_m = 1;
   double wait_us = 0;            // what `wait` takes on the machine predicted for
@@ -71,7 +73,7 @@ struct Plan : tilepost_plan_t {
   std::vector<int> group_waves;  // as asked or chosen, sums to waves
   Prediction prediction;
   std::string profile;               // the machine predicted for
-  double link_bytes_per_us = 0;      // that a rank sends to others there at most
+  double link_bytes_per_us = 0;      // the most that a rank sends to others there
   std::vector<std::string> reasons;  // why the planner chose what it chose, one line each
 
   // Whether other plans serve some of the operation's runs.
@@ -90,7 +92,7 @@ struct Plan : tilepost_plan_t {
   void set_cuts(std::vector<int32_t> cuts);
   // Sets tile_map(), groups and map_hash.
   void set_tile_map(TileMap tile_map);
-  // The schedule to be changed, this plan's alone; map_hash is left as it is.
+  // The schedule, to be changed: copies of this plan keep theirs. map_hash is left as it is.
   TileMap& own_tile_map();
 
  private:
@@ -99,8 +101,8 @@ struct Plan : tilepost_plan_t {
   std::shared_ptr<TileMap> tile_map_ = std::make_shared<TileMap>();
 };
 
-// Sets how a map of the plan is divided under such an access, with what follows from that: the
-// shares of the rows and whether they arrive in turns.
+// Sets the division of a map of the plan for a transport with this access, and what follows from
+// it: the shares of the rows and whether they arrive in turns.
 void set_division(tilepost_map_t& map, const Plan& plan, tilepost_division_t division,
                   tilepost_access_t access);
 

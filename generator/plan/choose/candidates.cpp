@@ -15,10 +15,10 @@ namespace {
 
 // ---- SMs
 
-// The grid of the GEMM: the largest multiple of the cluster that leaves `comm_ctas` SMs to what
-// moves groups and one to the waiter (none of them without overlap), no larger than the CTAs that
-// take all positions at once. Nothing is left where nothing is communicated beside it (`comm_ctas`
-// 0). 0 if not even one cluster fits.
+// The grid of the GEMM, in CTAs: the largest multiple of the cluster that leaves `comm_ctas` SMs to
+// what moves groups and one SM to the waiter, and that is no larger than what takes all positions
+// at once. No SM is left free without overlap, or where nothing communicates on SMs beside the GEMM
+// (`comm_ctas` is 0). The grid is 0 if not even one cluster fits.
 int gemm_grid(const Draft& draft, const Candidate& candidate) {
   const KernelConfig& config = candidate.kernel->config;
   const int cluster = candidate.kernel->request.cluster * ctas_of_tile(config);
@@ -30,37 +30,41 @@ int gemm_grid(const Draft& draft, const Candidate& candidate) {
   return static_cast<int>(std::max<int64_t>(std::min(ctas, wanted), 0) / cluster * cluster);
 }
 
-// Whether the kernel adds up in its epilogue. Groups, and SMs, that are asked for are for others
-// that do; and beside neighbours it may not wait for other ranks.
+// Whether the kernel adds up parts in its epilogue. If the spec asks for groups or for
+// communication SMs, other kernels do that. Beside neighbours an epilogue may not wait for other
+// ranks.
 bool fuses(const Draft& draft, const KernelChoice& kernel, const Transport& transport) {
   const ScheduleSpec& schedule = draft.spec.schedule;
   return !schedule.comm_sms && !schedule.groups && draft.plan.neighbours == 0 &&
          transport.fuses(kernel.config, draft.plan);
 }
 
-// SMs that are asked for are for kernels that add up. Beside neighbours helper warps wait for no
-// other rank: the GEMM would hold its SMs meanwhile.
+// tilepost_plan_t::task_parts for this kernel. If the spec asks for communication SMs, kernels on
+// them do the work of helper warps. Beside neighbours helper warps get no tasks either: they would
+// wait for other ranks, and the GEMM would hold its SMs meanwhile.
 int task_parts(const Draft& draft, const KernelChoice& kernel, const Transport& transport) {
   if (draft.spec.schedule.comm_sms || draft.plan.neighbours != 0) return 0;
   return transport.task_parts(kernel.config, draft.plan);
 }
 
-// The CTA counts that leave the GEMM at least half the SMs, or a quarter of a smaller GPU.
+// The choices that leave the GEMM at least half the SMs. A GPU that is too small for all of them
+// gets one choice, a quarter of its SMs.
 std::vector<CommChoice> fitting(std::vector<CommChoice> choices, int sms) {
   std::erase_if(choices, [&](const CommChoice& choice) { return 2 * choice.ctas > sms; });
   if (choices.empty()) choices.push_back({std::max(1, sms / 4), 1});
   return choices;
 }
 
-// What a budget that was asked for leaves open: two lanes where each gets enough CTAs, or where
-// lanes take none.
+// The choices with the CTA count that the spec asks for. Lanes of collectives share the CTAs, so
+// that two lanes are tried only if each gets enough. Where ranks share memory lanes take no CTAs.
 std::vector<CommChoice> choices_with(const Draft& draft, const Transport& transport, int ctas) {
   if (transport.shares_memory()) return {{ctas, 2}, {ctas, 1}, {ctas, 3}};
   if (ctas < 2 * draft.profile.collectives.least_lane_ctas) return {{ctas, 1}};
   return {{ctas, 1}, {ctas, 2}};
 }
 
-// Each budget with so many lanes. Those of NCCL's communicators need at least one CTA each.
+// Each CTA count of `choices` once, with `lanes` lanes. A lane with a communicator of NCCL needs at
+// least one CTA.
 std::vector<CommChoice> with_lanes(const std::vector<CommChoice>& choices, int lanes,
                                    const Transport& transport) {
   std::vector<CommChoice> asked;
@@ -72,7 +76,7 @@ std::vector<CommChoice> with_lanes(const std::vector<CommChoice>& choices, int l
   return asked;
 }
 
-// What the spec leaves open of the budget for what moves the groups.
+// The CTA counts and lanes to try for what moves the groups, as far as the spec leaves them open.
 std::vector<CommChoice> open_choices(const Draft& draft, const KernelChoice& kernel,
                                      const Transport& transport) {
   const ScheduleSpec& schedule = draft.spec.schedule;
@@ -88,7 +92,7 @@ std::vector<CommChoice> open_choices(const Draft& draft, const KernelChoice& ker
           ? choices_with(draft, transport, asked)
           : fitting(transport.choices(plan, draft.profile, task_parts(draft, kernel, transport)),
                     plan.sms);
-  // A tile may need rows of an earlier chunk, too.
+  // A tile may also need rows of an earlier chunk, so that chunks take one lane, in order.
   if (row_of(plan).moves_input())
     std::erase_if(choices, [](const CommChoice& choice) { return choice.lanes > 1; });
   if (!schedule.lanes || exchanges) return choices;
@@ -97,7 +101,7 @@ std::vector<CommChoice> open_choices(const Draft& draft, const KernelChoice& ker
 
 // ---- The model
 
-// Bytes that one collective over everything sends, or brings in.
+// Bytes that one collective over the whole problem sends or brings in.
 int64_t bytes_sent(const Plan& plan) {
   return plan.map.m * (row_of(plan).moves_input() ? plan.k * bytes_of(plan.input)
                                                   : plan.map.n * bytes_of(plan.output));
@@ -109,7 +113,7 @@ GemmModel model_gemm(const Draft& draft, const KernelChoice& kernel, bool fused 
   return kernel.config.family->model(draft.profile, draft.plan, kernel.config, request);
 }
 
-// How much longer the kernel's tiles take than others, next to what goes on beside them.
+// By which factor the kernel's tiles take longer because of what goes on beside them.
 double tiles_beside_transfers(const Draft& draft, const Candidate& candidate) {
   const KernelChoice& kernel = *candidate.kernel;
   const auto slower = [&](Beside what) {
@@ -121,7 +125,8 @@ double tiles_beside_transfers(const Draft& draft, const Candidate& candidate) {
   return candidate.task_parts > 0 ? slower(Beside::helper_tasks) : 1;
 }
 
-// The same where kernels exchange no tiles, for a number of rows that the model does not know.
+// By which factor a kernel that exchanges no tiles takes longer with the draft's number of rows
+// than its model says.
 double alone_factor(const Draft& draft, const Candidate& candidate) {
   if (candidate.shots != TILEPOST_SHOTS_NONE) return 1;
   return candidate.kernel->config.family->slower_alone(draft.profile, draft.plan.map.m);
@@ -151,8 +156,8 @@ TransferModel model_transfers(const Draft& draft, const Candidate& candidate) {
        .shots = candidate.shots});
 }
 
-// What a run in sequence takes, the same kernel on its own grid. While it communicates, the chip
-// cools, and the GEMM clocks higher for it.
+// Sets the fields of `model` for a run in sequence, with the same kernel on the grid of `sequence`.
+// While a run communicates, the chip cools, and the GEMM clocks higher afterwards.
 void model_sequence(const Draft& draft, const Candidate& sequence, tilepost_model_t& model) {
   const MachineProfile& profile = draft.profile;
   const GemmModel gemm = model_gemm(draft, *sequence.kernel);
@@ -171,7 +176,7 @@ void model_sequence(const Draft& draft, const Candidate& sequence, tilepost_mode
   model.sequence_ctas = sequence.gemm_ctas;
 }
 
-// Whether the kernel moves what the candidate computes: its helper warps, or its epilogue.
+// Whether the kernel itself moves what the candidate computes, by helper warps or in its epilogue.
 bool has_moving_tasks(const Draft& draft, const Candidate& candidate) {
   return (candidate.task_parts > 0 || candidate.fused) && !row_of(draft.plan).moves_input();
 }
@@ -215,7 +220,8 @@ void model_overlap(const Draft& draft, const Candidate& candidate, tilepost_mode
 
 // ---- Candidates
 
-// Kernel and SM budget, no groups and no model yet; nothing if the GEMM gets no SM.
+// A candidate with a kernel and an SM budget, still without groups and model. Nothing if its map
+// cannot be addressed or the GEMM gets no SM.
 std::optional<Candidate> begin(const Draft& draft, const KernelChoice& kernel,
                                const Transport& transport, CommChoice comm, bool fused = false) {
   Candidate candidate;
@@ -236,15 +242,17 @@ std::optional<Candidate> begin(const Draft& draft, const KernelChoice& kernel,
   const int ctas = ctas_of_tile(kernel.config);
   problem.at_once = candidate.gemm_ctas / ctas;
   candidate.waves = schedule_waves(problem.map, problem.at_once);
-  // Fewer SMs that take as many waves: the others stay idle, and those that work clock higher.
+  // The GEMM takes the fewest SMs that need no more waves: the others stay idle, and those that
+  // work clock higher.
   if (!candidate.overlaps())
     problem.at_once = static_cast<int>(least_at_once(problem.map, candidate.waves));
   candidate.gemm_ctas = problem.at_once * ctas;
-  // Shares take turns: in what is stored as in what is copied, no link and no rank is asked by all.
+  // Shares take turns, whether results are stored or copied, so that ranks do not all use one link
+  // or the memory of one rank at the same time.
   if (transport.shares_memory() && problem.map.division == TILEPOST_DIVISION_SHARES)
     problem.map.stagger = problem.at_once;
-  // A wave has two turns of every share, so that links are never idle, and a tile of the own share
-  // comes two turns later than its sources: these have a wave to get here.
+  // A wave has two turns of every share, so that links are never idle. A tile of the own share
+  // comes two turns after its sources, so that these have a wave to arrive.
   if (candidate.fused) {
     const int clusters = problem.at_once / problem.map.cluster;
     problem.map.turn = std::max(1, clusters / (2 * draft.plan.ranks)) * problem.map.cluster;
@@ -254,13 +262,14 @@ std::optional<Candidate> begin(const Draft& draft, const KernelChoice& kernel,
   return candidate;
 }
 
-// The whole GEMM, then one collective, or the other way round.
+// A candidate in sequence: the whole GEMM, then one collective, or the other way round.
 std::optional<Candidate> begin_sequence(const Draft& draft, const KernelChoice& kernel) {
   const Transport& none = transport_of(TILEPOST_TRANSPORT_NONE);
   return begin(draft, kernel, none, none.choices(draft.plan, draft.profile, 0).front());
 }
 
-// The model of an overlapped candidate, which a run with few rows compares with that in sequence.
+// Sets the model of an overlapped candidate. It says what a run in sequence takes, too, since a run
+// with few rows compares the two.
 void model_both(const Draft& draft, Candidate& candidate) {
   if (draft.plan.arch == Arch::host) return;  // not timed
   model_overlap(draft, candidate, candidate.problem.model);
@@ -274,7 +283,8 @@ void take(const Groups& groups, Candidate& candidate) {
   candidate.end = groups.end;
 }
 
-// Takes the groups that end first, of those that may be.
+// Takes the groups that end first: the only one where there is one group, and even groups on the
+// host, where nothing is timed.
 void take_best(const Draft& draft, Candidate& candidate) {
   const GroupProblem& problem = candidate.problem;
   if (!candidate.is_one_group())
@@ -305,15 +315,16 @@ bool take_groups(const std::vector<int>& asked, Candidate& candidate) {
   return true;
 }
 
-// Whether the rows are more than the kernel is for, but where it exchanges tiles.
+// Whether the problem has so many rows that the kernel is offered for exchanging tiles only.
 bool only_exchanges(const Draft& draft, const KernelChoice& kernel) {
   return draft.plan.map.m > kernel.config.family->most_rows();
 }
 
-// Which of the draft's kernels may overlap with a transport, if it serves them. Where A arrives by
-// copies and stores, which take no SMs, and where kernels exchange tiles any may. Of others those
-// whose helper warps have tasks, or else rows of the catalogue that were timed beside collectives,
-// but where no other has the tile.
+// Says which of the draft's kernels may overlap with a transport, if the transport serves them.
+// Where A arrives by copies and stores, which take no SMs, and where kernels exchange tiles, any
+// kernel may. Otherwise it is the kernels for tasks whose helper warps have some. If there are
+// none, it is the rows of the catalogue that were timed beside collectives. If none of these has
+// the tile either, any kernel may.
 std::function<bool(const KernelChoice&)> filter_of(const Draft& draft, const Transport& transport) {
   const auto has_tasks = [&](const KernelChoice& kernel) {
     return task_parts(draft, kernel, transport) > 0;
@@ -332,13 +343,13 @@ std::function<bool(const KernelChoice&)> filter_of(const Draft& draft, const Tra
     if (std::ranges::any_of(draft.kernels, timed)) return timed;
   }
   return [=](const KernelChoice& kernel) {
-    // Timed ones that leave a helper warp room are there twice.
+    // A timed kernel that leaves room for a helper warp is listed twice, once for tasks.
     const bool twin = helps && timed(kernel) && has_tasks(kernel);
     return is_for_tasks(kernel.config) ? helped(kernel) : !twin;
   };
 }
 
-// Kernels of the draft that can overlap with it.
+// The draft's kernels that can overlap with the transport.
 std::vector<const KernelChoice*> kernels_with(const Draft& draft, const Transport& transport) {
   if (!why_not_division(draft, transport.row.value).empty()) return {};
   const bool exchanges = transport.access() == TILEPOST_ACCESS_TILES;
@@ -355,7 +366,8 @@ std::vector<const KernelChoice*> kernels_with(const Draft& draft, const Transpor
   return kernels;
 }
 
-// Those whose kernels add up in their epilogue, on as many ranks as that was measured on.
+// Candidates whose kernels add up parts in their epilogue. There are none on more ranks than that
+// was measured on.
 std::vector<Candidate> with_fused_sums(const Draft& draft, const Transport& transport) {
   std::vector<Candidate> candidates;
   if (draft.plan.ranks > draft.profile.peers.fused.most_ranks) return candidates;
@@ -423,7 +435,7 @@ std::vector<Candidate> in_sequence(const Draft& draft) {
     candidate->cuts = cuts_of_waves(problem.map, problem.at_once, candidate->group_waves);
     if (draft.plan.arch != Arch::host) {
       model_sequence(draft, *candidate, problem.model);
-      // What is sent is as much as where groups overlap.
+      // The collective sends as many bytes as overlapped groups would.
       GroupProblem overlapping = problem;
       overlapping.map = draft.recipe(kernel, TILEPOST_TRANSPORT_NCCL);
       overlapping.unit_bytes = unit_bytes(draft.plan, overlapping.map.division);
@@ -437,7 +449,7 @@ std::vector<Candidate> in_sequence(const Draft& draft) {
 const Candidate* best(std::span<const Candidate> candidates, const MachineProfile& profile) {
   double least = std::numeric_limits<double>::infinity();
   for (const Candidate& candidate : candidates) least = std::min(least, candidate.end);
-  // Of products that are stored with their owners.
+  // Time of the GEMM, us, where products are stored in their owners' memory; otherwise 0.
   const auto computed = [](const Candidate& candidate) {
     return candidate.problem.map.division == TILEPOST_DIVISION_SHARES
                ? static_cast<double>(candidate.waves) * candidate.problem.model.sequence_wave

@@ -30,33 +30,34 @@ struct Candidate {
   double end = 0;  // predicted, us
 
   bool overlaps() const { return transport->row.overlaps; }
-  // Whether kernels exchange tiles, or add them up, whatever group they are in: there is one. Or
-  // rows of A: one for
-  // those of other ranks. So there is on the host, in their place.
+  // Whether there is only one group. Kernels that exchange tiles, or add them up in their epilogue,
+  // do so tile by tile and need no groups. Kernels that exchange rows of A have one group for the
+  // rows of other ranks. On the host, which takes the place of these kernels, it is the same.
   bool is_one_group() const { return transport->access() == TILEPOST_ACCESS_TILES || fused; }
 };
 
-// All overlapped combinations whose groups this transport carries, each with its best groups; with
-// `groups` given, those they fit.
+// All overlapped combinations whose groups this transport carries, each with its best groups. With
+// `groups` given, only the combinations that these groups fit.
 std::vector<Candidate> overlapped(const Draft& draft, const Transport& transport,
                                   const std::optional<std::vector<int>>& groups);
 
-// Regroups an overlapped candidate with its best groups into the fewest that end hardly later.
-// Requires that there may be several.
+// Regroups an overlapped candidate that has its best groups: takes the fewest groups that end
+// hardly later. Requires !is_one_group().
 void merge_groups(Candidate& candidate);
 
-// When it ends then: what becomes of the candidate.
+// When the candidate is predicted to end after merge_groups(), us.
 double merged_end(const Candidate& candidate);
 
-// How much more than its end an overlapped candidate counts beside those of other transports, a
-// part (MachineProfile::doubt).
+// By which fraction of its end an overlapped candidate counts as later when it is compared with
+// candidates of other transports (AccuracyProfile::doubt, or 0).
 double doubt_of(const Draft& draft, const Candidate& candidate);
 
 // The whole GEMM on all SMs and one collective, if the pattern has any: one candidate per kernel.
 std::vector<Candidate> in_sequence(const Draft& draft);
 
-// The most preferred of those that end first, to within the profile's noise; but one of them whose
-// GEMM is shorter by more than what may be hidden. Null if there are none.
+// The most preferred of the candidates that end first, to within the profile's noise. Of these, one
+// whose GEMM is shorter by more than AccuracyProfile::hidden is taken instead. Null if there are no
+// candidates.
 const Candidate* best(std::span<const Candidate> candidates, const MachineProfile& profile);
 
 // ---- Groups that a user asks for
@@ -64,9 +65,9 @@ const Candidate* best(std::span<const Candidate> candidates, const MachineProfil
 // Waves in all groups.
 int64_t total_waves(const std::vector<int>& groups);
 
-// The most groups a schedule can be cut into, each with at least one unit
-// (runtime/map/cut_points.h), and in slot order with at least one wave. ARRIVALS: without the own
-// share.
+// The most groups a schedule can be cut into. Each has at least one unit (runtime/map/cut_points.h)
+// and, where tiles are stored in slot order, at least one wave. With ARRIVALS the group of the own
+// share does not count.
 int64_t max_groups(const tilepost_map_t& map, int at_once);
 
 // The cuts of groups of `waves` waves each. Requires that they sum to schedule_waves(map, at_once)
@@ -74,18 +75,18 @@ int64_t max_groups(const tilepost_map_t& map, int at_once);
 std::vector<int32_t> cuts_of_waves(const tilepost_map_t& map, int at_once,
                                    const std::vector<int>& waves);
 
-// ARRIVALS: the cuts of chunks whose sizes are to each other as `sizes`, each of at least one
-// unit. Requires no more than max_groups() of them, all positive.
+// ARRIVALS: the cuts of chunks whose sizes are in the ratios of `sizes`, each of at least one unit.
+// Requires no more than max_groups() chunks, all with positive sizes.
 std::vector<int32_t> cuts_of_chunks(const tilepost_map_t& map, const std::vector<int>& sizes);
 
 // ---- Why, in words: the lines that explain prints last (reasons.cpp)
 
-// Transport, tile and budget of the chosen candidate, each with what the next best would take.
-// `overlap`, `sequence`: all that were compared.
+// Explains transport, tile and budget of the chosen candidate, each with what the next best would
+// take. `overlap` and `sequence` are all candidates that were compared.
 void explain_choice(Draft& draft, const std::vector<Candidate>& overlap,
                     const std::vector<Candidate>& sequence, const Candidate& chosen);
 
-// Why so many groups; `finest`: the same candidate with the groups that end first.
+// Explains the number of groups. `finest` is the same candidate with the groups that end first.
 void explain_groups(Draft& draft, const Candidate& finest, const Candidate& chosen);
 
 }  // namespace tilepost

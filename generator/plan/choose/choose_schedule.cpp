@@ -1,5 +1,5 @@
-// The pass that chooses kernel, transport, SM budget and groups together: predicts every
-// combination the spec leaves open and takes the one that ends first.
+// The pass that chooses kernel, transport, SM budget and groups together. It predicts every
+// combination that the spec leaves open and takes the one that ends first.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -49,7 +49,7 @@ bool no_room(Draft& draft) {
   return false;
 }
 
-// What the least of a group is in the candidate's division: "row panels of 256 rows".
+// The smallest group that the candidate's division allows: "row panels of 256 rows".
 std::string unit_name(const tilepost_map_t& map) {
   switch (map.division) {
     case TILEPOST_DIVISION_ARRIVALS:
@@ -90,7 +90,8 @@ bool groups_do_not_fit(Draft& draft, const std::vector<int>& groups, const Candi
   return false;
 }
 
-// The spec's rules know no groups of transport none: those of one are a whole schedule.
+// The spec's rules do not check groups with transport none, which has the whole schedule as its
+// only group.
 bool check_groups(Draft& draft, const std::optional<std::vector<int>>& groups) {
   const std::optional<tilepost_transport_t> wish = draft.spec.transport.value;
   if (!groups || groups->size() == 1 || !wish || transport_of(*wish).row.overlaps) return true;
@@ -102,7 +103,7 @@ bool check_groups(Draft& draft, const std::optional<std::vector<int>>& groups) {
   return false;
 }
 
-// All overlapped candidates, those of one transport after the other.
+// All overlapped candidates, transport by transport.
 std::vector<Candidate> by_all_transports(const Draft& draft,
                                          const std::optional<std::vector<int>>& groups) {
   std::vector<Candidate> all;
@@ -112,8 +113,9 @@ std::vector<Candidate> by_all_transports(const Draft& draft,
   return all;
 }
 
-// The best of each transport, compared as what becomes of it: transports differ in how many groups
-// the model lets them save (SlackProfile), and in how sure their ends are.
+// The best candidate. Within a transport best() decides. The best of each transport are compared by
+// their ends with merged groups and doubt_of: transports differ in how many groups the model lets
+// them save (SlackProfile), and in how sure their ends are.
 const Candidate* best_of_transports(const Draft& draft, const std::vector<Candidate>& overlap) {
   const Candidate* least = nullptr;
   double end = std::numeric_limits<double>::infinity();
@@ -162,8 +164,8 @@ void take(Draft& draft, const Candidate& chosen) {
 struct Wishes {
   std::optional<std::vector<int>> groups;
   bool overlap;       // groups may move beside the GEMM
-  bool must_overlap;  // and have to: a transport was asked for, or groups, or a budget
-  bool always;        // with few rows too, which only a transport that is asked for says
+  bool must_overlap;  // they have to: the spec asks for a transport, groups or SMs, or on the host
+  bool always;        // runs with few rows overlap too: the spec asks for a transport
 };
 
 Wishes wishes_of(const Draft& draft) {
@@ -179,7 +181,8 @@ Wishes wishes_of(const Draft& draft) {
   return wishes;
 }
 
-// All that may overlap, with the groups that are asked for; false after it reported an error.
+// Lists all candidates that may overlap, with the groups that are asked for. False after it
+// reported an error.
 bool list_overlapped(Draft& draft, const Wishes& wishes, std::vector<Candidate>& overlap) {
   if (!wishes.overlap) return true;
   overlap = by_all_transports(draft, std::nullopt);

@@ -9,8 +9,8 @@ tilepost_division_t division_of(const Plan& plan, tilepost_transport_t transport
   const Transport& carrier = transport_of(transport);
   if (row.moves_input())
     return carrier.row.overlaps ? TILEPOST_DIVISION_ARRIVALS : TILEPOST_DIVISION_ROWS;
-  // Ranks that share memory sum a share each, which the others then get, but for kernels that
-  // exchange tiles.
+  // Ranks that share memory sum one share each, and then the others get the sums. Kernels that
+  // exchange tiles need no shares.
   if (row.product_spreads())
     return row.has_shares(carrier.access()) ? TILEPOST_DIVISION_SHARES : TILEPOST_DIVISION_ROWS;
   if (!row.product_leaves()) return TILEPOST_DIVISION_ROWS;

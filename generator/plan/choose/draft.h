@@ -12,7 +12,7 @@
 
 namespace tilepost {
 
-// How the schedule of such a plan is divided where this transport carries the groups.
+// How the plan's schedule is divided if this transport carries the groups.
 tilepost_division_t division_of(const Plan& plan, tilepost_transport_t transport);
 
 struct Draft {
@@ -29,8 +29,9 @@ struct Draft {
   tilepost_map_t recipe(const KernelChoice& kernel, tilepost_transport_t transport) const;
 };
 
-// Builds the tile map of a plan whose recipe is complete, and counts its waves as the map has them:
-// groups may pad more clusters than a single one, and chunks of arrivals follow rows, not waves.
+// Builds the tile map of a plan whose recipe is complete, and counts the plan's waves in the
+// finished map: several groups may pad more clusters than a single group, and chunks of arrivals
+// follow rows rather than waves.
 void order_tiles(Plan& plan);
 
 // A pass: completes part of the draft; false after it reported an error.
@@ -40,21 +41,22 @@ using Pass = bool (*)(Draft&);
 // asks for (select_kernels.cpp).
 bool select_kernels(Draft& draft);
 
-// The same with the spec's own kernel, which is the only one (select_own.cpp).
+// Does the same for the user's own kernel, which is then the only one (select_own.cpp).
 bool select_own(Draft& draft);
 
-// Why the own kernel, if there is one, cannot serve groups that this transport carries; "": it can.
+// Why the user's own kernel cannot serve groups that this transport carries; "" if it can, or if
+// there is no such kernel.
 std::string why_not_division(const Draft& draft, tilepost_transport_t transport);
 
-// Whether the schedule and the buffer where tiles are stored can be addressed by what kernels count
-// with.
+// Whether the schedule, and the buffer in which tiles are stored, are small enough for the tables
+// of the planner and for the numbers that kernels count with.
 bool can_address(const tilepost_map_t& map);
 
-// Chooses kernel, transport, SM budget and groups together, the spec's wishes fixed
+// Chooses kernel, transport, SM budget and groups together, within the spec's wishes
 // (choose_schedule.cpp).
 bool choose_schedule(Draft& draft);
 
-// Checks the finished plan (verify_plan); what it finds is a bug of the planner.
+// Checks the finished plan (verify_plan). An error that it finds is a bug of the planner.
 bool verify_draft(Draft& draft);
 
 }  // namespace tilepost

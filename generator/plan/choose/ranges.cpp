@@ -11,14 +11,16 @@ namespace {
 
 constexpr double kNever = std::numeric_limits<double>::infinity();
 
-// What a kernel more has to save, of the mean time of runs: it costs memory, code and time to make.
+// The part of the mean time of runs that one more kernel has to save: it costs memory, code and
+// time to make.
 constexpr double kWorthAKernel = 0.02;
 
-// Kernels and transports change with few rows. Beyond these one plan does as well as several.
+// With few rows, the best kernel and transport depend on the number of rows. Beyond these bounds
+// one plan does as well as several.
 constexpr int64_t kBounds[] = {16, 32, 64, 128, 256, 512, 1024, 2048, 4096};
 
-// The time of the runs [first, end) by a plan, each as a part of the best; kNever where it has no
-// room for them, or the last plan is faster.
+// The sum of the times of the runs [first, end) by a plan, each relative to the best plan's. kNever
+// if the plan has no room for one of them, or the last plan is faster.
 double cost_of(const std::vector<RangeTimes>& plans, size_t plan, size_t first, size_t end) {
   double sum = 0;
   for (size_t run = first; run < end; ++run) {
@@ -33,7 +35,7 @@ double cost_of(const std::vector<RangeTimes>& plans, size_t plan, size_t first, 
   return sum;
 }
 
-// Plans by which the first runs are served, and what that takes.
+// Plans that serve the first runs between them, and the sum of the times by cost_of.
 struct Served {
   double cost = kNever;
   std::vector<size_t> plans;
@@ -67,7 +69,7 @@ RangeTimes times_of(const Plan& plan, const std::vector<int64_t>& runs) {
   return times;
 }
 
-// served[k][p]: the runs up to the plan's own, by k plans of which it is the last.
+// served[k][p]: how k plans, the last of which is plan p, serve the runs up to the largest of p.
 std::vector<size_t> best_ranges(const std::vector<RangeTimes>& plans, size_t most) {
   const size_t last = plans.size() - 1;
   const auto runs = static_cast<double>(plans[last].us.size());

@@ -1,4 +1,4 @@
-// The ranges of m that the plans of an operation for any m serve, each by itself.
+// The ranges of m that each of the plans of an operation for any m serves.
 #pragma once
 
 #include <cstdint>
@@ -8,26 +8,27 @@
 
 namespace tilepost {
 
-// A plan's predicted times of the runs of interest, us: the fewer rows the first; nothing for those
-// that have more rows than the plan is for.
+// A plan's predicted times of the runs of interest, us, from the fewest rows to the most. Runs with
+// more rows than the plan is for have no entry.
 struct RangeTimes {
   int64_t most_rows;
   std::vector<double> us;
 };
 
-// Rows for which a plan of its own is tried, ascending; the last are `most`.
+// The numbers of rows for which a separate plan is tried, ascending. The last number is `most`.
 std::vector<int64_t> range_bounds(int64_t most);
 
-// Runs of interest between these bounds: the smallest and the largest of each range that they make.
+// The runs of interest, as numbers of rows: the smallest and the largest run of each range between
+// these bounds.
 std::vector<int64_t> range_runs(const std::vector<int64_t>& bounds);
 
-// What the plan is predicted to take for these runs.
+// What the plan is predicted to take for each of these runs.
 RangeTimes times_of(const Plan& plan, const std::vector<int64_t>& runs);
 
-// Which of the plans to have, by index, ascending: of at most `most` of them those whose runs take
-// least, each relative to the best that any plan can do, and fewer where one more gains little.
-// Ascending by rows; the last one serves every run and is always taken, and none is taken for a run
-// for which it is slower than that.
+// The plans to keep, as ascending indices into `plans`, which ascend by rows. Of at most `most`
+// plans these are the ones whose runs take least, each run relative to the best that any plan can
+// do. There are fewer plans where one more gains little. The last plan serves every run and is
+// always kept. No plan is kept for a run for which it is slower than the last one.
 std::vector<size_t> best_ranges(const std::vector<RangeTimes>& plans, size_t most);
 
 }  // namespace tilepost

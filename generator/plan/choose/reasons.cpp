@@ -69,7 +69,7 @@ std::string budgets(const std::vector<Candidate>& candidates, const Candidate& c
   return text;
 }
 
-// "one shot: 14 us, two shots: 16 us" of the chosen tile; "" where kernels exchange none.
+// "one shot: 14 us, two shots: 16 us" of the chosen tile; "" where kernels exchange no tiles.
 std::string shots_text(const std::vector<Candidate>& candidates, const Candidate& chosen) {
   std::string text;
   for (const Candidate& candidate : candidates) {
@@ -90,7 +90,7 @@ std::vector<Candidate> of_transport(const std::vector<Candidate>& candidates,
 }
 
 // What every transport that was compared is predicted to take, best first; "" for fewer than two.
-// `merges`: groups are not asked for, and will be merged.
+// `merges`: the spec leaves the groups open, so that they will be merged.
 std::string transports_text(const std::vector<Candidate>& overlap, bool merges) {
   std::vector<const Candidate*> firsts;
   for (const Candidate& candidate : overlap) {

@@ -34,13 +34,13 @@ std::string list_stages(const std::set<int>& stages) {
   return text;
 }
 
-// "choose one of 128x256 (3 or 4 stages), 256x128 (4 stages)", or those alone, of many, whose
+// "choose one of 128x256 (3 or 4 stages), 256x128 (4 stages)". Of many tiles it lists those whose
 // extents are nearest to the ones asked for.
 std::string list_tiles(const std::vector<KernelConfig>& configs,
                        const std::vector<int64_t>& asked) {
   constexpr size_t kMost = 12;
   using Tile = std::pair<int, int>;
-  std::map<Tile, std::set<int>> stages;  // of each
+  std::map<Tile, std::set<int>> stages;  // of each tile
   for (const KernelConfig& config : configs)
     stages[{config.tile_m, config.tile_n}].insert(config.stages);
   const auto ratio = [](int have, int64_t want) {
@@ -68,7 +68,8 @@ KernelConfig host_tile(const Draft& draft) {
                              draft.spec.transport.value == TILEPOST_TRANSPORT_PEER_TILES);
 }
 
-// Whether the tile asked for, of which there is any on the host, goes with the transport.
+// Whether the tile that the spec asks for goes with the transport. Apart from that the host takes
+// any tile.
 bool check_host_tile(Draft& draft, const std::vector<KernelConfig>& configs) {
   if (!configs.empty()) return true;
   const auto& tile = *draft.spec.schedule.tile;
@@ -84,7 +85,7 @@ bool clusters(Draft& draft, bool tma, const std::string& why_not_tma, std::vecto
   const auto& asked = draft.spec.schedule.cluster;
   const Arch arch = draft.plan.arch;
   if (!asked) {
-    // Beside collectives clusters of 4 find no place: their CTAs sit on single SMs all over the
+    // Clusters of 4 find no place beside collectives, whose CTAs sit on single SMs all over the
     // chip.
     out = !tma ? std::vector<int>{1}
           : row_of(draft.plan).communicates() || draft.plan.epilogue != 0
@@ -107,7 +108,7 @@ bool clusters(Draft& draft, bool tma, const std::string& why_not_tma, std::vecto
   return false;
 }
 
-// Keeps the rows of the tile asked for.
+// Keeps the rows of the catalogue that have the tile asked for.
 bool filter_tile(Draft& draft, const std::string& why_not_tma, std::vector<KernelConfig>& configs) {
   const auto& tile = draft.spec.schedule.tile;
   if (!tile) return true;
@@ -125,7 +126,7 @@ bool filter_tile(Draft& draft, const std::string& why_not_tma, std::vector<Kerne
   return false;
 }
 
-// Gives the rows the stages asked for and keeps those that fit into shared memory.
+// Gives the configurations the stages asked for and keeps those that fit into shared memory.
 bool apply_stages(Draft& draft, std::vector<KernelConfig>& configs) {
   const auto& asked = draft.spec.schedule.stages;
   if (!asked) return true;
@@ -174,12 +175,14 @@ int64_t stored_rows(const tilepost_map_t& map) {
   return map.layout == TILEPOST_TILE ? schedule_positions(map) * map.tile_m : map.m;
 }
 
-// Planning and emitting as many takes seconds and 200 to 450 MB for each architecture, as measured
-// with panels and single rows of tiles; an output of 64 GiB in tiles of 128x128.
+// Planning and emitting that many positions takes seconds and 200 to 450 MB for each architecture,
+// as measured with panels and with single rows of tiles. In tiles of 128x128 they are an output of
+// 64 GiB.
 constexpr int64_t kMaxPositions = 1 << 21;
 constexpr int64_t kMaxTileRows = 1 << 15;  // among which the search for groups chooses
 
-// Some kernel can address the output. Where the transport is open, one that every pattern has.
+// Keeps the kernels that can address the output, and reports an error if there are none. Where the
+// spec leaves the transport open, this checks with nccl, which every pattern has.
 bool fits_table(Draft& draft) {
   const tilepost_transport_t transport =
       draft.spec.transport.value.value_or(TILEPOST_TRANSPORT_NCCL);
@@ -213,7 +216,7 @@ bool fits_table(Draft& draft) {
   return true;
 }
 
-// Only rows of gemm_sm90_small are left, and a cluster was asked for.
+// Reports that a cluster was asked for where only configurations of gemm_sm90_small are left.
 bool no_cluster(Draft& draft) {
   const auto& cluster = *draft.spec.schedule.cluster;
   draft.diagnostics.error(
@@ -224,7 +227,8 @@ bool no_cluster(Draft& draft) {
   return false;
 }
 
-// Whether the transport that is asked for can go with what rows allow of kernels.
+// Whether the transport that is asked for can go with the kernels that rows allow. Reports an error
+// if not. `why_not_tma`: why TMA cannot address the rows, "" if it can.
 bool can_store(Draft& draft, const std::string& why_not_tma) {
   const std::optional<tilepost_transport_t> wish = draft.spec.transport.value;
   if (!wish || why_not_tma.empty()) return true;
@@ -233,14 +237,15 @@ bool can_store(Draft& draft, const std::string& why_not_tma) {
   return why.empty();
 }
 
-// Whether kernels may exchange tiles, for which gemm_sm90_small takes more rows than for others.
+// Whether kernels may exchange tiles. If so, gemm_sm90_small takes more rows than otherwise.
 bool may_exchange(const Draft& draft) {
   return std::ranges::any_of(
       transports_to_try(draft.spec, draft.plan, draft.profile),
       [](const Transport* transport) { return transport->access() == TILEPOST_ACCESS_TILES; });
 }
 
-// Whether the kernel is offered for so few or many rows. With more, kernels only exchange tiles.
+// Whether the kernel is offered for `m` rows. With more than its family's most_rows() it is offered
+// only for exchanging tiles.
 bool has_few_enough_rows(const KernelConfig& config, int64_t m, bool exchange) {
   return m <= config.family->most_rows() || (exchange && exchanges_tiles(config));
 }

@@ -1,5 +1,5 @@
-// The pass's part for a kernel of the user's own: whether the architecture can run it, and which
-// divisions of the schedule it can serve.
+// The part of select_kernels for a kernel of the user's own: whether the architecture can run it,
+// and which divisions of the schedule it can serve.
 #include <fmt/format.h>
 
 #include "generator/plan/choose/draft.h"
@@ -30,7 +30,7 @@ std::string why_not_division(const Draft& draft, tilepost_transport_t transport)
 
 namespace {
 
-// Whether TMA has stores of that box, if the spec says one.
+// Whether TMA can store the box that the spec gives, if it gives one. Reports an error if not.
 bool check_box(Draft& draft) {
   const Located<std::vector<int64_t>>& given = draft.own->spec.store_box;
   if (!given.given()) return true;

@@ -15,7 +15,7 @@ namespace {
 
 // ---- Slow kernels
 
-// A spec whose rows start where kernels load fastest, and how it says so.
+// A spec that is padded so that rows start where kernels load fastest, and the words for that.
 struct Padded {
   Spec spec;
   Place where;       // of the first field that changes
@@ -52,7 +52,7 @@ std::string why_slow(const Plan& plan) {
 
 void warn_of_slow_kernel(const Draft& draft,
                          const std::function<double(const Spec&)>& predicted_us) {
-  constexpr double kSlow = 1.1;  // less is about the error of the model
+  constexpr double kSlow = 1.1;  // a smaller ratio is within the error of the model
   const Plan& plan = draft.plan;
   if (plan.arch == Arch::host) return;
   const std::optional<Padded> padded = pad(draft);

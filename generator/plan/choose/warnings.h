@@ -1,5 +1,5 @@
-// What a user should know of a plan that is right: that it is slow and need not be, that its times
-// are another machine's, that a field of the spec does nothing.
+// What a user should know about a correct plan: that it is slow and need not be, that its times are
+// those of another machine, or that a field of the spec does nothing.
 #pragma once
 
 #include <functional>
@@ -8,9 +8,9 @@
 
 namespace tilepost {
 
-// Reports it as warnings, at the fields that are the cause. The draft's plan is complete.
-// `predicted_us`: what the same architecture's plan of another spec is predicted to take, 0 if it
-// has none; asked only where rows are not aligned.
+// Reports that as warnings, at the fields that are the cause. The draft's plan is complete.
+// `predicted_us` returns what the same architecture's plan of another spec is predicted to take,
+// us, or 0 if that spec has no plan. It is called only where rows are not aligned.
 void warn_of_plan(const Draft& draft, const std::function<double(const Spec&)>& predicted_us);
 
 }  // namespace tilepost

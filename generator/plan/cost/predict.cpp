@@ -17,7 +17,7 @@ GroupProblem problem_of(const Plan& plan) {
           paths_of(plan).planned.waits == Waits::launches};
 }
 
-// Without overlap: one after the other, each with the whole GPU.
+// Without overlap the GEMM and the collective run one after the other, each with the whole GPU.
 Prediction predict_sequence(const Plan& plan) {
   GroupProblem problem = problem_of(plan);
   const tilepost_model_t model = plan.model;
@@ -35,7 +35,7 @@ Prediction predict_sequence(const Plan& plan) {
   return prediction;
 }
 
-// Collectives that come one after the other, before the tiles of their groups.
+// Times of collectives that run one after the other, each before the tiles of its group.
 Prediction predict_collectives(const Plan& plan) {
   const tilepost_model_t& model = plan.model;
   Prediction prediction;
@@ -49,7 +49,8 @@ Prediction predict_collectives(const Plan& plan) {
   return prediction;
 }
 
-// Communication first: a group is launched when it has come and the launch before has ended.
+// Communication comes first: a group's tiles are launched when its rows have come and the launch
+// before has ended.
 Prediction predict_launches(const Plan& plan) {
   const GroupProblem problem = problem_of(plan);
   Prediction prediction = predict_collectives(plan);
@@ -64,7 +65,8 @@ Prediction predict_launches(const Plan& plan) {
   return prediction;
 }
 
-// Communication first: a group's tiles start when they have come and the ones before are done.
+// Communication comes first: a group's tiles start when its rows have come and the tiles before are
+// done.
 Prediction predict_arrivals(const Plan& plan) {
   const GroupProblem problem = problem_of(plan);
   if (problem.launches) return predict_launches(plan);
@@ -129,7 +131,7 @@ Prediction predict(const Plan& plan) {
     const double ready = computed_us(problem, int64_t{group.first_tile} + group.num_tiles);
     const size_t lanes = static_cast<size_t>(plan.comm_lanes);
     const double lane_free = g < lanes ? 0 : prediction.collective_end[g - lanes];
-    // Helper warps wait for a group while they do another's tasks.
+    // Helper warps wait for a group while they do another group's tasks.
     const double start =
         completes ? std::max(ready, served) : std::max(ready, lane_free) + plan.wait_us;
     served = std::max(ready, served) + model.latency +

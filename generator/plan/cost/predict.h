@@ -1,6 +1,7 @@
-// What a schedule takes: a few closed formulas over a machine profile, microseconds throughout.
+// How long a schedule takes: a few closed formulas over a machine profile, in microseconds
+// throughout.
 //
-// The model ranks schedules; it does not promise times. It has no noise in it: the same question
+// The model ranks schedules; it does not promise times. It contains no noise: the same question
 // gets the same answer.
 #pragma once
 
@@ -14,24 +15,25 @@
 
 namespace tilepost {
 
-// A copy of `bytes` bytes by a kernel on all SMs.
+// Time of a copy of `bytes` bytes by a kernel on all SMs.
 double copy_us(const MachineProfile& profile, double bytes);
 
-// Bytes of what one unit of tilepost::GroupProblem::unit_bytes stands for.
+// GroupProblem::unit_bytes of the plan if it is divided like this: the bytes of a row of A with
+// ARRIVALS, otherwise of an element of the output.
 int64_t unit_bytes(const Plan& plan, tilepost_division_t division);
 
-// A number of the model as it stands in generated code, 9 digits, and what is read back: the
-// runtime's is the planner's.
+// number_text is a number of the model as generated code states it, with 9 digits. nine_digits is
+// what is read back from that, so that the runtime and the planner have the same number.
 std::string number_text(double value);
 double nine_digits(double value);
 
-// Bytes that group `g` of a finished plan sends, or brings in.
+// Bytes that group `g` of a finished plan sends or brings in.
 int64_t bytes_of_group(const Plan& plan, size_t g);
 
-// The timeline of a finished plan by plan.model: groups become ready in schedule order, each
-// collective starts when its group is ready and its lane is free, and the links serve one after the
-// other; where communication comes first, tiles wait for their chunk. `sequence` is the caller's to
-// fill.
+// The timeline of a finished plan by plan.model. Groups become ready in schedule order. A
+// collective starts when its group is ready and its lane is free, and the links serve one
+// collective after the other. Where communication comes first, tiles wait for their chunk. The
+// caller fills in `sequence`.
 Prediction predict(const Plan& plan);
 
 }  // namespace tilepost

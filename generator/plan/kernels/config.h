@@ -35,7 +35,7 @@ inline int ctas_of_tile(const KernelConfig& config) {
   return config.split_k * config.across;
 }
 
-// Columns of a tile that one of them has.
+// Columns of a tile that one of these CTAs has.
 inline int columns_of_cta(const KernelConfig& config) {
   return config.tile_n / config.across;
 }
@@ -54,11 +54,11 @@ struct KernelRequest {
   bool tasks = false;   // a helper warp has tasks (tilepost_tasks_t)
   int sources = 0;     // parts that the epilogue of its own tiles adds (tilepost_plan_t::fused_sum)
   bool meets = false;  // it is a whole run (tilepost_plan_t::meets)
-  // It exchanges tiles with kernels of so many ranks.
+  // How it exchanges tiles, and the number of ranks whose kernels do.
   tilepost_shots_t shots = TILEPOST_SHOTS_NONE;
   int ranks = 1;
-  // Each of these ranks gets a share of so many rows, 1 where runs differ in rows; 0: each gets all
-  // rows.
+  // Rows of the share that each of these ranks gets, 1 where runs differ in rows. 0: each rank gets
+  // all rows.
   int64_t share_rows = 0;
   bool normalises = false;  // and they normalise the rows of the sums (RunPath::normalises)
   // Elements per access of kernels that address operands by pointers: as many as the starts of rows

@@ -74,7 +74,7 @@ class KernelFamily {
   // Whether a whole tile waits in shared memory while the next one is computed, so that all its
   // stores may take as long as that.
   virtual bool stages_whole_tile(const KernelConfig& /*config*/) const { return false; }
-  // Whether it can add what other ranks have computed of its tiles in its epilogue, and well.
+  // Whether its epilogue can add what other ranks have computed of its tiles, and does so fast.
   virtual bool adds_sources(const KernelConfig& /*config*/, const Plan& /*plan*/) const {
     return false;
   }
@@ -99,20 +99,21 @@ class KernelFamily {
 
   // ---- What time it takes
 
-  // The plan's product, nothing beside it.
+  // The time of the plan's product, with nothing beside it.
   virtual GemmModel model(const MachineProfile& profile, const Plan& plan,
                           const KernelConfig& config, const KernelRequest& request) const = 0;
-  // How much longer its tiles take next to that, against other tiles.
+  // By which factor its tiles take longer beside `what`, against other tiles.
   virtual double slower_beside(const MachineProfile& /*profile*/, const KernelConfig& /*config*/,
                                const KernelRequest& /*request*/, Beside /*what*/) const {
     return 1;
   }
-  // How much longer than modelled it takes with m rows of A where it exchanges no tiles.
+  // By which factor it takes longer than modelled with m rows of A where it exchanges no tiles.
   virtual double slower_alone(const MachineProfile& /*profile*/, int64_t /*m*/) const { return 1; }
 
   // ---- What it is specialised to
 
-  // Adds what only this family sets to a plan that has what all have (make_kernel).
+  // Adds what only this family sets to a plan that already has what make_kernel sets for all
+  // families.
   virtual void complete(const KernelConfig& config, const KernelRequest& request,
                         KernelPlan& plan) const = 0;
 };

@@ -11,7 +11,7 @@ namespace {
 
 constexpr int kSector = 32;  // bytes that L2 delivers at least
 
-// Partial sums that a CTA sends to the others of its tile.
+// Time in which a CTA sends partial sums to the other CTAs of its tile.
 double exchange_us(const MachineProfile& profile, const KernelConfig& config) {
   if (config.split_k == 1) return 0;
   const double kib = config.tile_m * config.tile_n * 4.0 / 1024;
@@ -19,7 +19,7 @@ double exchange_us(const MachineProfile& profile, const KernelConfig& config) {
          profile.gemm.split_us_per_kib * kib * (config.split_k - 1) / config.split_k;
 }
 
-// What L2 delivers to an SM in one stage.
+// Bytes that L2 delivers to an SM in one stage.
 double delivered_bytes(const KernelConfig& config, const KernelRequest& request) {
   const double rows =
       1.0 * config.tile_m / config.across + 1.0 * columns_of_cta(config) / request.cluster;
@@ -60,8 +60,8 @@ double multiply_cycles(const Plan& plan, const KernelConfig& config, const Kerne
   return flops * config.ctas_per_sm / peak / efficiency;
 }
 
-// Rows that do not start on sectors bring a fifth one for every four, and more: `unaligned` times
-// the cycles.
+// With rows that do not start on sectors L2 delivers a fifth sector for every four, and more. That
+// takes `unaligned` times the cycles.
 double delivery_cycles(const MachineProfile& profile, const Plan& plan, const KernelConfig& config,
                        const KernelRequest& request) {
   return delivered_bytes(config, request) *

@@ -1,4 +1,4 @@
-// How long a GEMM takes, as families say it and schedules use it; microseconds throughout.
+// How long a GEMM takes, as families say it and as schedules use it; microseconds throughout.
 #pragma once
 
 #include "generator/plan/kernels/config.h"
@@ -20,8 +20,8 @@ struct GemmModel {
   double wave_on(int at_once, double beside = 1) const;
 };
 
-// CTAs of one for each SM that are resident at once: clusters larger than a pair of SMs do not fit
-// everywhere.
+// The number of CTAs that are resident at once, with one for each SM: clusters larger than a pair
+// of SMs do not fit everywhere.
 int resident_sms(const MachineProfile& profile, const Plan& plan, int cluster);
 
 // ---- For families
@@ -33,12 +33,13 @@ struct TileModel {
   double start_us = 0;  // of the whole kernel
 };
 
-// The kernel whose CTAs all compute such tiles, one after the other.
+// The model of a kernel whose CTAs all compute such tiles, one after the other.
 GemmModel gemm_of_tiles(const MachineProfile& profile, const Plan& plan, const KernelConfig& config,
                         const KernelRequest& request, const TileModel& tile);
 
-// What a stage of a tile costs at most: its products, what L2 delivers for it, or its products at
-// the power limit (KernelTimes::most_ghz); cycles.
+// What the time of a stage of a tile is made of. A stage takes as many cycles as the longest of
+// these: its products, what L2 delivers for it, or its products at the power limit
+// (KernelTimes::most_ghz).
 struct StageModel {
   double efficiency = 1;  // of the tensor peak of an SM, inside the main loop
   double ghz = 1;
@@ -50,14 +51,14 @@ struct StageModel {
 double multiply_cycles(const Plan& plan, const KernelConfig& config, const KernelRequest& request,
                        double efficiency);
 
-// Cycles of a stage.
+// Cycles of such a stage.
 double stage_cycles(const MachineProfile& profile, const Plan& plan, const KernelConfig& config,
                     const KernelRequest& request, const StageModel& stage);
 
 // Stages of a CTA's part of a tile.
 double stages_of_tile(const Plan& plan, const KernelConfig& config, const KernelRequest& request);
 
-// What L2 delivers to an SM in one stage takes so many cycles. CTAs of a cluster share B, or A.
+// Cycles in which L2 delivers to an SM what one stage needs. CTAs of a cluster share B, or A.
 double delivery_cycles(const MachineProfile& profile, const Plan& plan, const KernelConfig& config,
                        const KernelRequest& request);
 

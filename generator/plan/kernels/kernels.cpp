@@ -26,7 +26,7 @@ const char* dtype_name(tilepost_dtype_t type) {
   std::abort();
 }
 
-// What every template declares.
+// Adds the tunables that every template declares.
 void add_tunables(const KernelConfig& config, const KernelRequest& request, KernelPlan& plan) {
   plan.source.tunables["TILE_M"] = std::to_string(config.tile_m);
   plan.source.tunables["TILE_N"] = std::to_string(config.tile_n);

@@ -50,11 +50,11 @@ bool is_for_tasks(const KernelConfig& config);
 
 // ---- The plan's kernel
 
-// With all tunables filled in.
+// The kernel of a configuration, with all tunables filled in.
 KernelPlan make_kernel(const KernelConfig& config, const KernelRequest& request);
 
-// Tile rows swept together: so many output rows keep a wave's operands in L2, as a multiple of the
-// cluster and no more than there are.
+// The tile rows that are swept together: `rows` output rows, which keep a wave's operands in L2, as
+// a multiple of the cluster and no more than there are.
 int band_of(const KernelConfig& config, int cluster, int64_t m, int64_t rows);
 
 // tilepost_view_t::pace of the plan. All CTAs finish a tile together; the burst of their stores,

@@ -21,7 +21,7 @@ struct MachineField {
   const char* meaning;
 };
 
-// What is done with each field. A visitor may change what it is handed.
+// Visits each field. A visitor may change what it is handed.
 class MachineVisitor {
  public:
   virtual ~MachineVisitor() = default;

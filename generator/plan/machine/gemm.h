@@ -16,28 +16,29 @@ struct KernelTimes {
   double epilogue_cycles = 2000;  // per tile, not hidden behind the next tile's main loop
   double ghz = 0;       // the clock it leaves `clock_sms` SMs; gemm_sm80: 0, the architecture's
   bool beside = false;  // was timed beside collectives: the planner may overlap it unasked
-  // Products at the tensor peak go as if at no higher clock, whatever the efficiency and the clock
-  // are: the power limit leaves no more. 0: `ghz` is that already.
+  // Products at the tensor peak run as if at no higher clock than this, whatever the efficiency and
+  // the clock are: the power limit leaves no more. 0: `ghz` is that clock already.
   double most_ghz = 0;
 };
 
-// gemm_sm90 by one formula, for rows of the catalogue that have no times of their own, and for all
-// where nothing communicates. A stage of a tile costs a CTA cycles for its products, until L2 has
-// delivered its share of the operands, and until shared memory is filled, also with what mates of
-// its cluster ask for; where some of these are alike, it costs more than the largest. Waves and
-// what they read and write of memory are added in the same way. tests/gpu/rows/rows.py fits all but
+// The time of gemm_sm90 by one formula, for rows of the catalogue that have no times of their own,
+// and for all rows where nothing communicates. A stage of a tile costs a CTA cycles for its
+// products, cycles until L2 has delivered its share of the operands, and cycles until shared memory
+// is filled, also with what mates of its cluster ask for. The stage takes as long as the largest of
+// the three, and longer than that where some are alike. The time of waves and the time of what they
+// read and write of memory are combined in the same way. tests/gpu/rows/rows.py fits all fields but
 // the limits, ghz, fill_beside and short_us.
 struct Sm90Profile {
   double efficiency;          // of the tensor peak, of products alone
   double most_efficiency;     // of the same, of a whole tile: the power limit leaves no more
   double l2_bytes_per_clock;  // that L2 delivers to an SM
-  // Cycles of that, against 1, where rows of K start on sectors but not on lines of L2, and where
-  // they do not start on sectors.
+  // Factors on the cycles of delivery where rows of K start on sectors but not on lines of L2, and
+  // where they do not start on sectors.
   double off_lines, off_sectors;
   // Cycles in which 128 bytes come into shared memory, against CTAs of a cluster.
   std::vector<ProfilePoint> fill_cycles;
-  double fill_beside;       // the same of all where products move
-  double sharpness;         // the three's exponent: the more, the closer to the largest
+  double fill_beside;       // the same for any cluster where products move
+  double sharpness;         // the three's exponent: the larger, the closer to the largest
   double epilogue_cycles;   // for 1000 elements of a tile that consumers share
   double turn_cycles;       // the same where they take turns
   double ghz;               // clock on `clock_sms` SMs
@@ -56,22 +57,22 @@ struct GemmProfile {
   Sm90Profile sm90;
   double sustained;  // clock in long runs, against cool bursts
   double mma_sync;   // rate of mma.sync against wgmma, of the tensor peak
-  // gemm_sm90's clock in clusters of one and of four, against clusters of two: they read L2 more or
-  // less often.
+  // gemm_sm90's clock in clusters of one and of four, against clusters of two: these clusters read
+  // L2 more or less often.
   double clusters_of_1, clusters_of_4;
   double e4m3;        // clock with 8-bit inputs, against 16-bit inputs
   double precise;     // cycles of the main loop of precise e4m3, against sums in the tensor cores
-  double unaligned;   // cycles in which L2 delivers rows that do not start on sectors, against 1
+  double unaligned;   // cycles in which L2 delivers rows that start off sectors, against others
   double few_stages;  // cycles with three stages where rows are unaligned, against four
   std::vector<ProfilePoint> load_vector;  // rate against elements per asynchronous copy
   double start_us;                        // launch, pipeline fill and drain
-  // CTAs that share the products of a tile meet and add up: of a tile, and of each KiB that a CTA
-  // sends.
+  // Time for CTAs that share the products of a tile to meet and add up: per tile, and per KiB that
+  // a CTA sends.
   double split_us, split_us_per_kib;
   int64_t in_flight_bytes;  // of operands on their way to an SM, as many as memory's latency takes
   int64_t band_rows;        // output rows that are swept together: a wave's operands stay in L2
-  // gemm_sm90_small with more than 128 rows where it exchanges no tiles, against its model, which
-  // is of kernels that exchange some.
+  // Time of gemm_sm90_small with more than 128 rows where it exchanges no tiles, against its model,
+  // which is of kernels that exchange tiles.
   double tall_small;
   double paced;              // part of a tile's main loop over which its stores to peers are spread
   double beside_collective;  // GEMM time next to a collective on other SMs, against alone

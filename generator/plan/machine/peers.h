@@ -9,30 +9,30 @@
 namespace tilepost {
 
 // tilepost_transport_t copy_engine: every rank copies what it needs out of all other ranks' memory
-// at once, but rows of A, which it copies there, for one rank after the other.
+// at once. Rows of A it copies into the other ranks' memory instead, for one rank after the other.
 struct CopyProfile {
   std::vector<ProfilePoint> us_per_mib;  // per MiB that a rank sends, against ranks
   double latency_us;                     // of a group: the ranks tell each other, the copies start
   double beside_copies;                  // GEMM time next to them, against alone
   double lane_latency;                   // CollectiveProfile::lane_latency
-  double both_ways;                      // AllReduce: parts and sums, of the time of either
-  // AllGather, whose rows are pushed beside the GEMM: per MiB that a rank sends, against ranks; and
-  // by how much the GEMM then takes longer.
+  double both_ways;                      // AllReduce: time of parts and sums, against either
+  // AllGather, whose rows are pushed beside the GEMM: time per MiB that a rank sends, against
+  // ranks, and by how much the GEMM then takes longer.
   std::vector<ProfilePoint> rows_us_per_mib, slow_us_per_mib;
   double alone;      // AllGather: GEMM time of tiles whose CTAs share nothing, against others
   double push_us;    // of a chunk
-  double landed_us;  // until they know that it is there
+  double landed_us;  // until the ranks know that it is there
 };
 
 // tilepost_transport_t peer: the kernel stores into other ranks' memory.
 struct StoreProfile {
-  double us_per_mib;  // per MiB that a rank stores elsewhere, whichever of its warps do
-  // Where sums share the links with tiles that are not all there yet, against KiB of a CTA's tile:
-  // small ones come more evenly.
+  double us_per_mib;  // per MiB that a rank stores elsewhere, by any of its warps
+  // The same where sums share the links with tiles that are not all there yet, against KiB of a
+  // CTA's tile: small tiles come more evenly.
   std::vector<ProfilePoint> both_us_per_mib;
   double latency_us;     // until the owner sees what was stored last
   double beside_stores;  // GEMM time with stores that it does not wait for
-  double drain;  // of the stores of a wave, what is left to do when the last one is computed: the
+  double drain;  // part of the stores of a wave that is left when the last wave is computed: the
                  // own rows come last
 };
 
@@ -48,11 +48,11 @@ struct TileProfile {
   ShotProfile lines, one_shot, two_shots;
   int64_t most_rows;   // that were timed: the planner exchanges no more unasked
   int64_t usual_rows;  // up to here products take what the GEMM's model says, with more
-  double tall;         // so many times that
-  // AllGather: until all ranks have seen what was stored last, and per MiB that a rank stores
-  // elsewhere.
+  double tall;         // products take so many times that
+  // AllGather: time until all ranks have seen what was stored last, and time per MiB that a rank
+  // stores elsewhere.
   double rows_latency_us, rows_us_per_mib;
-  double weights_in_l2;          // bytes of them that stay there while other tiles are computed
+  double weights_in_l2;          // bytes of B that stay in L2 while other tiles are computed
   int64_t most_gathered_rows;    // as most_rows
   int64_t most_normalised_rows;  // as most_rows, where the kernel normalises them
 };
@@ -71,8 +71,8 @@ struct FusedProfile {
   double latency_us;   // of the last tiles: their flags, their sources, their stores
   int most_ranks;      // on which they were measured: faster than tasks wherever both were
   double paced;        // as GemmProfile::paced, of the time until a consumer's next tile
-  // GEMM time of tiles of less than four stages against others, where each rank gets its sums, and
-  // where all ranks get all.
+  // GEMM time of tiles of fewer than four stages, against other tiles: where each rank gets its
+  // sums, and where all ranks get all sums.
   double few_stages, few_stages_beside_pushes;
 };
 
@@ -81,20 +81,20 @@ struct TaskProfile {
   double bytes_per_us;  // read, by all of them
   double latency_us;    // of a group
   double sums_us;       // AllReduce: of a group, in which the links have no sums to carry
-  double rows_us;       // AllGather: of a chunk, more than that: the ranks have to have begun
+  double rows_us;       // AllGather: of a chunk, on top of that: all ranks must have begun
   double beside_tasks;  // GEMM time with them and with its stores, against alone
-  // The same of tiles of less than four stages, of those that arise transposed, and of clusters of
-  // four CTAs, which wait for one another, against other tiles.
+  // GEMM time, against other tiles, of tiles of fewer than four stages, of tiles that arise
+  // transposed, and of clusters of four CTAs, which wait for one another.
   double few_stages, swapped, clusters_of_4;
-  double alone;            // of tiles whose CTAs share nothing
+  double alone;            // the same of tiles whose CTAs share nothing
   double rows_us_per_mib;  // AllGather: per MiB of rows that a rank stores elsewhere
   std::vector<ProfilePoint> pushed_us_per_mib;  // of GEMM time, for every MiB that a rank pushes
-  // Bytes of a group whose parts are added up or moved, at most, where it has more than one cut
-  // point; and of one whose sums are pushed on.
+  // The most bytes of a group with more than one cut point: where its parts are added up or moved,
+  // and where its sums are pushed on.
   int64_t most_bytes, most_bytes_of_sums;
 };
 
-// All of them, and what goes on around them.
+// All ways to move data between such ranks, and what goes on around them.
 struct PeersProfile {
   std::vector<int> sum_ctas;  // to try where sums have SMs of their own, besides 1
   std::vector<int> lanes;     // to try: they take no CTAs

@@ -1,6 +1,6 @@
 // The machine the planner predicts for: every number that was measured, in one value that planning
-// is handed. No other file of planner or runtime has one; what a run needs of them when it says its
-// m travels in tilepost_model_t.
+// is handed. No other file of the planner or the runtime contains a measured number. The numbers
+// that a run needs when it gives its m travel in tilepost_model_t.
 //
 // fields.h names every field with its unit, bounds and meaning; a profile is read from YAML and
 // written to it by that table. docs/internals/machine.md tells how the numbers came about.
@@ -42,14 +42,15 @@ struct SlackProfile {
 // What the model is known to get wrong, and how far it is trusted.
 struct AccuracyProfile {
   SlackProfile slack;
-  double noise;  // differences below this part are none
-  // Of two that end alike by the model, because links hide how long their GEMMs take, the one whose
-  // GEMM is shorter by more than this part is taken: it is not hidden all the time.
+  double noise;  // differences below this part do not count
+  // Where links hide how long GEMMs take, two plans may end alike by the model. If the GEMM of one
+  // is shorter by more than this part, that one is taken, because the GEMM is not hidden all the
+  // time.
   double hidden;
   double margin;  // the part by which overlap has to win: what it loses is certain
   // Products: the part by which collectives and copies beside a GEMM, and runs in sequence, end
-  // later than predicted on shapes that nothing was fitted to. What helper warps move does not: it
-  // is preferred to those by this.
+  // later than predicted on shapes that nothing was fitted to. What helper warps move does not end
+  // later, so it is preferred to those by this part.
   double doubt;
 };
 
@@ -69,7 +70,7 @@ struct KnownMachine {
   const MachineProfile& profile;
 };
 
-// All of them; the first is what plans are made for unless another is named.
+// All known machines. Plans are made for the first one unless another is named.
 const std::vector<KnownMachine>& known_machines();
 
 // Four H200 (132 SMs, NV18), CUDA 13.0, NCCL 2.28, bf16 (machines/h200.cpp).

@@ -178,7 +178,7 @@ class Reader final : public MachineVisitor {
     path_ = outer;
   }
 
-  // The entry of this level, which is known from here on; null if there is none.
+  // The entry of that name in this level, null if there is none. The name is known from here on.
   const Entry* take(std::string_view name) {
     Level& level = levels_.back();
     level.taken.insert(name);
@@ -222,7 +222,7 @@ class Reader final : public MachineVisitor {
   }
   std::string path(std::string_view name) const { return path_of(path_, name); }
 
-  // Of a section that is missing only the section is said to be.
+  // If a section is missing, only the section itself is reported, not its fields.
   void missing(std::string_view name, const std::string& what) {
     if (levels_.back().mapping == nullptr) return;
     error(levels_.back().where, fmt::format("missing '{}'; it must be {}", path(name), what));

@@ -22,7 +22,7 @@ const char* name_of(tilepost_shots_t shots);
 // Why the panel layout is the default.
 const char* panel_text(tilepost_pattern_t pattern);
 
-// What rank 0 does for a group of a finished plan; nothing where only a route says.
+// What rank 0 does for a group of a finished plan. Nothing where only a route says what that is.
 std::vector<Step> planned_steps(const Plan& plan, size_t group);
 
 // "reduce_scatter 4194304 -> 1048576, 1048576 for each rank": elements, of the buffers that

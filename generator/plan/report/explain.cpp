@@ -26,7 +26,7 @@ double mib(int64_t bytes) {
   return static_cast<double>(bytes) / kMib;
 }
 
-// Whether what the kernel stores is not what the rank ends with.
+// Whether the rank ends with less than the kernel stores.
 bool ends_with_less(const Plan& plan) {
   return row_of(plan).product_leaves();
 }
@@ -60,7 +60,7 @@ void print_problem(std::string& out, const Plan& plan) {
                    ends_with_less(plan) ? "product" : "output"));
 }
 
-// "cluster 2", the tiles of one; and the CTAs that it is launched with, where these are more.
+// "cluster 2": the tiles of a cluster. Where several CTAs have a tile, their number follows.
 std::string cluster_of(const Plan& plan) {
   std::string text = fmt::format("cluster {0}", plan.map.cluster);
   if (plan.kernel.cluster > plan.map.cluster)
@@ -68,7 +68,7 @@ std::string cluster_of(const Plan& plan) {
   return text;
 }
 
-// What the planner cannot know of a kernel of the user's own.
+// The rate of a kernel of the user's own, which the planner cannot know.
 std::string rate_of(const KernelSpec& kernel) {
   const double percent = 100 * kernel.efficiency.value;
   return kernel.efficiency.given()
@@ -176,7 +176,7 @@ void print_neighbours(std::string& out, const Plan& plan) {
                                 prediction.total, prediction.without_neighbours));
 }
 
-// ", the last with 40", or of how many launches each has such a wave.
+// ", the last with 40"; or the number of launches, where each of several has a last wave.
 std::string last_waves(const Plan& plan) {
   if (const int launches = num_launches(plan); launches > 1)
     return fmt::format(" in {0} launches", launches);
@@ -233,8 +233,8 @@ const char* range_name(const Plan& plan) {
   return plan.map.layout == TILEPOST_PANEL ? "rows" : "slots";
 }
 
-// Where shares take turns: the rows of each that arrive with the group, "+2 0-1023" of the second
-// rank behind this one.
+// Where shares arrive in turns: the rows of each share that arrive with the group. "+2 0-1023" are
+// rows of the second rank behind this one.
 std::string arriving_ranges(const tilepost_map_t& map, int group) {
   std::string text;
   for (int distance = 1; distance < map.ranks; ++distance) {

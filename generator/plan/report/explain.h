@@ -11,8 +11,8 @@ namespace tilepost {
 // Tiles, waves, groups, bytes, SM budget, a timeline. Lines have at most 120 columns.
 std::string explain_plan(const Plan& plan);
 
-// The same of all plans of a program. Before those of one architecture that each have a range of m,
-// which has which.
+// Explains all plans of a program. Where the plans of one architecture each serve a range of m, a
+// table of these ranges comes before them.
 std::string explain_plans(const std::vector<Plan>& plans);
 
 }  // namespace tilepost

@@ -1,4 +1,4 @@
-// How the text of `tilepost explain` is set.
+// The layout of the text of `tilepost explain`.
 #pragma once
 
 #include <string>
@@ -7,7 +7,7 @@
 
 namespace tilepost {
 
-// Columns as wide as their widest cell, numbers to the right.
+// A table whose columns are as wide as their widest cell. Cells are aligned to the right.
 class Table {
  public:
   explicit Table(std::vector<std::string> header) { add(std::move(header)); }
@@ -19,7 +19,7 @@ class Table {
   std::vector<size_t> widths_;
 };
 
-// Appends a text behind its label, or below the one before where that is empty.
+// Appends a text behind its label. With an empty label the text goes below the one before.
 void line(std::string& out, std::string_view label, const std::string& text);
 
 // Breaks lines that have more than 120 columns.

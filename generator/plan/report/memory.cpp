@@ -22,8 +22,8 @@ void take_larger(const RunSizes& sizes, RunSizes& most) {
   most.landed = std::max(most.landed, sizes.landed);
 }
 
-// Of all ranks, by the code that the runtime allocates with. The first and the last differ where
-// the last share is short, but not in windows.
+// The most that any rank needs, by the code that the runtime allocates with. The first and the last
+// rank differ where the last share is short, but not in windows.
 RunSizes sizes_of(const tilepost_plan_t& plan, const RunPath& path) {
   if (plan.any_m || is_routed(plan) || path.exchanged == Memory::window) return most_sizes(plan);
   RunSizes most;

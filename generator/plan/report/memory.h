@@ -1,4 +1,4 @@
-// The device memory that an operation of a plan allocates on every rank, beside counters and
+// The device memory that an operation of a plan allocates on every rank, apart from counters and
 // tables.
 #pragma once
 
@@ -16,8 +16,8 @@ struct PlannedMemory {
   const char* shared;  // how other ranks reach it: "shared", "window"; "" if they do not
 };
 
-// In the order in which data passes. Nothing where the kernel stores into the caller's memory and
-// is done. A route may ask for more at run time (received).
+// All memory of that kind, in the order in which data passes through it. None where the kernel
+// stores into the caller's memory and is done. A route may ask for more at run time (received).
 std::vector<PlannedMemory> planned_memory(const Plan& plan);
 
 // "128.0 MiB slots, 32.0 MiB sums shared with the other ranks, on every rank".

@@ -59,7 +59,7 @@ class Axis {
   double column_;  // us
 };
 
-// One word.
+// The collective's name in one word.
 const char* collective_of(const Plan& plan) {
   return row_of(plan).routes() ? "AllToAll" : row_of(plan).collective;
 }

@@ -7,7 +7,8 @@
 namespace tilepost {
 namespace {
 
-// A collective of these CTAs; `slower`: per byte, next to a GEMM over alone.
+// One collective with this budget. `slower`: its time per byte next to a GEMM, relative to that
+// with nothing beside it.
 CollectiveModel model_one(const MachineProfile& profile, const CollectiveProfile& collective,
                           const Plan& plan, CommChoice comm, double slower) {
   // CTAs bound what a rank sends per second, and so does its link.
@@ -51,8 +52,8 @@ TransferModel model_collectives(const TransferProblem& problem,
                                                      static_cast<double>(comm.ctas) / comm.lanes)
                                        : interpolate(collective.beside_gemm, comm.ctas);
   model.group = model_one(profile, collective, plan, comm, slower);
-  // Every collective starts with a wait. Chunks of A wait for nobody, and the arrival of each is
-  // posted.
+  // Every collective starts with a wait for its group. Chunks of A wait for no group, but a counter
+  // is raised when each has arrived.
   const bool chunks = row_of(plan).moves_input();
   model.group.latency +=
       chunks ? profile.collectives.step_us : profile.collectives.wait_of(plan.wait);

@@ -1,5 +1,5 @@
-// transport: copy_engine. Copy engines read the other ranks' memory, but rows of A, which they copy
-// there.
+// transport: copy_engine. Copy engines read the other ranks' memory. Only rows of A they copy into
+// it.
 #include "generator/plan/machine/profile.h"
 #include "generator/plan/transports/models.h"
 #include "generator/plan/transports/objects.h"
@@ -30,9 +30,9 @@ class CopyEngine final : public Transport {
     if (task_parts > 0) return {{1, 1}};  // what announces to ranks that copy
     return choices_for_sums(plan, profile);
   }
-  // All of a tile's rows, or those that are not this rank's, lie where all rows arrive. Own rows in
-  // tiles of the second kind are brought there (edges_of): of rows that come by routes there would
-  // be more to bring.
+  // Whether the kernel reads a tile of own rows alone in the caller's memory. Tiles that also have
+  // rows of other ranks lie where all rows arrive. Without tasks, copies bring the own rows of such
+  // tiles there (edges_of); with rows that come by routes there would be more to bring.
   bool reads_own(const KernelConfig& config, const Plan& plan, int task_parts) const override {
     if (!row_of(plan).moves_input()) return false;
     const bool waits = plan.arch != Arch::host && plan.neighbours == 0;
@@ -52,10 +52,10 @@ class CopyEngine final : public Transport {
   static TransferModel model_pulls(const TransferProblem& problem);
 };
 
-// Copies follow each other on one stream, a rank's share after the other, and do not wait for what
-// was there before to be seen: a byte of a group is one that a rank sends. The run begins before
-// the GEMM, with the copy of the own rows, or else beside it: then all rows come so much later.
-// With tasks it begins before it.
+// Copies follow each other on one stream, one rank's share after the other, and do not wait until
+// what was copied before is seen. A byte of a group is therefore a byte that a rank sends. With
+// tasks, or with a copy of the own rows, the run begins before the GEMM. Otherwise it begins beside
+// the GEMM, and all rows come later by that time.
 TransferModel CopyEngine::model_pushes(const TransferProblem& problem) {
   const MachineProfile& profile = problem.profile;
   const CopyProfile& copies = profile.peers.copies;

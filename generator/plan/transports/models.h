@@ -9,13 +9,13 @@ inline constexpr double kMib = 1 << 20;
 
 // ---- Collectives (collectives.cpp)
 
-// One collective of the pattern's by NCCL on `comm.ctas` CTAs per rank, nothing beside it.
-// `latency`: before each of them, part of its latency. Where ranks have nothing to exchange it
-// takes no time.
+// The pattern's collective over the whole problem by NCCL, on the CTAs that NCCL takes when it may
+// choose (CollectivesProfile::default_ctas) and with nothing beside it. With rows of A it includes
+// the copy of the own rows. Where ranks have nothing to exchange it takes no time.
 CollectiveModel model_alone(const MachineProfile& profile, const Plan& plan);
 
-// A schedule whose groups move by the collectives of `profiles`, `comm.lanes` of which overlap: the
-// links are shared, and most of the latency of one hides behind the others.
+// The model of a schedule whose groups move by the collectives of `profiles`. `comm.lanes` of them
+// overlap: they share the links, and most of the latency of one hides behind the others.
 TransferModel model_collectives(const TransferProblem& problem, const CollectiveProfiles& profiles);
 
 // ---- Ranks that touch each other's memory (shared_memory.cpp)
@@ -35,29 +35,31 @@ std::string quoted_transport(const Spec& spec);
 // "transport is given here".
 void note_transport(const Spec& spec, Diagnostics& diagnostics);
 
-// Budgets: only sums and waits need SMs.
+// The CTA counts and lanes to try where only sums and waits need SMs.
 std::vector<CommChoice> choices_for_sums(const Plan& plan, const MachineProfile& profile);
 
-// Of the bytes of a group, what a rank sends.
+// The part of a group's bytes that a rank sends.
 double sent_part(int ranks);
 
-// Bringing a byte of a group to where it belongs, every rank at once, at so much for what it sends.
+// Time to bring one byte of a group to where it belongs, while every rank does the same, if every
+// MiB that a rank sends takes `us_per_mib`.
 double per_byte(const TransferProblem& problem, double us_per_mib);
 
-// The same by copy engines.
+// The same time by copy engines.
 double copy_per_byte(const TransferProblem& problem);
 
-// A byte of a group whose sums, or copies, kernels on the SMs that the GEMM leaves free do while it
-// takes `transfers` to move. `passed_on`: bytes read and written for one of rows that are only
-// passed on.
+// Time for one byte of a group that takes `transfers` to move, where kernels on the SMs that the
+// GEMM leaves free add up or copy it. `passed_on`: bytes that are read and written for one byte of
+// rows that are only passed on.
 double with_sums(const TransferProblem& problem, double passed_on, double transfers);
 
-// Takes out of a group's latency what its lanes hide, but for the last one's.
+// Takes the time that other lanes hide out of a group's latency, and adds it to the group's tail,
+// since nothing hides it for the last group.
 void hide_latency(const TransferProblem& problem, CollectiveModel& group);
 
-// The whole GEMM beside pushes of all that the plan communicates, by helper warps or copy engines:
-// tensor cores wait while L2 serves them. `us_per_mib`: of GEMM time for every MiB that a rank
-// pushes, against ranks.
+// Time of the whole GEMM while helper warps or copy engines push all that the plan communicates:
+// tensor cores wait while L2 serves the pushes. `us_per_mib`: by how much the GEMM takes longer for
+// every MiB that a rank pushes, against the number of ranks.
 double computed_beside(const TransferProblem& problem, const std::vector<ProfilePoint>& us_per_mib);
 
 }  // namespace tilepost

@@ -1,4 +1,4 @@
-// transport: nccl_symmetric. As nccl, out of symmetric windows.
+// transport: nccl_symmetric. Like nccl, but out of symmetric windows.
 #include "generator/plan/transports/models.h"
 #include "generator/plan/transports/objects.h"
 #include "generator/spec/text.h"

@@ -14,7 +14,7 @@ class None final : public Transport {
                    .windows = false,
                    .needs = ""}) {}
 
-  // No SM is left to it: it has all of them when the GEMM has ended.
+  // No SM is left free for the collective: it has all SMs when the GEMM has ended.
   std::vector<CommChoice> choices(const Plan&, const MachineProfile&, int) const override {
     return {{0, 1}};
   }

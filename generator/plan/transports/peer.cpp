@@ -1,4 +1,4 @@
-// transport: peer. The kernel stores tiles into the memory of the ranks that own their rows; helper
+// transport: peer. The kernel stores tiles into the memory of the ranks that own their rows. Helper
 // warps push rows of A, add up parts and push their sums.
 #include <fmt/format.h>
 
@@ -14,14 +14,14 @@
 namespace tilepost {
 namespace {
 
-// Helper warps that push rows of A belong to a GEMM, whose tiles would wait for those of other
-// ranks while it holds SMs.
+// Whether helper warps would push rows of A beside neighbours. They are part of the GEMM, whose
+// tiles would wait for rows of other ranks while it holds SMs.
 bool pushes_beside_neighbours(const Spec& spec) {
   return spec.neighbours.value && row_of(spec.pattern.value).moves_input();
 }
 
-// Where helper warps do all there is to do with what other ranks store, or push all rows, kernels
-// meet by themselves. They have an address for each rank of one host.
+// Whether kernels meet by themselves. They do where helper warps do all that is to be done with
+// what other ranks store, or push all rows. Helper warps have an address for each rank of one host.
 bool meets_inside(const Plan& plan, int task_parts) {
   return task_parts > 0 && plan.ranks <= TILEPOST_MOST_EXCHANGING;
 }
@@ -38,7 +38,7 @@ class Peer final : public Transport {
 
   void check(const Spec& spec, Diagnostics& diagnostics) const override;
 
-  // Kernels that cannot store to peers are left out with the candidates.
+  // Kernels that cannot store to peers are left out when candidates are listed.
   bool may_try(const Spec& spec, const Plan& plan, const MachineProfile& profile) const override {
     return may_share(plan, profile) && !is_routed(plan) && !pushes_beside_neighbours(spec) &&
            spec.schedule.wait.value != TILEPOST_WAIT_STREAM;
@@ -90,8 +90,8 @@ class Peer final : public Transport {
   static TransferModel model_fused(const TransferProblem& problem);
 };
 
-// Rows of A are pushed by helper warps, which nothing stands in for. Tiles are staged whole where
-// the spec leaves such a kernel.
+// Rows of A are pushed by helper warps, which nothing can replace. Tiles come from a kernel that
+// stages whole tiles if the spec leaves any such kernel.
 bool Peer::serves(const Plan& plan, const std::vector<KernelChoice>& all, const KernelConfig& one,
                   int task_parts) const {
   if (row_of(plan).moves_input()) return plan.arch == Arch::host || task_parts > 0;
@@ -99,10 +99,10 @@ bool Peer::serves(const Plan& plan, const std::vector<KernelChoice>& all, const 
   return stores_to_peers(one) && (stages_whole_tile(one) || std::ranges::none_of(all, whole));
 }
 
-// The links carry sectors of memory whole, or else in parts: rows that do not begin on them take up
-// to a sixth longer. With gaps they begin on lines, which was faster than on sectors; rows that
-// begin on sectors anyway gain nothing by that. Of short rows helper warps would have to ask for
-// many pieces.
+// Rows that do not begin on sectors of memory take up to a sixth longer on the links, which then
+// carry parts of sectors. With gaps rows begin on lines, which was faster than beginning on
+// sectors. Rows that begin on sectors anyway gain nothing by that. Short rows get no gaps, since
+// helper warps would have to ask for many pieces.
 int Peer::row_gap(const Plan& plan) const {
   constexpr int64_t kSectorBytes = 32, kLineBytes = 128, kShortBytes = 1024;
   const int64_t width = bytes_of(plan.output), bytes = plan.map.n * width;
@@ -164,7 +164,7 @@ void Peer::check(const Spec& spec, Diagnostics& diagnostics) const {
   check_neighbours(spec, diagnostics);
 }
 
-// No kernel has a helper warp: names what the spec says of kernels, and what that leaves out.
+// Reports that no kernel has a helper warp, at the field of the spec that rules them out.
 void refuse_no_helper_warp(const Spec& spec, Diagnostics& diagnostics) {
   const ScheduleSpec& schedule = spec.schedule;
   const std::string without = fmt::format(
@@ -187,7 +187,7 @@ void refuse_no_helper_warp(const Spec& spec, Diagnostics& diagnostics) {
                       fmt::format("no kernel here leaves {0}; use copy_engine", without));
 }
 
-// Rows of A are left to helper warps alone.
+// Only helper warps push rows of A, so that a kernel without one cannot go with this transport.
 bool Peer::keep_kernels(const Spec& spec, const Plan& plan, std::vector<KernelChoice>& kernels,
                         Diagnostics& diagnostics) const {
   if (!row_of(plan).moves_input() || plan.arch == Arch::host) return true;
@@ -222,17 +222,18 @@ TransferModel Peer::model_pushed_rows(const TransferProblem& problem) {
   return model;
 }
 
-// What all ranks get travels once more, a byte of a group in `spread`, and shares the links with
-// the stores of what is computed meanwhile: fully where both together take longer than the GEMM.
+// Time per byte of a group for sums that all ranks get. These travel once more, which takes
+// `spread` per byte, and share the links with the stores of what is computed meanwhile, which take
+// `stored` per byte: fully where both together take longer than the GEMM.
 double spread_per_byte(const TransferProblem& problem, double computed, double spread,
                        double stored) {
   const double busy = std::min(1.0, (spread + stored) * problem.bytes / computed);
   return spread + busy * stored;
 }
 
-// Helper warps go on with one group while the links carry tiles and sums of others, so that no
-// latency shows but those of the last: of its tiles and of its sums, which warps that have
-// multiplied wait for. They read what they add up, and what has landed.
+// Helper warps work on one group while the links carry tiles and sums of others. So only the
+// latencies of the last group show: that of its tiles and that of its sums, which warps that have
+// finished multiplying wait for. Helper warps read what they add up, and what has landed.
 CollectiveModel model_pushed_sums(const TransferProblem& problem) {
   const MachineProfile& profile = problem.profile;
   const double moved = (1 + sent_part(problem.plan.ranks)) / profile.peers.tasks.bytes_per_us;
@@ -244,7 +245,7 @@ CollectiveModel model_pushed_sums(const TransferProblem& problem) {
           2 * profile.peers.stores.latency_us};
 }
 
-// What follows the stores of a group, which belong to the GEMM's waves.
+// What follows the stores of a group. The stores themselves belong to the GEMM's waves.
 CollectiveModel model_after_stores(const TransferProblem& problem, double stored, bool twice) {
   const MachineProfile& profile = problem.profile;
   const bool tasks = problem.task_parts > 0;
@@ -265,7 +266,7 @@ CollectiveModel model_after_stores(const TransferProblem& problem, double stored
   return group;
 }
 
-// A wave beside the stores of the one before, and whatever tasks do with those.
+// Time of a wave beside the stores of the wave before it and beside what tasks do with these.
 double wave_with_stores(const TransferProblem& problem, bool twice) {
   const MachineProfile& profile = problem.profile;
   if (problem.task_parts == 0) return problem.wave * profile.peers.stores.beside_stores;
@@ -289,9 +290,10 @@ TransferModel Peer::model_stores(const TransferProblem& problem) {
   return model;
 }
 
-// Stores and sums are part of the kernel: its waves take a little longer, and where links take
-// about as long as products both show, as in a norm. Sums that all ranks get take the links once
-// more. Behind the last wave come its sources and its stores.
+// Stores and sums are part of the kernel, so that its waves take a little longer. Where the links
+// take about as long as the products, both times show, and are added as in a p-norm. Sums that all
+// ranks get take the links once more. After the last wave, its sources still have to arrive and its
+// sums to be stored.
 TransferModel Peer::model_fused(const TransferProblem& problem) {
   const FusedProfile& fused = problem.profile.peers.fused;
   const int times = row_of(problem.plan).product_spreads() ? 2 : 1;

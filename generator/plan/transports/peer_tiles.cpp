@@ -1,7 +1,7 @@
-// transport: peer_tiles. The kernels of few rows meet and exchange tiles: each stores what it has
-// computed into the memory of the ranks that get it, and its helper warps add up, or move, what has
-// come from them. Or they exchange rows of A, which helper warps store there before tiles that need
-// them are computed. One launch is the whole run.
+// transport: peer_tiles. Kernels for few rows meet and exchange tiles. Each kernel stores what it
+// has computed into the memory of the ranks that get it, and its helper warps add up, or move, what
+// has come from other ranks. Or kernels exchange rows of A: helper warps store them into the other
+// ranks' memory before the tiles that need them are computed. One launch is the whole run.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -37,7 +37,7 @@ class PeerTiles final : public Transport {
               int) const override {
     return exchanges_tiles(one);
   }
-  // On the host nothing is timed, and one will do.
+  // On the host nothing is timed, so that one choice is enough.
   std::vector<tilepost_shots_t> shots(const Spec& spec, const Plan& plan) const override {
     if (spec.schedule.shots.value) return {*spec.schedule.shots.value};
     if (row_of(plan).moves_input() || plan.arch == Arch::host) return {TILEPOST_ONE_SHOT};
@@ -57,7 +57,9 @@ class PeerTiles final : public Transport {
 
 // ---- What the spec may not ask for
 
-// A row of the product ends where the plan says, and every rank knows it; a row of A with all.
+// Whether kernels can exchange what the pattern moves; reports an error if not. The plan must say
+// to which rank a row of the product goes, so that every rank knows. A row of A must go to all
+// ranks.
 bool check_rows(const Spec& spec, Diagnostics& diagnostics) {
   const PatternRow& row = row_of(spec.pattern.value);
   if (may_exchange_tiles(row, spec.routing.value)) return true;
@@ -159,8 +161,8 @@ int64_t most_timed_rows(const TileProfile& tiles, const Plan& plan) {
   return normalises(plan) ? tiles.most_normalised_rows : tiles.most_rows;
 }
 
-// All that check() asks for, of rows that were timed. Kernels that cannot exchange tiles are left
-// out with the candidates.
+// Whether check() would find nothing wrong and this many rows were timed. Kernels that cannot
+// exchange tiles are left out when candidates are listed.
 bool PeerTiles::may_try(const Spec& spec, const Plan& plan, const MachineProfile& profile) const {
   const ScheduleSpec& schedule = spec.schedule;
   return may_share(plan, profile) && plan.ranks <= TILEPOST_MOST_EXCHANGING &&
@@ -177,8 +179,8 @@ const ShotProfile& profile_of(const TileProfile& tiles, tilepost_shots_t shots) 
   return shots == TILEPOST_ONE_SHOT ? tiles.one_shot : tiles.lines;
 }
 
-// Tiles of a rank's own rows come first. What does not stay in L2 of the weights until the tiles of
-// other rows need it is read once more.
+// Time to read weights once more, us. Tiles of a rank's own rows come first. Weights that do not
+// stay in L2 until the tiles of other rows need them are read a second time.
 double read_again(const TransferProblem& problem) {
   const Plan& plan = problem.plan;
   const double weights = static_cast<double>(plan.map.n * plan.k * element_bytes(plan.input));
@@ -186,7 +188,8 @@ double read_again(const TransferProblem& problem) {
   return again ? weights / problem.profile.chip.memory_bytes_per_us : 0;
 }
 
-// Rows of A: what a rank sends, which the tiles of its own rows do not wait for.
+// The model for rows of A. It counts what a rank sends; the tiles of its own rows do not wait for
+// that.
 TransferModel model_rows(const TransferProblem& problem) {
   const TileProfile& tiles = problem.profile.peers.tiles;
   TransferModel model;
@@ -196,8 +199,9 @@ TransferModel model_rows(const TransferProblem& problem) {
   return model;
 }
 
-// How often a rank sends a share of what it has computed to every other rank: in one shot all of
-// it, or the one that the rank gets; in two a share, and the sums of its own.
+// How many shares of what it has computed a rank sends to every other rank. In one shot it sends
+// all shares, or only the one that the other rank gets. In two shots it sends one share, and then
+// the sums of its own.
 int shares_sent(const TransferProblem& problem) {
   if (row_of(problem.plan).product_leaves()) return 1;
   return problem.shots == TILEPOST_TWO_SHOT ? 2 : problem.plan.ranks;

@@ -1,4 +1,4 @@
-// Shared by the transports whose ranks touch each other's memory.
+// What the transports have in common whose ranks touch each other's memory.
 #include <algorithm>
 
 #include "generator/plan/transports/models.h"
@@ -7,24 +7,24 @@
 namespace tilepost {
 namespace {
 
-// Waves of the first group, before which there is nothing to move.
+// Waves of the first group. Before they have ended there is nothing to move.
 constexpr int kFirstWaves = 1;
 
-// What is moved within a rank's memory for a byte of a group: parts are read and their sum is
-// written, twice where others read it; rows that are only passed on are read and written.
+// Bytes that are moved within a rank's memory for one byte of a group. Parts are read and their sum
+// is written, twice where other ranks read it. Rows that are only passed on are read and written.
 double moved_per_byte(const Plan& plan, double passed_on) {
   if (!row_of(plan).sums) return passed_on;
   const int written = row_of(plan).product_spreads() ? 2 : 1;
-  // What has been added already is one part, which is read and cleared.
+  // Parts that were added as they arrived are a single part, which is read and cleared.
   const int parts = plan.sum == TILEPOST_SUM_ADDED ? 2 : plan.ranks;
   return static_cast<double>(parts + written) / plan.ranks;
 }
 
-// Moving, which runs on the SMs that the GEMM leaves free from the first group on, and on all of
-// them when the GEMM has ended.
+// How long it takes to move groups within a rank's memory. This runs on the SMs that the GEMM
+// leaves free from the first group on, and on all SMs when the GEMM has ended.
 struct Moving {
-  double per_byte;  // of a group, on the whole
-  double left;      // the part of it that is done when the GEMM has ended
+  double per_byte;  // us for a byte of a group, on the whole
+  double left;      // the part of all bytes that is still to be moved when the GEMM has ended
 };
 
 Moving moving(const TransferProblem& problem, double passed_on) {
@@ -97,8 +97,8 @@ double copy_per_byte(const TransferProblem& problem) {
                   interpolate(problem.profile.peers.copies.us_per_mib, problem.plan.ranks));
 }
 
-// Where every rank gets the sums, the copies of those that are left when the GEMM has ended come
-// after them. Where not, only a part of the sums' time shows (SumProfile::unawaited).
+// Where every rank gets the sums, the sums that are left when the GEMM has ended are copied only
+// after that. Otherwise only a part of the time of the sums shows (SumProfile::unawaited).
 double with_sums(const TransferProblem& problem, double passed_on, double transfers) {
   const Moving moved = moving(problem, passed_on);
   if (row_of(problem.plan).product_spreads())

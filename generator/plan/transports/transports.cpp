@@ -61,7 +61,7 @@ int Transport::task_parts(const KernelConfig& config, const Plan& plan) const {
 const Transport& transport_of(tilepost_transport_t value) {
   for (const Transport* transport : all_transports())
     if (transport->row.value == value) return *transport;
-  std::abort();  // the host's is no plan's
+  std::abort();  // no plan has TILEPOST_TRANSPORT_HOST as its planned transport
 }
 
 std::vector<const Transport*> transports_to_try(const Spec& spec, const Plan& plan,
@@ -86,7 +86,7 @@ const char* c_name(tilepost_transport_t value) {
                                           : transport_of(value).row.c_name;
 }
 
-// Of the spec's rules (generator/spec/rules.h) those about what carries the groups.
+// The spec's rules (generator/spec/rules.h) about what carries the groups.
 void check_transport(const Spec& spec, Diagnostics& diagnostics) {
   if (!spec.pattern.given()) return;
   const std::optional<tilepost_transport_t> wish = spec.transport.value;

@@ -26,7 +26,8 @@ struct CollectiveModel {
   double tail = 0;  // of the last one, which no other lane hides, or of a chunk's arrival
 };
 
-// A schedule without its groups, as far as moving them goes.
+// What a transport needs to know of a schedule to predict how long its groups take to move. The
+// groups themselves are not chosen yet.
 struct TransferProblem {
   const Plan& plan;  // the problem and what is chosen by the spec
   const MachineProfile& profile;
@@ -34,18 +35,19 @@ struct TransferProblem {
   double wave;         // of the GEMM with nothing beside it, us
   double wave_beside;  // next to collectives on other SMs, us
   double computed;     // the whole GEMM with nothing beside it, us
-  // That a wave stores, or would if no CTAs shared a tile: their waves are too short to hide much.
+  // What a wave stores, or would store if no CTAs shared a tile. The waves of CTAs that share tiles
+  // are too short to hide much.
   double wave_bytes;
   double tile_kib;     // of a CTA's part of a tile
   double bytes;        // of all groups
-  int tile_rows;       // of all tiles
+  int tile_rows;       // rows of tiles in all
   int task_parts;      // tilepost_plan_t::task_parts
   bool reads_own;      // tilepost_plan_t::reads_own
   bool fused = false;  // tilepost_plan_t::fused_sum
   tilepost_shots_t shots = TILEPOST_SHOTS_NONE;
 };
 
-// What moving groups takes, and what it makes of the GEMM.
+// How long moving groups takes, and what it makes of the GEMM; us.
 struct TransferModel {
   double wave = 0;         // beside the transfers, or with its own stores
   CollectiveModel group;   // what follows the tiles of a group, or brings a chunk
@@ -53,7 +55,7 @@ struct TransferModel {
   int64_t most_bytes = 0;  // tilepost_model_t::most_bytes
 };
 
-// What is fixed of a transport.
+// The constants of a transport.
 struct TransportRow {
   tilepost_transport_t value;
   const char* c_name;  // of `value`, as generated code writes it
@@ -75,10 +77,11 @@ class Transport {
   // Whether ranks touch each other's memory.
   bool shares_memory() const { return access() != TILEPOST_ACCESS_MESSAGES; }
 
-  // Reports what of a spec that asks for this transport it cannot carry.
+  // Reports what the transport cannot carry of a spec that asks for it.
   virtual void check(const Spec&, Diagnostics&) const {}
 
-  // Whether it may be chosen unasked. `plan` has what the spec says.
+  // Whether the planner may choose it where the spec leaves the transport open. `plan` has what the
+  // spec says.
   virtual bool may_try(const Spec&, const Plan&, const MachineProfile&) const { return false; }
 
   // Why it cannot go with rows that TMA cannot address, "" if it can.
@@ -87,29 +90,29 @@ class Transport {
   // Whether the kernel stores as the transport needs it.
   virtual bool stores(const KernelConfig&) const { return true; }
 
-  // Keeps of the kernels that serve the problem those that can go with it where the spec asks for
-  // it; false after it reported that there are none.
+  // Called where the spec asks for this transport. Keeps those of the kernels that can go with it;
+  // false after it reported that there are none.
   virtual bool keep_kernels(const Spec&, const Plan&, std::vector<KernelChoice>&,
                             Diagnostics&) const {
     return true;
   }
 
-  // Whether a kernel can go with it, given `all` that serve the problem. `task_parts`: as below,
-  // 0 where the spec asks for SMs that do it.
+  // Whether the kernel `one` can go with it, given `all` kernels that serve the problem.
+  // `task_parts`: as below, but 0 where the spec asks for SMs that do the tasks.
   virtual bool serves(const Plan&, const std::vector<KernelChoice>& /*all*/,
                       const KernelConfig& /*one*/, int /*task_parts*/) const {
     return true;
   }
 
-  // tilepost_plan_t::task_parts: as many as there are ranks where their parts of a sum lie side by
-  // side, 1 where rows have to be moved on; 0 where there is nothing to do, or the kernel has no
-  // helper warp that could do it.
+  // tilepost_plan_t::task_parts for a kernel of this configuration: as many as there are ranks
+  // where their parts of a sum lie side by side, 1 where rows have to be moved on, 0 where there is
+  // nothing to do or the kernel has no helper warp that could do it.
   int task_parts(const KernelConfig& config, const Plan& plan) const;
 
   // Whether kernels of this configuration add up in their epilogue (tilepost_plan_t::fused_sum).
   virtual bool fuses(const KernelConfig&, const Plan&) const { return false; }
 
-  // tilepost_plan_t::reads_own of a plan with such a kernel and so many task parts.
+  // tilepost_plan_t::reads_own of a plan with this kernel and this many task parts.
   virtual bool reads_own(const KernelConfig&, const Plan&, int /*task_parts*/) const {
     return false;
   }
@@ -128,14 +131,14 @@ class Transport {
   // tilepost_plan_t::meets of a plan whose access, kernel and tasks are chosen.
   virtual bool meets(const Plan&) const { return false; }
 
-  // What to try for moving groups where the spec leaves it open, in order of preference among
-  // equals; some may be more than a small GPU has.
+  // The CTA counts and lanes to try for moving groups where the spec leaves them open. If several
+  // end equally soon, the first is preferred. Some may be more than a small GPU has.
   virtual std::vector<CommChoice> choices(const Plan&, const MachineProfile&,
                                           int task_parts) const = 0;
 
   virtual TransferModel model(const TransferProblem& problem) const = 0;
 
-  // What moves where, for explain: a line each; none where `row` says it all.
+  // What moves where, for explain, a line each. None if `row` says it all.
   virtual std::vector<std::string> describe(const Plan&) const { return {}; }
 
  protected:
@@ -146,24 +149,25 @@ class Transport {
   virtual int tasks_beside(const Plan&) const { return 0; }
 };
 
-// The one of that value, for plans of every target; requires that a plan may have it, which
-// excludes TILEPOST_TRANSPORT_HOST.
+// The transport of that value, for plans of every target. Requires a value other than
+// TILEPOST_TRANSPORT_HOST, which no plan has as its planned transport.
 const Transport& transport_of(tilepost_transport_t value);
 
-// The one the spec asks for. Where it leaves that open, those that the pattern, the layout and the
-// architecture allow, in order of preference: NCCL's collectives, which run everywhere, then those
-// that need peer access between all ranks, on machines whose times are known. Not nccl_symmetric,
-// whose windows have to be asked for. None where nothing is sent beside the GEMM.
+// The transport that the spec asks for. If the spec leaves it open: those that the pattern, the
+// layout and the architecture allow, in order of preference. NCCL's collectives, which run
+// everywhere, come first, then the transports that need peer access between all ranks, on machines
+// whose times are known. nccl_symmetric is not among them, since its windows have to be asked for.
+// None where nothing is sent beside the GEMM.
 std::vector<const Transport*> transports_to_try(const Spec& spec, const Plan& plan,
                                                 const MachineProfile& profile);
 
 // How the pattern runs without overlap: "the GEMM on all SMs, then one collective".
 const char* sequence_text(tilepost_pattern_t pattern);
 
-// "one shot", "one shot in lines", "two shots"; not of plans without.
+// "one shot", "one shot in lines", "two shots". Requires a value other than TILEPOST_SHOTS_NONE.
 const char* words_of(tilepost_shots_t shots);
 
-// "TILEPOST_TRANSPORT_NCCL", of any value that a plan states.
+// The C name, such as "TILEPOST_TRANSPORT_NCCL", of any value that a plan can have.
 const char* c_name(tilepost_transport_t value);
 
 }  // namespace tilepost

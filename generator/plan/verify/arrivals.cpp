@@ -7,7 +7,7 @@
 namespace tilepost {
 namespace {
 
-// Rows [first, end) of those that a rank multiplies, there once `group` has arrived.
+// Rows [first, end) of those that a rank multiplies, which are there once `group` has arrived.
 struct Arrival {
   int64_t first, end;
   int group;
@@ -117,7 +117,7 @@ class ArrivalCheck {
 
   bool shares() const { return plan_.access != TILEPOST_ACCESS_MESSAGES; }
 
-  // Everything but receiving.
+  // Takes every step but those that receive.
   bool take(int g, int rank, const Step& step) {
     const bool right = step.keep == 0 && step.from_slot == 0 &&
                        (step.kind == StepKind::own_rows ? take_own(g, rank, step)
@@ -127,7 +127,7 @@ class ArrivalCheck {
     return right;
   }
 
-  // Rows are sent from where they have come together, or from the rank's A.
+  // Rows are sent from where all rows are gathered, or from the rank's A.
   bool take_message(int g, int rank, const Step& step) {
     if (step.kind == StepKind::all_gather) return take_all(g, rank, step);
     if (step.kind == StepKind::send_own_rows) return take_send(rank, step, step.from) >= 0;
@@ -136,8 +136,8 @@ class ArrivalCheck {
     return take_send(rank, step, step.from - moved) >= 0;
   }
 
-  // Everything but what others have stored here, which nobody waits for before saying what it has
-  // stored itself.
+  // Takes every step but those that use what others have stored here. A rank may wait for that only
+  // after it has announced what it has stored itself.
   bool take_shared(int g, int rank, const Step& step) {
     if (g == 0) return false;
     if (step.kind == StepKind::announce) return take_announce(rank, step);
@@ -146,7 +146,7 @@ class ArrivalCheck {
            take_send(rank, step, step.from) == step.to && step.to >= 0;
   }
 
-  // Once in a group, when the own rows are there.
+  // A rank announces once in a group, when its own rows are there.
   bool take_announce(int rank, const Step& step) {
     const bool right = !announced_[rank] && has_own(rank) && step.from == 0 && step.to == 0 &&
                        step.count == 0 && step.peer == 0;
@@ -154,7 +154,7 @@ class ArrivalCheck {
     return right;
   }
 
-  // First of all, because the others send what it brings.
+  // Own rows come first of all, because other steps send the rows that this one brings.
   bool take_own(int g, int rank, const Step& step) {
     const RowBlock& rows = own(rank);
     const bool right = g == 0 && arrivals_[rank].empty() && step.from == rows.from * plan_.k &&
@@ -163,7 +163,8 @@ class ArrivalCheck {
     return right;
   }
 
-  // In place: rank r's rows, the same for every rank, are at r * count already.
+  // The AllGather is in place: rank r's rows, the same number for every rank, are at r * count
+  // already.
   bool take_all(int g, int rank, const Step& step) {
     if (step.to != 0 || step.from != rank * step.count || !has_own(rank)) return false;
     for (int peer = 0; peer < plan_.ranks; ++peer)
@@ -206,7 +207,7 @@ class ArrivalCheck {
     return true;
   }
 
-  // What the peer has pushed, where it lies.
+  // What the peer has pushed stays where it lands.
   bool take_landed(int g, int rank, const Step& step) {
     const bool peer = step.peer >= 0 && step.peer < plan_.ranks && announced_[step.peer];
     if (!peer || step.from != step.to) {
@@ -218,7 +219,8 @@ class ArrivalCheck {
 
   bool has_own(int rank) const { return !arrivals_[rank].empty() || own(rank).rows == 0; }
 
-  // Of another rank's rows, what lies between the group's cuts; of the own ones, everything.
+  // Whether the rows arrive with the group that the cuts say: own rows with group 0, and of another
+  // rank's rows exactly those between the cuts of the group.
   bool as_cut(int rank, const Arrival& arrival) {
     int source = 0;
     while (source < plan_.ranks && !holds(block(source, rank), arrival.first)) ++source;
@@ -244,14 +246,14 @@ class ArrivalCheck {
     return arrival.first - rows.to == part.first && arrival.end - rows.to == part.end;
   }
 
-  // Tile rows that cuts count of a share.
+  // The tile rows of one share that cuts count.
   int64_t counted() const {
     return plan_.cuts().back() / (in_turns() ? std::max(plan_.ranks - 1, 1) : 1);
   }
   bool in_turns() const { return plan_.access == TILEPOST_ACCESS_READ; }
 
-  // Cuts count the tile rows of every other share; with copy engines those of all of them, one
-  // share after the other from the next rank's on.
+  // Cuts count the tile rows that every other share has. With copy engines they count the tile rows
+  // of all other shares, one share after the other, from the next rank's share on.
   Part counted_rows(int group, int source, int rank) const {
     const int64_t all = counted();
     const int64_t shares_before = in_turns() ? (source - rank - 1 + plan_.ranks) % plan_.ranks : 0;
@@ -259,14 +261,14 @@ class ArrivalCheck {
             std::clamp<int64_t>(plan_.cuts()[group] - shares_before * all, 0, all)};
   }
 
-  // Of a share of `rows` rows, those.
+  // The rows of these tile rows, in a share of `rows` rows.
   Part tile_rows_of(int group, int source, int rank, int64_t rows) const {
     const Part part = counted_rows(group, source, rank);
     return {std::min(part.first * plan_.map.tile_m, rows),
             std::min(part.end * plan_.map.tile_m, rows)};
   }
 
-  // The same part of the tile rows that a block has.
+  // The rows of the same part of the tile rows that a block of `rows` rows has.
   Part part_of(int group, int source, int rank, int64_t rows) const {
     const Part part = counted_rows(group, source, rank);
     const int64_t tile_m = plan_.map.tile_m, all = (rows + tile_m - 1) / tile_m;
@@ -304,7 +306,7 @@ class ArrivalCheck {
   std::vector<bool> announced_;
 };
 
-// The table of a rank that multiplies so many rows.
+// Checks the table of a rank, whose number of rows may differ from that of others.
 void check_table(const Plan& plan, const ArrivalCheck& check, int rank, const TileMap& map,
                  Findings& findings) {
   Plan own = plan;
@@ -337,7 +339,7 @@ tilepost_division_t division_of_arrivals(const Plan& plan) {
                                                    : TILEPOST_DIVISION_ROWS;
 }
 
-// Rows of A go to the ranks that want them wherever memory is shared, by copy engines or by tasks.
+// Rows of A are pushed wherever ranks share memory, by copy engines or by tasks.
 bool pushes_arrivals(const Plan& plan) {
   return (plan.pushes != 0) == (plan.access != TILEPOST_ACCESS_MESSAGES) &&
          (plan.access != TILEPOST_ACCESS_WRITE || plan.task_parts == 1 || plan.arch == Arch::host);

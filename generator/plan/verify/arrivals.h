@@ -1,5 +1,5 @@
-// Rows of A that go to the ranks that multiply them, and tiles that wait for them: what the checks
-// of all patterns whose input moves have in common.
+// Rows of A that go to the ranks that multiply them, and tiles that wait for these rows: what the
+// checks of all patterns whose input moves have in common.
 #pragma once
 
 #include "generator/plan/verify/traffic.h"
@@ -15,16 +15,16 @@ struct RowBlock {
 // Where rows of A come from and lie.
 struct RowBlocks {
   std::vector<std::vector<RowBlock>> blocks;  // [source][destination]
-  // Whether cuts say which part of a block comes with a group, whatever its size; if not, which of
-  // its tile rows.
+  // Whether cuts say which part of a block comes with a group, whatever the block's size. If not,
+  // they say which of its tile rows come.
   bool in_parts = false;
 };
 
-// PatternCheck::follow where rows of A arrive: every rank gets every row that is for it once, and
-// they lie where the blocks say; sends and receives pair up, and where ranks touch each other's
-// memory, what a step takes there is announced; a group brings what its cuts say. Every tile, of
-// the tables of other ranks too, which differ, waits for the group that brings the last of the rows
-// it reads, and for no later one.
+// PatternCheck::follow where rows of A arrive. Checks that every rank gets every row that is for it
+// once, and that the rows lie where the blocks say. Sends and receives must pair up. Where ranks
+// touch each other's memory, what a step takes there must have been announced. A group must bring
+// what its cuts say. Every tile must wait for the group that brings the last of the rows it reads,
+// and for no later one, also in the tables of other ranks, which differ.
 void follow_arrivals(const Plan& plan, const Traffic& traffic, const RowBlocks& arrivals,
                      Findings& findings);
 

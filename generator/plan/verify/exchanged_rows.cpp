@@ -1,7 +1,8 @@
-// Rows of A that kernels exchange (TILEPOST_ACCESS_TILES). Every rank's rows are cut into parts,
-// each of which one of its CTAs stores with all ranks, with a flag of its own behind it; a tile
-// waits for the parts that have rows of it, unless all of its rows are this rank's own. How rows
-// are cut is what kernels do (tilepost/internal/row_parts.h); here it is held against single rows.
+// Checks rows of A that kernels exchange (TILEPOST_ACCESS_TILES). Every rank's rows are cut into
+// parts. One of the rank's CTAs stores each part with all ranks, and behind it a flag of its own. A
+// tile waits for the parts that have rows of it, unless all of its rows are this rank's own. The
+// kernels' own code cuts the rows (tilepost/internal/row_parts.h); here the parts are compared with
+// single rows.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -27,7 +28,7 @@ class RowCheck {
         parts_{plan.ranks, static_cast<int>(plan.map.m), units_of_row(plan),
                units_of_part(plan, plan.map.m)} {}
 
-  // Units of a row are all of it.
+  // Checks that the units of a row make up the whole row.
   bool units() {
     const int64_t bytes = plan_.k * element_bytes(plan_.input);
     const int64_t unit = bytes % kUnitBytes == 0 ? kUnitBytes : element_bytes(plan_.input);
@@ -38,7 +39,8 @@ class RowCheck {
     return false;
   }
 
-  // The parts of each rank are its rows, one behind the other, and each has a flag.
+  // Checks that the parts of each rank make up its rows, one behind the other, and that each part
+  // has a flag.
   void stored() {
     int64_t row = 0;
     for (int source = 0; source < plan_.ranks; ++source) {
@@ -63,13 +65,13 @@ class RowCheck {
     }
   }
 
-  // Tiles that wait for nothing have own rows alone, which the kernel reads elsewhere; the others
-  // wait for every part of every row.
+  // Checks that tiles that wait for nothing have own rows alone, which the kernel reads elsewhere,
+  // and that the others wait for every part of every row.
   void awaited(int rank, const TileMap& map) {
     std::set<int32_t> seen;
     for (const tilepost_tile_t& tile : map.tiles) {
       if (findings_.full()) return;
-      if (tile.row < 0) {  // which a host kernel passes by
+      if (tile.row < 0) {  // a host kernel passes padding by
         if (plan_.arch == Arch::host) continue;
         findings_.add(fmt::format("rank {0}: padding in a schedule that waits for rows", rank));
         continue;

@@ -4,15 +4,15 @@
 namespace tilepost {
 namespace {
 
-// A share is summed by the rank that reads it, or that it is stored to. Kernels that exchange tiles
-// divide each of them.
+// A share is summed by the rank that reads the others' parts, or that they are stored to. Kernels
+// that exchange tiles need no shares: they divide each tile.
 tilepost_division_t division(const Plan& plan) {
   const bool shares = plan.access == TILEPOST_ACCESS_READ || plan.access == TILEPOST_ACCESS_WRITE;
   return shares ? TILEPOST_DIVISION_SHARES : TILEPOST_DIVISION_ROWS;
 }
 
-// Sums go to all ranks where the kernel, which does not wait for copies, has summed parts that lie
-// side by side.
+// Sums are pushed to all ranks where the kernel, which does not wait for copies, has summed parts
+// that lie side by side.
 bool pushes_as_it_may(const Plan& plan) {
   if (plan.access == TILEPOST_ACCESS_TILES)
     return plan.pushes == (plan.shots == TILEPOST_TWO_SHOT ? 1 : 0);
@@ -22,7 +22,7 @@ bool pushes_as_it_may(const Plan& plan) {
                           : !inside;
 }
 
-// Messages sum the send buffer in place, whatever is where in it.
+// Messages sum the send buffer in place, so that it does not matter what lies where in it.
 std::vector<Wanted> wanted(const Plan& plan, const Traffic&, int) {
   if (plan.map.division == TILEPOST_DIVISION_SHARES) return {{plan.map.m, kAnyRank, 0, 0}};
   const int64_t width = plan.map.layout == TILEPOST_PANEL ? plan.map.n : plan.map.tile_n;

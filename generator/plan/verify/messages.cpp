@@ -1,4 +1,4 @@
-// Steps of ranks that exchange messages, but for rows of A.
+// Follows the steps of ranks that exchange messages, except where rows of A move (arrivals.cpp).
 #include <fmt/format.h>
 
 #include "generator/plan/verify/traffic.h"
@@ -82,7 +82,7 @@ class MessageCheck {
   const Contents& contents(int source) const { return *contents_[std::max(source, 0)]; }
 
   // Whether `elements` from step.from on are whole rows of what the group has finished. What lies
-  // behind the last group's block is never written, and padding.
+  // behind the last group's block is padding and never written.
   bool finished(int g, int rank, const Step& step, int64_t elements) {
     const TileMap& map = *traffic_.maps[rank];
     const tilepost_group_t& group = map.groups[g];
@@ -153,7 +153,8 @@ class MessageCheck {
     return true;
   }
 
-  // How many rows of `landing` from its row `row` on are what `wanted` has from `done` on.
+  // How many rows of `landing`, from its row `row` on, are those that `wanted` has from row `done`
+  // on.
   int64_t agree(int rank, int64_t to, const Landing& landing, int64_t row, const Wanted& wanted,
                 int64_t done) {
     const int64_t rows = std::min(landing.rows - row, wanted.rows - done);

@@ -27,7 +27,8 @@ class Findings {
   std::vector<std::string> list_;
 };
 
-// Where tiles and shares of a problem are, by arithmetic of its own. Requires positive sizes.
+// Where tiles and shares of a problem are, by arithmetic of the verifier's own. Requires positive
+// sizes.
 struct Geometry {
   explicit Geometry(const Plan& plan);
 
@@ -35,43 +36,43 @@ struct Geometry {
   int tile_m, tile_n;
   int64_t tiles_n;      // tile columns
   int64_t share;        // rows of an equal share: ceil(m / ranks); m where ranks have none
-  int64_t share_tiles;  // tile rows of one
+  int64_t share_tiles;  // tile rows of a share
   int shares;           // ranks, or 1
   bool anew;            // tile rows start anew with every share (TILEPOST_DIVISION_SHARES)
 
   int64_t rows_of(int rank) const { return std::clamp<int64_t>(m - rank * share, 0, share); }
-  // Tile rows that have an entry in TileMap::positions, and how many of them are there.
+  // Tile rows that have an entry in TileMap::positions, and the number of those that are stored.
   int64_t tile_rows() const;
   int64_t stored_tile_rows() const;
   // The tile row that starts at row `first`, -1 if none does. Requires 0 <= first < m.
   int64_t tile_row(int64_t first) const;
 };
 
-// Every tile of the product has exactly one position, TileMap::positions is the inverse, padding is
-// outside and not stored, cluster-mates share a column and a group, groups partition the schedule,
-// targets are what is posted. False if the groups do not fit the schedule, on which the other parts
-// rely.
+// Checks that every tile of the product has exactly one position, that TileMap::positions is the
+// inverse, that padding is outside and not stored, that cluster-mates share a column and a group,
+// that groups partition the schedule, and that targets are what is posted. False if the groups do
+// not fit the schedule, on which the other parts rely.
 bool verify_tiles(const Plan& plan, const TileMap& map, Findings& findings);
 
-// The elements that the tiles of each group write form exactly the group's block, each once, in the
-// order that the division promises, and blocks follow each other from 0 to send_elements. Requires
-// groups whose ranges lie inside the schedule.
+// Checks that the elements that the tiles of each group write form exactly the group's block, each
+// once and in the order that the division promises, and that blocks follow each other from 0 to
+// send_elements. Requires groups whose ranges lie inside the schedule.
 void verify_blocks(const Plan& plan, const TileMap& map, Findings& findings);
 
-// The same of the tile tables of the other ranks where each has an order of its own
-// (tilepost_map_t::stagger), and that all have the same groups. Builds them.
+// Checks the same of the tile tables of the other ranks where each has an order of its own
+// (tilepost_map_t::stagger), and that all tables have the same groups. Builds these tables.
 void verify_orders(const Plan& plan, Findings& findings);
 
-// Where a kernel adds other ranks' tiles to its own: no tile comes later on another rank than on
-// its owner. Requires tables that verify_orders has found right.
+// Where a kernel adds other ranks' tiles to its own: checks that no tile comes later on another
+// rank than on its owner. Requires tables that verify_orders has found right.
 void verify_turns(const Plan& plan, Findings& findings);
 
-// Where kernels exchange tiles: the plan has what they need, and nothing that goes on beside them;
-// elsewhere none of it.
+// Where kernels exchange tiles: checks that the plan has what they need, and nothing that runs
+// beside them. Elsewhere: checks that it has nothing of an exchange.
 void verify_exchange_of_tiles(const Plan& plan, Findings& findings);
 
-// The ranks whose own tile tables are looked at, where they differ: all, or of very large ones the
-// first, the last and one between.
+// The ranks whose tile tables are checked where these differ: all ranks, or the first, the last and
+// one between where tables are very large.
 std::vector<int> ranks_to_check(const Plan& plan);
 
 }  // namespace tilepost

@@ -1,9 +1,11 @@
-// Tiles that kernels exchange (TILEPOST_ACCESS_TILES). The CTAs of a tile own rows of it, in units
-// of eight as equally as they can be; what one owns travels in boxes. Rank r of them sums box b of
-// all rows where b % ranks is r (TILEPOST_TWO_SHOT), or every rank sums all of them. Where a rank
-// gets a share of the rows, a box goes to every rank in whose share it has a row. Its CTAs with
-// tiles of a column sum, or take, an equal part of the share each. In lines what a CTA owns travels
-// as a whole, and is summed, or taken, by the CTA that owns the same.
+// Checks tiles that kernels exchange (TILEPOST_ACCESS_TILES).
+//
+// The CTAs of a tile own rows of it, in units of eight rows and as equally as possible. What a CTA
+// owns travels in boxes. With TILEPOST_TWO_SHOT, rank r sums box b of all rows where b % ranks is
+// r; otherwise every rank sums all boxes. Where a rank gets a share of the rows, a box goes to
+// every rank in whose share it has a row. The CTAs of that rank with tiles of a column each sum, or
+// take, an equal part of the share. In lines, what a CTA owns travels as a whole, and the CTA that
+// owns the same rows sums or takes it.
 #include <fmt/format.h>
 
 #include <map>
@@ -36,7 +38,8 @@ Owned owned_by(const Plan& plan, int cta) {
   return {cta * units / ctas * kUnit, (cta + 1) * units / ctas * kUnit};
 }
 
-// Kernel and boxes: who stores parts has roles for it, and in whole boxes.
+// Checks kernel and boxes: a kernel that stores parts has warps for it, and stores them in whole
+// boxes.
 void check_kernel(const Plan& plan, Findings& findings) {
   const int rows = box_rows(plan);
   const bool host = plan.arch == Arch::host;
@@ -68,8 +71,8 @@ void check_kernel(const Plan& plan, Findings& findings) {
   }
 }
 
-// Where the boxes of one tile column go, all of whose sums every rank gets: how often each rank has
-// summed which rows of each rank's, and how often each has got the sum.
+// Follows the boxes of one tile column where every rank gets all sums: which box lies where in each
+// rank's slots, and how often each rank gets the sum of a box.
 class ColumnCheck {
  public:
   ColumnCheck(const Plan& plan, Findings& findings)
@@ -80,7 +83,7 @@ class ColumnCheck {
         landed_(boxes_ * plan.ranks, 0),
         slot_(plan.ranks, std::vector<int64_t>(boxes_, -1)) {}
 
-  // What every rank does with its boxes of a tile, for all have the same tiles.
+  // What every rank does with its boxes of a tile. All ranks have the same tiles.
   void tile(const tilepost_tile_t& tile) {
     for (int cta = 0; cta < plan_.source.split_k; ++cta) {
       const Owned owned = owned_by(plan_, cta);
@@ -89,7 +92,7 @@ class ColumnCheck {
     }
   }
 
-  // Every rank has the sum of every row, once.
+  // Checks that every rank has the sum of every row, once.
   void end(int64_t column) {
     for (size_t i = 0; i < landed_.size() && !findings_.full(); ++i)
       if (landed_[i] != 1)
@@ -119,7 +122,8 @@ class ColumnCheck {
 };
 
 // The same where a rank gets its share: which row of every rank's product lies where in each rank's
-// slots, and how often that rank has taken it out. A slot has room for a box in front.
+// slots, and how often that rank has taken it from there. In front of the share a slot has room for
+// a box.
 class ShareCheck {
  public:
   ShareCheck(const Plan& plan, Findings& findings)
@@ -141,7 +145,8 @@ class ShareCheck {
     }
   }
 
-  // Every row is with the rank whose share it is in, once, and has been taken there once.
+  // Checks that every row is with the rank whose share it is in, once, and has been taken there
+  // once.
   void end(int64_t column) {
     for (int64_t row = 0; row < plan_.map.m && !findings_.full(); ++row) {
       const int64_t rank = row / share_;
@@ -156,7 +161,8 @@ class ShareCheck {
  private:
   int64_t end_of(int rank) const { return std::min((rank + 1) * share_, plan_.map.m); }
 
-  // As TMA does: nothing behind the end of a tensor map, and nowhere in front of it.
+  // Stores a box as TMA does: nothing behind the end of a tensor map. A box that begins in front of
+  // a tensor map is a fault.
   void box(int64_t first) {
     for (int rank = 0; rank < plan_.ranks; ++rank) {
       const int64_t begin = rank * share_, end = end_of(rank);
@@ -226,7 +232,7 @@ void verify_exchange_of_tiles(const Plan& plan, Findings& findings) {
   if (plan.ranks < 2 || plan.ranks > TILEPOST_MOST_EXCHANGING)
     findings.add(fmt::format("kernels of {0} ranks exchange tiles, 2 to {1} can", plan.ranks,
                              TILEPOST_MOST_EXCHANGING));
-  // Own rows of A are a group, and those of all other ranks one.
+  // Own rows of A are one group, and the rows of all other ranks are another.
   if (plan.cuts().size() != (rows ? 2 : 1) || plan.comm_ctas != 0 || plan.comm_lanes != 1 ||
       plan.task_parts != 0 || plan.consumer == TILEPOST_CONSUMER_UNPERMUTE)
     findings.add(

@@ -1,5 +1,5 @@
-// The verifier: every invariant of a plan, checked from what the plan says and not with the code
-// that made it. Linear in the tiles but for one sort per group.
+// The verifier: checks every invariant of a plan from what the plan says, without the code that
+// made it. It takes time linear in the tiles, apart from one sort per group.
 #include <fmt/format.h>
 
 #include <iterator>
@@ -27,8 +27,9 @@ bool check_sizes(const Plan& plan, Findings& findings) {
   return true;
 }
 
-// What a rank has and what it multiplies differ where rows of A are routed. Even shares are as many
-// from every rank; of a route ranks may take any part.
+// Where rows of A are routed, a rank multiplies other rows than it has. With even shares it gets
+// the same number from every rank. With a route, the most that it may receive is any number up to
+// all rows of all ranks.
 bool check_rows(const Plan& plan, Findings& findings) {
   const int64_t sent = plan.rows_sent;
   const int64_t share = (sent + plan.ranks - 1) / plan.ranks;
@@ -41,7 +42,7 @@ bool check_rows(const Plan& plan, Findings& findings) {
   return right;
 }
 
-// Who touches whose memory follows from the transport, and what the plan must be for it.
+// Who touches whose memory must follow from the transport, and the rest of the plan must suit it.
 bool check_access(const Plan& plan, Findings& findings) {
   const bool shares = plan.access != TILEPOST_ACCESS_MESSAGES;
   const bool writes = plan.access == TILEPOST_ACCESS_WRITE;
@@ -74,7 +75,7 @@ bool check_division(const Plan& plan, Findings& findings) {
 }
 
 // Every rank has a share where rows are divided among ranks. Shares arrive in turns where copies
-// bring them, each of which is the faster the larger it is.
+// bring them, since a copy is the faster the larger it is.
 bool check_shares(const Plan& plan, Findings& findings) {
   const bool in_turns =
       plan.map.division == TILEPOST_DIVISION_ARRIVALS && plan.access == TILEPOST_ACCESS_READ;
@@ -98,9 +99,9 @@ void check_transport(const Plan& plan, Findings& findings) {
                            name_of(plan.planned_transport)));
 }
 
-// Beside neighbours no GEMM waits for other ranks: it has no helper warps that would wait for their
-// tiles or rows, nor exchanges tiles, and is launched for a group of arrivals when something else
-// has brought it.
+// Beside neighbours a GEMM must not wait for other ranks. It has no helper warps that would wait
+// for their tiles or rows, it does not exchange tiles, and it is launched for a group of arrivals
+// only when something else has brought the group.
 void check_neighbours(const Plan& plan, Findings& findings) {
   const bool pushed = plan.map.division == TILEPOST_DIVISION_ARRIVALS &&
                       plan.planned_transport == TILEPOST_TRANSPORT_PEER;
@@ -113,9 +114,10 @@ void check_neighbours(const Plan& plan, Findings& findings) {
                     plan.task_parts, name_of(plan.planned_transport)));
 }
 
-// A kernel that reads its own rows of A where the caller has them has two tensor maps of A. Tasks
-// leave them there, and copies on one stream bring what tiles with rows of two ranks have of them,
-// which routed rows may have anywhere.
+// A kernel that reads its own rows of A where the caller has them needs two tensor maps of A.
+// Kernels whose helper warps move rows of A always do so. Otherwise copies on one stream bring the
+// own rows of tiles that have rows of two ranks. These copies are not possible with routed rows,
+// which may have such tiles anywhere.
 void check_own_rows(const Plan& plan, Findings& findings) {
   const bool arrives = paths_of(plan).planned.waits == Waits::tiles;
   const bool host = plan.kernel.launch == TILEPOST_LAUNCH_HOST;  // which has all rows in one place
@@ -131,9 +133,10 @@ void check_own_rows(const Plan& plan, Findings& findings) {
       name_of(plan.pattern), plan.reads_own != 0 ? "in the caller's memory" : "where all arrive"));
 }
 
-// A kernel that is a whole run does all there is to do with what other ranks store, knows an
-// address of each, and is launched into the end of the kernel before it. That it also lets the next
-// one come so is in its source. Where kernels exchange tiles: peer_tiles.cpp.
+// A kernel that is a whole run must do all that is to be done with what other ranks store, know an
+// address of each rank, and be launched into the end of the kernel before it. Its source (EARLY)
+// says that it also lets the next kernel start like this. For kernels that exchange tiles see
+// peer_tiles.cpp.
 void check_meeting(const Plan& plan, Findings& findings) {
   if (plan.access == TILEPOST_ACCESS_TILES) return;
   const auto early = plan.source.tunables.find("EARLY");
@@ -151,7 +154,7 @@ void check_meeting(const Plan& plan, Findings& findings) {
     findings.add("the next kernel may come early, and would take the SMs of what follows this one");
 }
 
-// Gaps between the rows that other ranks store are left out by tasks, which alone know of them.
+// Only tasks know of gaps between the rows that other ranks store, and leave them out.
 void check_row_gap(const Plan& plan, Findings& findings) {
   const bool tasks = plan.access == TILEPOST_ACCESS_WRITE && moves_inside(plan) &&
                      !row_of(plan).moves_input() && plan.kernel.launch == TILEPOST_LAUNCH_TMA;
@@ -164,8 +167,8 @@ void check_row_gap(const Plan& plan, Findings& findings) {
                   static_cast<int>(plan.kernel.launch)));
 }
 
-// Waves of all launches of the GEMM: one for each group of arrivals beside neighbours, each of
-// which has a last wave of its own, else one in all.
+// Waves of all launches of the GEMM. Beside neighbours each group of arrivals has a launch, with a
+// last wave of its own; otherwise there is one launch in all.
 int64_t waves_of(const Plan& plan) {
   const auto waves = [&](size_t positions) {
     return (static_cast<int64_t>(positions) + plan.at_once() - 1) / plan.at_once();
@@ -177,7 +180,8 @@ int64_t waves_of(const Plan& plan) {
   return sum;
 }
 
-// Where the group ends, in what its cut counts, and where the cut says. Arrivals: arrivals.cpp.
+// Where the group ends, in the unit that its cut counts, and where the cut says. For arrivals see
+// arrivals.cpp.
 struct CutEnd {
   int64_t is, said;
 };
@@ -231,8 +235,8 @@ void check_grid(const Plan& plan, Findings& findings) {
                              of_tile, plan.kernel.cluster));
 }
 
-// NCCL's communicators have a CTA each at least; sums share theirs. Where the GEMM itself moves
-// what landed, nothing runs beside it.
+// Each communicator of NCCL has at least one CTA; lanes of sums share theirs. Where the GEMM itself
+// moves what landed, nothing runs beside it.
 int least_comm_ctas(const Plan& plan) {
   if (plan.access == TILEPOST_ACCESS_TILES) return 0;
   if (paths_of(plan).planned.completes && plan.access == TILEPOST_ACCESS_WRITE) return 0;
@@ -257,7 +261,7 @@ void check_budget(const Plan& plan, Findings& findings) {
         fmt::format("GEMM on {0} SMs, collective on {1} and the waiter on 1 do not fit on {2}",
                     gemm_sms, plan.comm_ctas, plan.sms));
   }
-  // Whoever waits for a group counts on the groups before it.
+  // A tile that waits for a group relies on the groups before it to be there.
   if (plan.map.division == TILEPOST_DIVISION_ARRIVALS && plan.comm_lanes != 1)
     findings.add(fmt::format("arrivals in {0} lanes do not come in order", plan.comm_lanes));
   if (plan.at_once() > static_cast<int64_t>(plan.tile_map().tiles.size()))
@@ -280,7 +284,8 @@ void check_budget(const Plan& plan, Findings& findings) {
                              arch.threads_per_sm));
 }
 
-// What no part above could say is right is not followed.
+// Follows what ranks exchange, unless a part above found a fault: steps of a faulty plan cannot be
+// followed.
 void check_exchange(const Plan& plan, Findings& findings) {
   const auto follow = check_of(plan).follow;
   if (!findings.empty() || follow == nullptr || !can_follow(plan)) return;

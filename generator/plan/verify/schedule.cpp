@@ -1,5 +1,5 @@
-// The tile table: the tiles, the groups and their blocks, of rank 0 and of ranks with an order of
-// their own.
+// Checks the tile tables of rank 0 and of ranks with an order of their own: the tiles, the groups
+// and their blocks.
 #include <fmt/format.h>
 
 #include <numeric>
@@ -72,10 +72,11 @@ class TileCheck {
 
  private:
   bool arrivals() const { return plan_.map.division == TILEPOST_DIVISION_ARRIVALS; }
-  // A rank's own rows may be part of tiles only that wait for others.
+  // The group of a rank's own rows may have no tiles: these rows may only be part of tiles that
+  // wait for other ranks' rows.
   int least_tiles() const { return arrivals() ? 0 : 1; }
 
-  // Which entry of the inverse the stored tile at position t has, -1 if it is none.
+  // The entry of the inverse that the stored tile at position t has, -1 if it has none.
   int64_t index_of(size_t t) {
     const tilepost_tile_t& tile = map_.tiles[t];
     const bool inside = tile.m >= 0 && tile.m < geometry_.m && tile.n >= 0 && tile.n < geometry_.n;
@@ -108,8 +109,8 @@ class TileCheck {
     return first;
   }
 
-  // Every tile has its own group's counter, which counts up to what it raises, or waits for the one
-  // that is raised when its input has arrived.
+  // Every tile has the counter of its own group. The tiles of a group raise it to the group's
+  // target. With arrivals tiles wait for it instead, and it is raised when their input has arrived.
   void counter(size_t g) {
     const tilepost_group_t& group = map_.groups[g];
     for (int64_t i = 0; i < group.num_tiles && !findings_.full(); ++i) {
@@ -197,8 +198,8 @@ class BlockCheck {
   }
 
   // TILEPOST_DIVISION_SHARES: the block is an equal part of every share, one after the other, and
-  // every group continues in each share where the one before ended. Together with the bijection
-  // nothing else is needed: a tile's place tells which one it must be.
+  // every group continues in each share where the group before ended. Together with the bijection
+  // this is enough: a tile's place tells which tile it must be.
   void parts(size_t g) {
     const tilepost_group_t& group = map_.groups[g];
     if (!whole_rows(g, geometry_.n * geometry_.shares * geometry_.tile_m)) return;

@@ -1,8 +1,9 @@
-// Steps of ranks that touch each other's memory (runtime/map/steps.h), but for AllGather.
+// Follows the steps of ranks that touch each other's memory (runtime/map/steps.h), except where
+// rows of A move (arrivals.cpp).
 //
-// A rank is followed through the steps of a group in their order; what it gets of others' sums
-// comes last, when it is known what everybody has summed and pushed. Rows are of the panel layout:
-// n elements.
+// A rank is followed through the steps of a group in their order. The steps that get other ranks'
+// sums come last, when it is known what all ranks have summed and pushed. Rows are those of the
+// panel layout, n elements.
 #include <fmt/format.h>
 
 #include <map>
@@ -56,7 +57,7 @@ class SharedCheck {
     for (int rank = 0; rank < plan.ranks && writes(); ++rank) stored_.push_back(stored_by(rank));
   }
 
-  // What kernels post is what the counters' owners wait for.
+  // Checks that kernels post as many signals as the counters' owners wait for.
   void targets() {
     if (!writes()) return;
     std::vector<std::vector<int64_t>> raised(plan_.ranks,
@@ -177,7 +178,8 @@ class SharedCheck {
     }
   }
 
-  // Who waits for the others before it has announced lets them wait for itself.
+  // A rank must announce before it waits for others. Otherwise it would keep them waiting for
+  // itself.
   bool announce(StepKind kind, State& state) const {
     const bool sums = kind == StepKind::announce_sums;
     bool& said = sums ? state.announced_sums : state.announced;
@@ -188,7 +190,7 @@ class SharedCheck {
     return !writes() && is_other(rank, peer) && state_[rank].announced;
   }
 
-  // The rows of a step that reads a send buffer; none unless the group has finished them.
+  // Whether a step reads only what the group has finished in rank's send buffer.
   bool in_block(int g, int rank, const Step& step) const {
     const tilepost_group_t& group = traffic_.maps[rank]->groups[g];
     return step.from >= group.offset && step.from + step.count <= group.offset + group.count;
@@ -250,8 +252,8 @@ class SharedCheck {
     return kind == StepKind::pull_sums || kind == StepKind::landed_sums;
   }
 
-  // Rows of the rank's share, from out to the same place in the peer's memory, before they are
-  // announced.
+  // Rows of the rank's share go from out to the same place in the peer's memory, before the rank
+  // announces them.
   bool push_sums(int rank, const Step& step) {
     State& state = state_[rank];
     const Rows rows{step.from / plan_.map.n - own_begin(rank), step.count / plan_.map.n};
@@ -268,7 +270,8 @@ class SharedCheck {
     return true;
   }
 
-  // What was pushed lies where out has it; a rank's sums lie as its share does.
+  // Sums that were pushed lie where out has them. Sums that are pulled lie from the beginning of
+  // the peer's share on.
   bool take_sums(int rank, const Step& step) {
     const State& peer = state_[step.peer];
     const int64_t begin = plan_.pushes ? own_begin(step.peer) : 0;
@@ -313,7 +316,7 @@ class SharedCheck {
     return stored;
   }
 
-  // Whether the group's tiles of `source` are all that a step reads of it.
+  // Whether the tiles of `source` in the group cover all rows that a step reads of it.
   bool is_stored(int g, int source, int owner, const Rows& rows) const {
     const auto found = stored_[source].find({g, owner});
     if (found == stored_[source].end()) return false;
@@ -323,7 +326,8 @@ class SharedCheck {
     return row >= rows.first + rows.rows;
   }
 
-  // Whether the rank has said what others wait for, and has used what it pulled.
+  // Whether the rank has announced what others wait for, has pushed its sums, and has used what it
+  // pulled.
   bool complete(int g, int rank) {
     const State& state = state_[rank];
     if (state.announced == writes() || state.announced_sums != reduces_all()) {

@@ -7,7 +7,7 @@ namespace {
 
 using Run = Traffic::Run;
 
-// Routed rows are followed one by one.
+// The most routed rows that are followed, which is done one by one.
 constexpr int64_t kMostRoutedRows = int64_t{1} << 20;
 
 // A route of rank `source`: two ranks get everything, the others nothing.
@@ -18,7 +18,7 @@ std::vector<int64_t> sample_splits(const Plan& plan, int source) {
   return splits;
 }
 
-// Another one: rows go everywhere.
+// Another route of rank `source`: rows go to all ranks.
 std::vector<int32_t> sample_destinations(const Plan& plan, int source) {
   std::vector<int32_t> destinations;
   for (int64_t row = 0; row < plan.map.m; ++row)
@@ -26,10 +26,10 @@ std::vector<int32_t> sample_destinations(const Plan& plan, int source) {
   return destinations;
 }
 
-// Routes of rows of A: the splits of each rank, none of which receives more than `most`. The last
-// rank receives as many, more of them from later ranks; of what is left a rank keeps half, and the
-// next ones get the rest, but the first rank only what fits nowhere else. Ranks send all of their
-// `rows`, as far as there is room.
+// Sample routes of rows of A: the splits of each rank. No rank receives more than `most` rows. The
+// last rank receives that many, more of them from later ranks. Of what is left a rank keeps half,
+// and the next ranks get the rest. The first rank gets only what fits nowhere else. Ranks send all
+// of their `rows` rows as far as there is room.
 std::vector<std::vector<int64_t>> sample_input_splits(int ranks, int64_t rows, int64_t most) {
   std::vector<std::vector<int64_t>> splits(ranks, std::vector<int64_t>(ranks, 0));
   std::vector<int64_t> left(ranks, rows), room(ranks, most);
@@ -49,7 +49,7 @@ std::vector<std::vector<int64_t>> sample_input_splits(int ranks, int64_t rows, i
   return splits;
 }
 
-// Destinations that give these splits, those of one rank apart from each other.
+// Destinations that give these splits, with the rows for one rank apart from each other.
 std::vector<int32_t> destinations_of(std::vector<int64_t> splits) {
   std::vector<int32_t> destinations;
   for (bool more = true; more;) {
@@ -81,7 +81,8 @@ std::vector<std::vector<Run>> runs_of(const std::vector<int32_t>& destinations, 
   return runs;
 }
 
-// Room for all rows, if there is any.
+// A smaller bound on the rows that a rank receives, which still leaves room for all rows; the
+// plan's own bound if that is no larger.
 int64_t less_received(const Plan& plan) {
   return std::min(plan.map.m, plan.rows_sent + plan.rows_sent / 3);
 }
@@ -191,7 +192,7 @@ class Sample {
     if (plan_.routing == TILEPOST_ROUTING_ROWS) traffic_.orders.push_back(std::move(route.order));
   }
 
-  // Every rank multiplies another number of rows.
+  // Every rank multiplies a number of rows of its own.
   void add_input_maps(const std::vector<std::vector<int64_t>>& splits) {
     for (int rank = 0; rank < plan_.ranks; ++rank) {
       std::vector<int64_t> received;

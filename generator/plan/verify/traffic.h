@@ -1,4 +1,4 @@
-// What ranks exchange for each group, followed: which rows of which rank's product move where, and
+// Follows what ranks exchange for each group: which rows of which rank's product move where, and
 // what a pattern means them to do.
 #pragma once
 
@@ -11,14 +11,14 @@
 
 namespace tilepost {
 
-// What ranks exchange, as some code says it, and what they are meant to end with.
+// What ranks exchange, as the code that is checked says, and what they are meant to end with.
 struct Traffic {
   struct Run {
     int64_t m, rows;  // consecutive rows of a product
   };
   std::vector<const TileMap*> maps;                // [ranks]
   std::vector<std::span<const int32_t>> row_maps;  // [ranks] routing rows; else empty
-  std::vector<std::vector<int32_t>> orders;  // [ranks] routing rows, of A: in which rows are sent;
+  std::vector<std::vector<int32_t>> orders;  // [ranks] routing rows, of A: the order of sending;
                                              // else empty
   std::vector<std::vector<std::vector<Run>>> sent;  // [ranks][ranks] All-to-All: source's rows for
                                                     // a destination, in their order
@@ -28,16 +28,16 @@ struct Traffic {
   std::function<std::vector<Step>(int group, int rank)> steps;
 };
 
-// Whether the traffic of the plan can be followed in reasonable time. Not if it routes very many
-// rows one by one: that its steps move a route's rows as they should depends on the code alone, and
-// is tested.
+// Whether the traffic of the plan can be followed in reasonable time. It cannot if the plan routes
+// very many rows one by one. That its steps move a route's rows as they should depends on the code
+// alone, and is tested.
 bool can_follow(const Plan& plan);
 
 // The traffic of the plan: its steps, with equal shares or with a route that is uneven and leaves
-// ranks empty. The maps of splits, and of ranks with an order of their own, are kept in `maps`, row
-// maps in `row_maps`. `sample`: which of the routes, 0 to num_samples(plan) - 1. With the first one
-// of rows of A a rank receives as many as one may, if ranks have so many; with the second none
-// does.
+// ranks empty. The memory keeps the maps of splits, and of ranks with an order of their own, in
+// `maps`, and row maps in `row_maps`. `sample` says which route to take, 0 to num_samples(plan) -
+// 1. Where rows of A are routed, with the first route a rank receives the most rows that a rank
+// may, if ranks have that many. With the second route no rank does.
 struct TrafficMemory {
   std::vector<TileMap> maps;
   std::vector<std::vector<int32_t>> row_maps;
@@ -45,7 +45,7 @@ struct TrafficMemory {
 Traffic traffic_of(const Plan& plan, TrafficMemory& memory, int sample = 0);
 int num_samples(const Plan& plan);
 
-// What one rank has sent another in a group and that one has not received yet.
+// What one rank has sent another in a group and the other has not received yet.
 struct SendQueue {
   std::vector<Step> steps;
   size_t next = 0;
@@ -53,7 +53,7 @@ struct SendQueue {
   const Step& front() const { return steps[next]; }
 };
 
-constexpr int kAnyRank = -1;  // all have the same there, or all together
+constexpr int kAnyRank = -1;  // all ranks have the same there, or it is the sum of all
 constexpr int64_t kAny = -1;  // padding, or a sum that stays where it is
 
 // Rows of a send buffer that hold consecutive rows of a product, in columns from n on.
@@ -74,7 +74,7 @@ class Contents {
   std::vector<Strip> strips_;
 };
 
-// [ranks]; those with the same tiles share theirs.
+// [ranks]; ranks with the same tiles share one object.
 using ContentsByRank = std::vector<std::shared_ptr<const Contents>>;
 ContentsByRank contents_of(const Plan& plan, const Traffic& traffic);
 
@@ -85,13 +85,13 @@ struct Wanted {
   int64_t m, n;
 };
 
-// What is peculiar to a pattern: an object each, in a file of its name. They decide from the
-// problem and the pattern's row what a plan must be; nothing here asks the planner.
+// What is peculiar to a pattern. Each pattern has an object, in a file of its name. The functions
+// decide from the problem and the pattern's row what a plan must be; nothing here asks the planner.
 struct PatternCheck {
   // How the schedule is divided (docs/architecture.md).
   tilepost_division_t (*division)(const Plan& plan);
-  // Whether what all ranks get is pushed to them where it must be, and nowhere else. The host
-  // stands for all that push.
+  // Whether what all ranks get is pushed to them where it must be, and nowhere else. The host takes
+  // the place of every transport that pushes.
   bool (*pushes_as_it_may)(const Plan& plan);
   // Everything that `rank` is meant to end with, in the order of out; null where that is not the
   // product of another rank.
@@ -106,11 +106,12 @@ extern const PatternCheck kGemmCheck, kGemmAllReduceCheck, kGemmReduceScatterChe
 
 const PatternCheck& check_of(const Plan& plan);
 
-// PatternCheck::follow where tiles are computed and then sent: sends and receives pair up, a step
-// reads only what its group has finished, and every rank ends with its rows, each written once, in
-// the documented order. Where ranks touch each other's memory: a step reads only what its owner has
-// announced for the group, or what kernels have stored before the counter is at its target, and a
-// sum has every rank's part once. Where kernels exchange tiles: peer_tiles.cpp.
+// PatternCheck::follow where tiles are computed and then sent. Checks that sends and receives pair
+// up, that a step reads only what its group has finished, and that every rank ends with its rows,
+// each written once, in the documented order. Where ranks touch each other's memory, a step may
+// read only what its owner has announced for the group, or what kernels have stored before the
+// counter is at its target, and a sum must have every rank's part once. For kernels that exchange
+// tiles see peer_tiles.cpp.
 void follow_product(const Plan& plan, const Traffic& traffic, Findings& findings);
 void follow_messages(const Plan& plan, const Traffic& traffic, Findings& findings);
 void follow_shared_memory(const Plan& plan, const Traffic& traffic, Findings& findings);

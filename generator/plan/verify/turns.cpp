@@ -1,5 +1,5 @@
-// Where a kernel adds other ranks' tiles to its own (tilepost_plan_t::fused_sum): that no rank
-// waits for one that waits for it.
+// Where a kernel adds other ranks' tiles to its own (tilepost_plan_t::fused_sum): checks that no
+// rank waits for a rank that waits for it.
 #include <fmt/format.h>
 
 #include <string>
@@ -11,9 +11,9 @@
 namespace tilepost {
 namespace {
 
-// CTAs go up their positions, and only tiles of a rank's own rows wait. So of all that wait the one
-// at the lowest position waits for tiles that nothing keeps from being computed, if no tile is at a
-// higher position on another rank than on its owner.
+// CTAs take their positions in ascending order, and only tiles of a rank's own rows wait. Let no
+// tile be at a higher position on another rank than on its owner. Then, of all tiles that wait, the
+// one at the lowest position waits for tiles that nothing keeps from being computed.
 void check_owner(const Plan& plan, const std::vector<TileMap>& maps, int owner,
                  Findings& findings) {
   const int64_t columns = tiles_n(plan.map), share = share_tiles(plan.map) * columns;
@@ -28,8 +28,8 @@ void check_owner(const Plan& plan, const std::vector<TileMap>& maps, int owner,
   }
 }
 
-// The kernel's source says that it adds up, and of how many ranks; tiles come in turns, and nothing
-// else adds up.
+// Checks that the kernel's source says that it adds parts and of how many ranks, that tiles come in
+// turns, and that nothing else adds up.
 bool check_sources(const Plan& plan, Findings& findings) {
   const auto sources = plan.source.tunables.find("SOURCES");
   const bool adds = sources != plan.source.tunables.end();

@@ -7,11 +7,12 @@ namespace tilepost {
 
 const KernelFamily& host_family();
 
-// It with a tile of the caller's choice.
+// The configuration with a tile of the caller's choice.
 KernelConfig host_config(int tile_m, int tile_n);
 
-// The tile that a plan has where the spec asks for none: 64x64, no larger than the output needs in
-// powers of two, nor lower than the unit of rows where kernels exchange tiles.
+// The configuration that a plan has where the spec asks for no tile. Its tile is 64x64, but no
+// larger than the output needs in powers of two, and no lower than the unit of rows where kernels
+// exchange tiles.
 KernelConfig default_host_config(const Plan& plan, bool exchanges);
 
 }  // namespace tilepost

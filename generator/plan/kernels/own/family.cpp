@@ -14,7 +14,7 @@ class OwnFamily final : public KernelFamily {
  public:
   const char* name() const override { return "own"; }
 
-  // It has one for each kernel, which the spec names (own_config).
+  // The family has one configuration for each kernel that a spec describes (own_config).
   std::vector<KernelConfig> configs(const Plan&, const MachineProfile&) const override {
     return {};
   }
@@ -80,7 +80,8 @@ const KernelFamily& own_family() {
   return family;
 }
 
-// Its main loop is not known: a stage is as deep as the tensor cores' products of 16-bit elements.
+// The kernel's main loop is not known. A stage is taken to be as deep as one product of the tensor
+// cores, in 16-bit elements.
 KernelConfig own_config(std::shared_ptr<const OwnKernel> own) {
   KernelConfig config{};
   config.family = &own_family();

@@ -46,7 +46,8 @@ class Sm80Family final : public KernelFamily {
     return std::max(pipeline, int64_t{config.tile_m} * (config.tile_n + 8) * 2);
   }
 
-  // What L2 delivers is not known. On sm_90a mma.sync has a part of the tensor peak.
+  // What L2 delivers is not known, so products alone count. On sm_90a mma.sync reaches a part of
+  // the tensor peak.
   GemmModel model(const MachineProfile& profile, const Plan& plan, const KernelConfig& config,
                   const KernelRequest& request) const override {
     const KernelTimes& times = profile.gemm.times_of(config.row);

@@ -52,7 +52,7 @@ class Sm90Family final : public KernelFamily {
     return sums_held(config, plan) <= (plan.epilogue == 0 ? most : std::min(most, kMostBesideMore));
   }
 
-  // A B of [k, n] is loaded in slabs of 64 columns, whole ones.
+  // A B of [k, n] is loaded in whole slabs of 64 columns.
   bool can_load(const KernelConfig& config, const Plan& plan) const override {
     constexpr int kSlab = 64;
     return plan.operands != TILEPOST_NN ||
@@ -76,8 +76,8 @@ class Sm90Family final : public KernelFamily {
     return shape.panels >= panels_of_tile(config, shape);
   }
 
-  // A warp is left to bring sources, panels are as they are added, and there are so many of them
-  // that sources and sums do not wait for each other's.
+  // Three things are needed: a warp is left to bring sources, panels have the shape in which they
+  // are added, and there are so many panels that sources and sums do not wait for each other's.
   bool adds_sources(const KernelConfig& config, const Plan& plan) const override {
     constexpr int kAtOnce = 16;  // columns of four words
     constexpr int kLeast = 4;    // with two panels of four 8192x4096x1024 takes 158 us, not 151
@@ -91,8 +91,8 @@ class Sm90Family final : public KernelFamily {
            bytes_of(plan.output) == 2;
   }
 
-  // One more sum of a tile would leave the warps that move data too few registers. Three consumers
-  // take all of them to store.
+  // If a thread held more sums, the warps that move data would have too few registers. Three
+  // consumers take all of these warps to store.
   bool has_helper_warp(const KernelConfig& config, const Plan& plan) const override {
     return sm90_shape(config).consumers == 2 && sums_held(config, plan) <= kMostBesideMore &&
            shared_bytes(config) + kHelperBytes <= arch_info(plan.arch).shared_per_block;

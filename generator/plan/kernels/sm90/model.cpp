@@ -13,14 +13,15 @@
 namespace tilepost {
 namespace {
 
-// Whether collectives, copies or tasks of products go on beside the tiles. Sums in their epilogue
-// leave tiles as they are alone.
+// Whether collectives, copies or tasks of products go on beside the tiles. Tiles with sums in their
+// epilogue take as long as tiles alone.
 bool moves_products(const Plan& plan, const KernelRequest& request) {
   return request.sources == 0 && row_of(plan).communicates() && !row_of(plan).moves_input();
 }
 
-// Whether the profile has times of this configuration for plans like this: they are of rows beside
-// collectives of products. Beside rows of A that arrive all are told apart by the formula.
+// Whether the profile has times of this configuration for plans like this one. Such times were
+// measured beside collectives of products. Beside rows of A that arrive, the formula tells all
+// configurations apart.
 bool has_own_times(const MachineProfile& profile, const Plan& plan, const KernelConfig& config,
                    const KernelRequest& request) {
   return moves_products(plan, request) && profile.gemm.kernels.count(config.row) == 1;
@@ -66,15 +67,16 @@ TileModel by_own_times(const MachineProfile& profile, const Plan& plan, const Ke
 
 // ---- By the formula
 
-// Cycles in which L2 delivers rows of `length` elements, against ones that start on its lines.
+// Factor on the cycles in which L2 delivers rows of `length` elements, against rows that start on
+// its lines.
 double off_the_grid(const Sm90Profile& profile, const KernelRequest& request, int64_t length) {
   constexpr int kLine = 128, kSector = 32;
   const int64_t bytes = length * bytes_of(request.element);
   return bytes % kSector != 0 ? profile.off_sectors : bytes % kLine != 0 ? profile.off_lines : 1.0;
 }
 
-// Lines of shared memory that L2 delivers to an SM in one stage, ones off its own lines counted as
-// so many more.
+// Lines of shared memory that L2 delivers to an SM in one stage. Lines off L2's own count as so
+// many more.
 double delivered_lines(const Sm90Profile& profile, const Plan& plan, const KernelConfig& config,
                        const KernelRequest& request) {
   const int64_t row_of_b = request.operands == TILEPOST_NN ? plan.map.n : plan.k;
@@ -118,7 +120,7 @@ TileModel by_formula(const MachineProfile& machine, const Plan& plan, const Kern
   return tile;
 }
 
-// What memory takes for the operands and the output.
+// The time that memory takes for the operands and the output.
 double memory_us(const MachineProfile& machine, const Plan& plan) {
   const auto m = static_cast<double>(plan.map.m), n = static_cast<double>(plan.map.n);
   const double operands = (m + n) * static_cast<double>(plan.k) * bytes_of(plan.input);
@@ -127,7 +129,7 @@ double memory_us(const MachineProfile& machine, const Plan& plan) {
          machine.chip.memory_bytes_per_us;
 }
 
-// Waves of the plan's tiles on its SMs, of clusters as launched.
+// Waves of the plan's tiles on its SMs, counted in clusters as launched.
 int64_t waves_of(const MachineProfile& profile, const Plan& plan, const KernelConfig& config,
                  const KernelRequest& request) {
   const int cluster = request.cluster * ctas_of_tile(config);
@@ -149,7 +151,7 @@ GemmModel model_sm90(const MachineProfile& profile, const Plan& plan, const Kern
   model.clock_gain = profile.chip.clock_gain;
   model.least_factor = tile.ghz / profile.chip.max_ghz;
   if (own_times) return model;
-  // Every wave has its part of what memory takes.
+  // Every wave has its part of the time that memory takes.
   const auto waves = static_cast<double>(waves_of(profile, plan, config, request));
   const double sharpness = profile.gemm.sm90.memory_sharpness;
   model.wave *= std::pow(1 + std::pow(memory_us(profile, plan) / (waves * model.wave), sharpness),

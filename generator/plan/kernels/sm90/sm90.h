@@ -47,7 +47,7 @@ int panels_of_tile(const KernelConfig& config, const Sm90Shape& shape);
 // memory, they would spill.
 bool fills_registers(const KernelConfig& config);
 
-// Its time (model.cpp).
+// The time of the kernel (model.cpp).
 GemmModel model_sm90(const MachineProfile& profile, const Plan& plan, const KernelConfig& config,
                      const KernelRequest& request);
 

@@ -1,5 +1,5 @@
-// The rows of gemm_sm90: some that were timed beside collectives, tiles that fill waves, and such
-// that leave a helper warp room.
+// The rows of gemm_sm90: some that were timed beside collectives, tiles that fill waves, and tiles
+// that leave room for a helper warp.
 #include <algorithm>
 #include <cstdint>
 #include <memory>
@@ -14,8 +14,8 @@ constexpr int kTileK = 64;
 constexpr int kBlock = 64;            // rows of a matrix instruction
 constexpr char kRow[] = "gemm_sm90";  // of rows without times of their own (Sm90Profile)
 
-// Columns of a panel: the most, within the 128 bytes of the swizzle, that divide a tile's in chunks
-// of 16 bytes, for no box may reach into the next tile.
+// Columns of a panel: the most within the 128 bytes of the swizzle that divide a tile's columns in
+// chunks of 16 bytes. They divide them because no box may reach into the next tile.
 int panel_columns(int tile_n) {
   constexpr int kMost = 64, kChunk = 8;
   int columns = kMost;
@@ -57,7 +57,7 @@ KernelConfig pingpong(int tile_m, int tile_n, int stages, int panels) {
   return tile.finished();
 }
 
-// ---- Tiles that fill waves: what is not said of them follows
+// ---- Tiles that fill waves; their stages and panels are computed
 
 // How consumers share: each multiplies a half or a third of a tile, or they take turns at whole
 // ones. Swapped: the matrix instruction's rows are columns of B.
@@ -99,7 +99,7 @@ int64_t stage_bytes(const WaveTile& tile) {
   return int64_t{128} * (tile.tile_m + tile.columns);
 }
 
-// Panels have so many rows (swapped) or columns: the most, up to `most`, that divide the tile's.
+// Sets the rows (swapped) or columns of a panel: the most, up to `most`, that divide the tile's.
 void set_panel_extent(Tile& tile, int most) {
   constexpr int kChunk = 8;
   Sm90Shape& shape = tile.shape;
@@ -110,8 +110,8 @@ void set_panel_extent(Tile& tile, int most) {
   shape.panel_n = shape.swapped ? kBlock : extent;
 }
 
-// The largest panels of which `room` has one per consumer, and as many as it has; none if these
-// would be of fewer than `least` rows or columns: they are stored slowly.
+// Sets the largest panels of which `room` has one per consumer, and as many as it has. Sets none if
+// panels would have fewer than `least` rows or columns, since such panels are stored slowly.
 void set_panels(Tile& tile, int least, int64_t room) {
   constexpr int kRowBytes = 128, kMostPanels = 2;
   Sm90Shape& shape = tile.shape;
@@ -123,7 +123,7 @@ void set_panels(Tile& tile, int least, int64_t room) {
       extent < least ? 0 : static_cast<int>(std::min<int64_t>(kMostPanels, rows / shape.panel_m));
 }
 
-// As many stages as leave room for panels that are not too small to be stored fast.
+// A tile with as many stages as leave room for panels that are not too small to be stored fast.
 KernelConfig wave_tile(const WaveTile& wave) {
   constexpr int kLeastRows = 40, kLeastColumns = 24;
   Tile tile = shared_out(wave);
@@ -138,7 +138,7 @@ KernelConfig wave_tile(const WaveTile& wave) {
   return tile.finished();
 }
 
-// As many stages as a whole tile in panels and the helper warp's memory leave room for.
+// A tile with as many stages as a whole tile in panels and the helper warp's memory leave room for.
 KernelConfig tile_for_tasks(const WaveTile& wave) {
   Tile tile = shared_out(wave);
   tile.shape.for_tasks = true;
@@ -166,9 +166,9 @@ struct WaveTiles {
   }
 };
 
-// Chosen of 423 tiles, by the model of Sm90Profile, so that 1400 random GEMMs, half of them with
-// fewer than 2000 rows, lose least: 0.3 % of what all of them would give. The first 64 of these
-// lose 0.9 %, 160 would lose 0.1 %.
+// Chosen from 423 tiles by the model of Sm90Profile, so that 1400 random GEMMs, half of them with
+// fewer than 2000 rows, lose least: 0.3 % of what all 423 tiles would give. The first 64 of these
+// tiles lose 0.9 %, 160 would lose 0.1 %.
 const std::vector<WaveTiles>& wave_tiles() {
   static const std::vector<WaveTiles> tiles = {
       {halves, 256, 1, {168, 160}},
@@ -203,9 +203,10 @@ const std::vector<WaveTiles>& wave_tiles() {
   return tiles;
 }
 
-// Chosen of 59 such tiles in the same way, with what TaskProfile says of them: 0.8 % of what all of
-// them would give. Panels have 64 columns: boxes of fewer reach other ranks slowly. Consumers that
-// take turns have too few stages each. The first three are there beside collectives, too.
+// Chosen from 59 such tiles in the same way, with what TaskProfile says of them: they lose 0.8 % of
+// what all of them would give. Panels have 64 columns: boxes of fewer columns reach other ranks
+// slowly. Tiles whose consumers take turns are missing, because they have too few stages. The first
+// three tiles are also in the list of tiles that were timed beside collectives.
 constexpr WaveTile kTilesForTasks[] = {
     {halves, 128, 256, 1},         {halves, 128, 192, 1},         {halves, 128, 128, 1},
     {halves, 256, 128, 1},         {halves, 128, 192, 2},         {halves_swapped, 168, 128, 1},
@@ -213,7 +214,7 @@ constexpr WaveTile kTilesForTasks[] = {
     {halves_swapped, 160, 128, 2}, {halves_swapped, 144, 128, 2},
 };
 
-// For sums in the epilogue: sources come into panels, so that these take the room of a stage.
+// Tiles for sums in the epilogue. Sources come into panels, so that these take the room of a stage.
 std::vector<KernelConfig> fused_tiles() {
   return {pingpong(128, 192, 4, 4), pingpong(128, 128, 5, 4)};
 }

@@ -25,10 +25,10 @@ int sums(const KernelConfig& config) {
   return config.tile_m / 2;
 }
 
-// Warps that exchange tiles with other ranks. An SM's registers are in four parts, for a fourth of
-// the warps each: those of more than twelve have 128, of twelve 168. Consumers of tall tiles, and
-// those that keep two sets of sums, need more than 128; where there are two, four helpers would
-// make fourteen warps.
+// The number of warps that exchange tiles with other ranks. An SM's registers are in four parts,
+// each for a fourth of the warps. With more than twelve warps a thread has 128 registers, with
+// twelve it has 168. Consumers of tall tiles, and consumers that keep two sets of sums, need more
+// than 128. With two consumers, four helper warps would make fourteen warps.
 int helper_warps(const KernelConfig& config, const KernelRequest& request) {
   const bool two_sums = sums_twice(request.element, request.accumulate);
   const int room = request.epilogue == 0 ? kSumsIn128 : kHalfOfSums;
@@ -52,7 +52,7 @@ int64_t stage_bytes(const KernelConfig& config) {
   return int64_t{config.tile_m + config.tile_n} * config.tile_k * 2;
 }
 
-// Stages of two rows of K where a row is short: fewer waits.
+// A stage has two rows of K where tiles have few rows of A, so that there are fewer waits.
 KernelConfig small(int tile_m, int tile_n, int split_k, int64_t in_flight) {
   const int64_t bound = arch_info(Arch::sm_90a).shared_per_block - kBarrierBytes;
   KernelConfig config{};
@@ -69,23 +69,25 @@ KernelConfig small(int tile_m, int tile_n, int split_k, int64_t in_flight) {
   return config;
 }
 
-// Rows of the lowest tiles that are as few in a column as tiles of `most` rows.
+// Rows of the lowest tiles of which a column has no more than it would have of tiles of `most`
+// rows.
 int even_height(int64_t m, int64_t most) {
   const int64_t tile_rows = (m + most - 1) / most;
   const int64_t rows = (m + tile_rows - 1) / tile_rows;
   return rows <= 8 ? 8 : static_cast<int>((rows + 15) / 16 * 16);
 }
 
-// The most units that what a CTA owns is whole boxes of, no more than `most`.
+// The most units of a box, up to `most`, with which what a CTA owns is whole boxes.
 int even_box(int owned, int most) {
   int box = std::clamp(most, 1, owned);
   while (owned % box != 0) --box;
   return box;
 }
 
-// Units of a box of C: all that a CTA owns, if every one owns the same. Boxes whose sums are left
-// to one rank each are so many, if they can be, that every rank gets some of what a CTA owns. Boxes
-// in which a share may end are small: such a one is stored with both ranks, as a whole.
+// Units of a box of C: all that a CTA owns, if every CTA owns the same. With two shots each box is
+// summed by one rank. Then boxes are so small, if they can be, that every rank gets some of what a
+// CTA owns. Boxes in which a share may end are small, because such a box is stored with both ranks
+// as a whole.
 int units_of_box(const KernelConfig& config, const KernelRequest& request) {
   constexpr int kMostWithEnds = 2;
   const int units = config.tile_m / kUnit;
@@ -120,7 +122,7 @@ class Sm90SmallFamily final : public KernelFamily {
   // CTAs of a cluster share tiles, not columns.
   bool fits_cluster(const KernelConfig&, int tiles) const override { return tiles == 1; }
 
-  // Twice, if they are of e4m3 and precise, and beside what the epilogue takes.
+  // Precise sums of e4m3 are held twice, and sums share the registers with what the epilogue takes.
   bool holds_sums(const KernelConfig& config, const Plan& plan) const override {
     const bool twice = sums_twice(plan.input, plan.accumulate);
     return sums(config) <= kHalfOfSums || !(twice || (plan.epilogue & TILEPOST_GELU) != 0);
@@ -146,13 +148,13 @@ class Sm90SmallFamily final : public KernelFamily {
     tile.start_us = profile.gemm.start_us;
     return gemm_of_tiles(profile, plan, config, request, tile);
   }
-  // With more rows than its tiles are for.
+  // It is slower with more rows than its short tiles are for.
   double slower_alone(const MachineProfile& profile, int64_t m) const override {
     return m > kMostShortRows && m <= kMostSmallRows ? profile.gemm.tall_small : 1;
   }
 
-  // Boxes are one row of K high in a stage, whatever its depth. Promotion in L2 costs 4% at 16
-  // tokens.
+  // Boxes are one row of K high in a stage, whatever the stage's depth. Promotion in L2 costs 4% at
+  // 16 rows of A.
   void complete(const KernelConfig& config, const KernelRequest& request,
                 KernelPlan& plan) const override {
     constexpr int kSwizzle = 128, kPromote = 0;
@@ -173,7 +175,8 @@ class Sm90SmallFamily final : public KernelFamily {
     plan.kernel.threads += 32 * helpers;
     plan.source.tunables["HELPERS"] = std::to_string(helpers);
     plan.source.tunables["BOX_M"] = std::to_string(box_m);
-    // To store lines out of panels, or to know when the last one is there and rows may come.
+    // Panels are lent to helper warps, which store lines out of them, or need to know when the last
+    // panel is there and rows may come.
     const bool rows = request.normalises && request.shots == TILEPOST_ONE_SHOT;
     if (rows || request.shots == TILEPOST_ONE_SHOT_LINES) plan.source.tunables["LENDS"] = "1";
   }
@@ -186,10 +189,10 @@ const KernelFamily& sm90_small_family() {
   return family;
 }
 
-// Tokens beyond the last are multiplied like the others, so a tile has as few as the instruction
-// allows; above 128 there are several tile rows, or taller tiles, which ask less of L2 but are
-// fewer. Short tiles are 64 columns wide, for the most CTAs; tall ones move less through shared
-// memory where they are wider.
+// Rows beyond the last row of A are multiplied like the others, so a tile has as few rows as the
+// instruction allows. Above 128 rows there are several tile rows, or taller tiles, which ask less
+// of L2 but are fewer. Short tiles are 64 columns wide, for the most CTAs. Tall tiles move less
+// through shared memory where they are wider.
 std::vector<KernelConfig> small_configs(int64_t m, int64_t in_flight) {
   if (m > kMostExchangedRows) return {};
   int tile_m = even_height(m, kMostShortRows);

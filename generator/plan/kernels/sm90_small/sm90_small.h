@@ -10,9 +10,10 @@
 
 namespace tilepost {
 
-// The most rows of A it is offered for: with more, gemm_sm90 is bound by the tensor cores.
+// The most rows of A that the kernel is offered for. With more rows gemm_sm90 is bound by the
+// tensor cores.
 inline constexpr int64_t kMostSmallRows = 256;
-// Up to here a tile has all of them.
+// Up to this number of rows of A one tile has all of them.
 inline constexpr int64_t kMostShortRows = 128;
 // The same as kMostSmallRows where kernels exchange tiles.
 inline constexpr int64_t kMostExchangedRows = 2048;
