@@ -2,20 +2,22 @@
 # Builds tests under AddressSanitizer with UndefinedBehaviorSanitizer and LeakSanitizer (build/asan), and
 # those of threads under ThreadSanitizer (build/tsan), and runs them. Programs run whole, not case by
 # case, which is quicker; their cases are counted. What the compiler has no sanitizer for is named as
-# skipped. The weaver, the planner's and the reader's tests, and the CUDA runtime on stand-ins for CUDA and
-# NCCL, take longer to build than a change should wait: only with --full. Ends in a line of counts.
+# skipped. Either sanitizer has the tests that show it most: of memory those that make, lend and free everything
+# by itself, of threads random sequences of calls. Each other's, the weaver, the planner's and the reader's tests, and
+# the CUDA runtime on stand-ins for CUDA and NCCL, take longer to build than a change should wait: only with --full.
+# Ends in a line of counts.
 #
 # Usage: bash tests/sanitize.sh [--full]
 set -euo pipefail
 
 cd "$(dirname "$0")/.."
 jobs=$(nproc)
-of_memory=(test_map test_host_target test_host_sequences)
-of_threads=(test_host_target test_host_sequences)
+of_memory=(test_map test_host_target)
+of_threads=(test_host_sequences)
 of_cuda=()
 if [ "${1:-}" = --full ]; then
-  of_memory+=(test_spec test_plan test_exhaustive test_host_pattern test_host_stores test_verify_harness test_weave)
-  of_threads+=(test_host_pattern test_host_stores test_verify_harness)
+  of_memory+=(test_host_sequences test_spec test_plan test_exhaustive test_host_pattern test_host_stores test_verify_harness test_weave)
+  of_threads+=(test_host_target test_host_pattern test_host_stores test_verify_harness)
   of_cuda+=(test_cuda_runtime)
 fi
 passed=0 failed=0 skipped=0

@@ -9,19 +9,19 @@ namespace {
 
 using llvm::StringRef;
 
-std::string too_long(const char* what, size_t bytes, size_t most) {
+std::string too_long(std::string_view what, size_t bytes, size_t most) {
   return fmt::format("{} has {} bytes, at most {} are allowed", what, bytes, most);
 }
 
 // True if all bytes are UTF-8 without control characters other than tab and the line's end.
-bool check_bytes(StringRef text, Diagnostics& diagnostics) {
+bool check_bytes(StringRef text, Diagnostics& diagnostics, const char* noun) {
   for (size_t i = 0; i < text.size();) {
     const auto* first = reinterpret_cast<const llvm::UTF8*>(text.data()) + i;
     const size_t length = llvm::getNumBytesForUTF8(*first);
     const std::string hex = fmt::format("0x{:02X}", *first);
     if (length > text.size() - i || !llvm::isLegalUTF8Sequence(first, first + length)) {
       diagnostics.error(place_of(text.substr(i, 1)),
-                        fmt::format("byte {} is not valid UTF-8; save the spec as UTF-8", hex));
+                        fmt::format("byte {} is not valid UTF-8; save the {} as UTF-8", hex, noun));
       return false;
     }
     const bool line_end = *first == '\n' || text.substr(i).starts_with("\r\n");
@@ -62,7 +62,8 @@ bool check_commas(StringRef text, Diagnostics& diagnostics) {
 // Follows a file line by line and refuses what is not one plain YAML document.
 class LineChecker {
  public:
-  explicit LineChecker(Diagnostics& diagnostics) : diagnostics_(diagnostics) {}
+  LineChecker(Diagnostics& diagnostics, const GuardedFile& file)
+      : diagnostics_(diagnostics), file_(file) {}
 
   bool check(StringRef line) {
     if (line.size() > kMaxLineBytes) {
@@ -85,7 +86,8 @@ class LineChecker {
       return true;
     }
     if (!has_content_ && line.starts_with("%"))
-      return refuse(line, "YAML directives are not supported; a spec starts with 'tilepost: 1'");
+      return refuse(line, fmt::format("YAML directives are not supported; a {} starts with '{}'",
+                                      file_.noun, file_.start));
     has_content_ = true;
     return true;
   }
@@ -103,10 +105,12 @@ class LineChecker {
   }
 
   bool refuse_second(StringRef line) {
-    return refuse(line, "a second document starts here; a spec is one YAML document");
+    return refuse(
+        line, fmt::format("a second document starts here; a {} is one YAML document", file_.noun));
   }
 
   Diagnostics& diagnostics_;
+  const GuardedFile& file_;
   bool started_ = false;      // by '---'
   bool ended_ = false;        // by '...'
   bool has_content_ = false;  // something other than markers and comments
@@ -114,14 +118,14 @@ class LineChecker {
 
 }  // namespace
 
-bool guard_file(StringRef text, Diagnostics& diagnostics) {
+bool guard_file(StringRef text, Diagnostics& diagnostics, const GuardedFile& file) {
   if (text.size() > kMaxSpecBytes) {
     diagnostics.error(place_of(text.take_front(0)),
-                      too_long("the spec", text.size(), kMaxSpecBytes));
+                      too_long(fmt::format("the {}", file.noun), text.size(), kMaxSpecBytes));
     return false;
   }
-  if (!check_bytes(text, diagnostics)) return false;
-  LineChecker checker(diagnostics);
+  if (!check_bytes(text, diagnostics, file.noun)) return false;
+  LineChecker checker(diagnostics, file);
   StringRef rest = text;
   rest.consume_front("\xef\xbb\xbf");  // byte order mark
   while (!rest.empty()) {
@@ -130,8 +134,9 @@ bool guard_file(StringRef text, Diagnostics& diagnostics) {
     rest = tail;
   }
   if (checker.has_content()) return check_commas(text, diagnostics);
-  diagnostics.error(place_of(text.take_front(0)),
-                    "the spec is empty; it starts with 'tilepost: 1' (docs/spec.md)");
+  diagnostics.error(
+      place_of(text.take_front(0)),
+      fmt::format("the {} is empty; it starts with '{}' ({})", file.noun, file.start, file.page));
   return false;
 }
 
@@ -141,7 +146,7 @@ bool guard_value(StringRef text, Diagnostics& diagnostics) {
                       too_long("the value", text.size(), kMaxLineBytes));
     return false;
   }
-  if (!check_bytes(text, diagnostics)) return false;
+  if (!check_bytes(text, diagnostics, "value")) return false;
   if (const size_t end = text.find_first_of("\r\n"); end != StringRef::npos) {
     diagnostics.error(place_of(text.substr(end, 1)), "an override is one line");
     return false;

@@ -19,9 +19,20 @@ inline constexpr size_t kMaxLineBytes = 4096;
 // whether they are in a list; it refuses them there.
 inline constexpr size_t kMaxCommas = 64;
 
-// Checks a whole spec file. `text` must point into a source of `diagnostics`. Reports the first
+// What messages call a file, and how such a file begins.
+struct GuardedFile {
+  const char* noun;   // "spec"
+  const char* start;  // "tilepost: 1"
+  const char* page;   // of the documentation
+};
+inline constexpr GuardedFile kSpecFile = {"spec", "tilepost: 1", "docs/spec.md"};
+inline constexpr GuardedFile kMachineFile = {"machine profile", "tilepost_machine: 1",
+                                             "docs/internals/machine.md"};
+
+// Checks a whole file. `text` must point into a source of `diagnostics`. Reports the first
 // fault and returns false if there is one.
-bool guard_file(llvm::StringRef text, Diagnostics& diagnostics);
+bool guard_file(llvm::StringRef text, Diagnostics& diagnostics,
+                const GuardedFile& file = kSpecFile);
 
 // Checks the value of an override: one line, may be blank.
 bool guard_value(llvm::StringRef text, Diagnostics& diagnostics);

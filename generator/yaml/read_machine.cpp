@@ -9,7 +9,7 @@ namespace tilepost {
 std::optional<MachineProfile> read_machine_text(llvm::StringRef name, llvm::StringRef text,
                                                 Diagnostics& diagnostics) {
   const std::string_view source = diagnostics.add_source(name, text);
-  if (!guard_file(source, diagnostics)) return std::nullopt;
+  if (!guard_file(source, diagnostics, kMachineFile)) return std::nullopt;
   const std::optional<Value> root = parse_document(source, diagnostics);
   if (!root) return std::nullopt;
   return read_machine(*root, diagnostics);

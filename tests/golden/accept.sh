@@ -3,11 +3,11 @@
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 tool=$(readlink -f "$1")
+. "$here/output.sh"
 shift
 [ $# -gt 0 ] || set -- $(cd "$here" && dirname */spec.yaml)
 for case in "$@"; do
   rm -rf "$here/$case/expected"
-  "$tool" generate "$here/$case/spec.yaml" -o "$here/$case/expected"
-  "$tool" explain "$here/$case/spec.yaml" >"$here/$case/expected/explain.txt"
+  write_output "$tool" "$case" "$here/$case/expected"
   echo "accepted $case"
 done

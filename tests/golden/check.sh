@@ -6,8 +6,8 @@ here=$(cd "$(dirname "$0")" && pwd)
 tool=$1 case=$2
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
-"$tool" generate "$here/$case/spec.yaml" -o "$dir/generated" || exit 1
-"$tool" explain "$here/$case/spec.yaml" >"$dir/generated/explain.txt" || exit 1
+. "$here/output.sh"
+write_output "$tool" "$case" "$dir/generated" || exit 1
 if grep -n '.\{121,\}' "$dir/generated/explain.txt"; then
   echo "explain has lines of more than 120 columns"
   exit 1

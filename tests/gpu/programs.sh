@@ -1,13 +1,15 @@
 #!/usr/bin/env bash
 # Generates the programs that the drivers in tests/gpu/trust run.
 #
-#   programs.sh TILEPOST OUT RANKS [SET …]   sets: main small few tiles ranges own pairs neighbours; all if none is named
+#   programs.sh TILEPOST OUT RANKS [SET …]   sets: main small fused few tiles ranges own pairs neighbours; all if none is named
 #
 # TILEPOST is the generator. OUT is to be given to tests/gpu as TILEPOST_GENERATED_DIR. A program's name says
 # what it is: <pattern>[_<routing>]_<transport>, with nccl2 for two lanes and _any for any m. Sets:
 #
 #   main        every pattern by every transport, two to four groups of 4096x1536x512, and some for any m
 #   small       small_…: the same, as small as is sensible: for compute-sanitizer
+#   fused       …_whole: kernels that are a whole run, as the model chooses them where no groups are asked for: sums in
+#               the epilogue (ar, rs), rows of A that helper warps push (ag, in_even)
 #   few         ar_tiles_…, rs_tiles_…, a2a_even_tiles_…: few rows, whose kernels exchange tiles, in every number of
 #               shots, of one m and of any; …_norm: whose rows are normalised there; ag_tiles…: rows of A;
 #               small_ar_tiles_… and so on: the same
@@ -20,10 +22,10 @@
 #
 # OUT/refused.txt lists what the spec does not allow, with the generator's words.
 set -euo pipefail
-[ $# -ge 3 ] || { sed -n '2,21p' "$0" >&2; exit 2; }
+[ $# -ge 3 ] || { sed -n '2,23p' "$0" >&2; exit 2; }
 tool=$(readlink -f "$1") out=$2 ranks=$3
 shift 3
-[ $# -gt 0 ] || set -- main small few tiles ranges own pairs neighbours
+[ $# -gt 0 ] || set -- main small fused few tiles ranges own pairs neighbours
 
 # spec <name> <pattern> <transport> <m> <n> <k>
 spec() {
@@ -115,6 +117,19 @@ grid() {
     case $short in *_rows) given+=(routing=rows) ;; esac
     make "${short}_${transport}_any" "$pattern" "$transport" "$shape" "${given[@]}" || true
   done
+}
+
+fused() {
+  local name short pattern given
+  for name in ar:gemm_all_reduce rs:gemm_reduce_scatter ag:all_gather_gemm in_even:all_to_all_gemm; do
+    short=${name%%:*} pattern=${name#*:} given=()
+    [ "$short" != in_even ] || given=(routing=even)
+    make "${short}_whole" "$pattern" peer 4096x3072x1024 "${given[@]}" || true
+    make "${short}_ragged_whole" "$pattern" peer 2050x1160x520 "${given[@]}" || true
+    make "${short}_whole_any" "$pattern" peer 4096x2048x512 gemm.m.max=4000 "${given[@]}" || true
+    make "small_${short}_whole" "$pattern" peer 512x384x256 "${given[@]}" || true
+  done
+  make ar_norm_whole gemm_all_reduce peer 4096x2048x512 consumer=residual_rms_norm || true
 }
 
 few() {
@@ -267,6 +282,7 @@ for set in "$@"; do
   case $set in
     main) grid '' 4096x1536x512 '[1, 1, 2]' yes ;;
     small) grid small_ 2048x512x256 '[1, 1]' no ;;
+    fused) fused ;;
     few) few ;;
     tiles) tiles ;;
     ranges) ranges ;;
@@ -274,7 +290,7 @@ for set in "$@"; do
     neighbours) neighbours ;;
     own) own ;;
     *)
-      echo "no set '$set'; there are main, small, few, tiles, ranges, own, pairs and neighbours" >&2
+      echo "no set '$set'; there are main, small, fused, few, tiles, ranges, own, pairs and neighbours" >&2
       exit 2
       ;;
   esac

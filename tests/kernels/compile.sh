@@ -25,8 +25,8 @@ fail() { echo "FAIL: $*" >&2; exit 1; }
 
 limit=10000 slowest=0
 
-# compile <source> <arch>: writes kernel.cubin and opcodes.txt.
-compile() {
+# run_nvcc <source> <arch>: writes kernel.cubin and ptxas.txt.
+run_nvcc() {
   local log=$work/ptxas.txt TIMEFORMAT=%U seconds ms
   { time "$nvcc" -std=c++20 -O3 -I "$include" -I "$work" -cubin \
     -gencode "arch=compute_$2,code=sm_$2" -Xptxas -v -Xcompiler -Wall -Werror all-warnings "$1" \
@@ -36,11 +36,22 @@ compile() {
   [ "$ms" -le "$limit" ] || fail "nvcc took $seconds s, more than $((limit / 1000)) s"
   [ "$ms" -le "$slowest" ] || slowest=$ms
   if grep -E 'C75[0-9][0-9]' "$log"; then fail "ptxas serialised wgmma or ignored setmaxnreg"; fi
+}
+
+# judge <log> [TEXT]: what ptxas says of a kernel there; writes opcodes.txt, of the kernels with TEXT in their names.
+judge() {
+  local log=$1
   grep -q 'bytes stack frame' "$log" || fail "no -v output from ptxas"
   if grep 'bytes stack frame' "$log" | grep -v '^ *0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads'
   then fail "stack frame or spills"; fi
   sed -n 's/^ptxas info *: Used/used/p' "$log"
-  "$opcodes" "$work/kernel.cubin" >"$work/opcodes.txt"
+  "$opcodes" "$work/kernel.cubin" "${@:2}" >"$work/opcodes.txt"
+}
+
+# compile <source> <arch>: writes kernel.cubin and opcodes.txt.
+compile() {
+  run_nvcc "$@"
+  judge "$work/ptxas.txt"
 }
 
 number_of() { sed -n "s/^$1 //p" "$work/opcodes.txt"; }
@@ -96,11 +107,18 @@ expect_matrix() {
 
 # check_template <file> <arch> [NAME=VALUE…]: a variant, un-woven.
 check_template() {
-  local file=$1 arch=$2
+  make_template "$@"
+  compile "$work/source.cu" "$2"
+  expect_template "$2"
+}
+make_template() {
+  local file=$1
   shift 2
   specialise "$file" "$@"
-  compile "$work/kernel.cu" "$arch"
-  expect_matrix "$arch"
+  cp "$work/kernel.cu" "$work/source.cu"
+}
+expect_template() {
+  expect_matrix "$1"
   expect MEMBAR.SYS 0
   expect RED 0
 }
@@ -120,48 +138,173 @@ specialise() {
 # Whether SASS can be read: cuobjdump needs nvdisasm beside it.
 can_disassemble() { cuobjdump --dump-sass "$work/kernel.cubin" >/dev/null 2>&1; }
 
-# matrix_instructions: those of kernel.cubin in their order, shapes and types included, registers not.
-# Where SASS cannot be read only their number.
+# matrix_instructions [TEXT]: those of kernel.cubin in their order, shapes and types included, registers not; of the
+# kernels with TEXT in their names. Where SASS cannot be read only their number.
 matrix_instructions() {
   if can_disassemble; then
-    cuobjdump --dump-sass "$work/kernel.cubin" | grep -oE '\<[HQ]G?MMA[A-Za-z0-9_.]*'
+    cuobjdump --dump-sass "$work/kernel.cubin" | awk -v text="${1:-}" '/Function :/ { ours = index($0, text) } ours || text == ""' |
+      grep -oE '\<[HQ]G?MMA[A-Za-z0-9_.]*'
   else
-    grep -E '^[HQ]G?MMA ' "$work/opcodes.txt"
+    "$opcodes" "$work/kernel.cubin" "$@" | grep -E '^[HQ]G?MMA '
   fi
 }
 
-# for_each_variant <command> <kind> TOOL WHICH PART PARTS: calls the command with the variants of the kind
-# that are this part's. In a shell of its own, so that one failure does not hide the next variant's.
+# for_each_variant <what> <kind> TOOL WHICH PART PARTS: calls check_<what> with the variants of the kind that are this
+# part's. In a shell of its own, so that one failure does not hide the next variant's. Up to four of one template and
+# architecture are one source first, each in a namespace, since most of nvcc's time is for the headers. Only where
+# something is wrong with them, or they take longer than one may, is each looked at by itself. Every PARTS-th group is
+# this part's.
 for_each_variant() {
-  local check=$1 kind=$2 tool=$3 which=$4 part=$5 parts=$6 wrong=0 count=0 ms variant slow=nothing
+  local what=$1 kind=$2 tool=$3 which=$4 part=$5 parts=$6 wrong=0 count=0 alone=0 line slow=nothing group=() last=0 number
   "$tool" list variants | python3 tests/kernels/variants.py "$kind" "$which" >"$work/variants.txt"
-  while read -r -a variant; do
-    if ! ("$check" "${variant[@]}" >"$work/report.txt" && echo "$slowest" >"$work/ms.txt")
-    then
-      echo "FAIL: ${variant[*]}"
+  while read -r number line; do
+    if [ "$number" != "$last" ] && [ ${#group[@]} -gt 0 ]; then
+      check_group
+      group=()
+    fi
+    last=$number
+    group+=("$line")
+  done < <(awk -v part="$part" -v parts="$parts" '
+    { if ($1 " " $2 != key || in_it == 4) { number += 1; in_it = 0; key = $1 " " $2 }
+      in_it += 1
+      if (number % parts == part) print number, $0 }' "$work/variants.txt"; echo 0)
+  echo "$count right, $wrong wrong, $alone looked at alone; slowest: $slowest ms of CPU time for $slow"
+  [ "$wrong" -eq 0 ] && [ "$count" -gt 0 ] || fail "$wrong of $((count + wrong)) variants"
+}
+
+# check_group: the variants in `group` together, or else one by one.
+check_group() {
+  local variant
+  if [ ${#group[@]} -gt 1 ] && took check_together "${group[@]}"; then
+    count=$((count + ${#group[@]}))
+    return
+  fi
+  for line in "${group[@]}"; do
+    read -r -a variant <<<"$line"
+    alone=$((alone + 1))
+    if took "check_$what" "${variant[@]}"; then
+      count=$((count + 1))
+    else
+      echo "FAIL: $line"
       cat "$work/report.txt"
       wrong=$((wrong + 1))
-      continue
     fi
-    count=$((count + 1)) ms=$(cat "$work/ms.txt")
-    if [ "$ms" -gt "$slowest" ]; then slowest=$ms slow=${variant[*]}; fi
-  done < <(awk -v part="$part" -v parts="$parts" 'NR % parts == part' "$work/variants.txt")
-  echo "$count right, $wrong wrong; slowest: $slowest ms of CPU time for $slow"
-  [ "$wrong" -eq 0 ] && [ "$count" -gt 0 ] || fail "$wrong of $((count + wrong)) variants"
+  done
+}
+
+# took <command> [ARG…]: calls it in a shell of its own and keeps how long nvcc took.
+took() {
+  local ms
+  ("$@" && echo "$slowest" >"$work/ms.txt") >"$work/report.txt" 2>&1 || return 1
+  ms=$(cat "$work/ms.txt")
+  if [ "$ms" -gt "$slowest" ]; then slowest=$ms slow="${*:2:1}"; fi
+}
+
+# check_together <variant>…: "FILE ARCH NAME=VALUE…" each, of one template and architecture. What check_<what> expects
+# of each is expected of its kernel. Writes together.cu.
+check_together() {
+  local variant arch i=0
+  rm -rf "$work/together"
+  mkdir "$work/together"
+  for line in "$@"; do
+    read -r -a variant <<<"$line"
+    arch=${variant[1]} i=$((i + 1))
+    "make_$what" "${variant[@]}" || return 1
+    cp "$work/kernel.cu" "$work/together/kernel_$i.cu"
+    cp "$work/source.cu" "$work/together/source_$i.cu"
+  done
+  {
+    cat "$work"/together/source_*.cu | grep '^#include' | awk '!seen[$0]++'
+    for i in $(seq $#); do
+      echo "namespace variant_${i}_ {"
+      grep -v '^#include' "$work/together/source_$i.cu"
+      echo "}"
+    done
+  } >"$work/together.cu"
+  run_nvcc "$work/together.cu" "$arch"
+  [ "$(grep -c 'Compiling entry function' "$work/ptxas.txt")" = $# ] || fail "not as many kernels as variants"
+  for i in $(seq $#); do
+    awk -v name="variant_${i}_" '/Compiling entry function/ { ours = index($0, name) } ours' "$work/ptxas.txt" \
+      >"$work/together/ptxas.txt"
+    cp "$work/together/kernel_$i.cu" "$work/kernel.cu"
+    judge "$work/together/ptxas.txt" "variant_${i}_"
+    "expect_$what" "$arch"
+  done
 }
 
 # check_stores <file> <arch> NAME=VALUE…: a variant, woven so that it stores into other ranks' memory.
 check_stores() {
-  local file=$1 arch=$2
+  make_stores "$@"
+  compile "$work/source.cu" "$2"
+  expect_stores "$2"
+}
+make_stores() {
+  local file=$1
   shift 2
-  "$weaver" "$file" "$@" >"$work/woven.cu"
+  "$weaver" "$file" "$@" >"$work/source.cu"
   specialise "$file" "$@"
-  compile "$work/woven.cu" "$arch"
-  expect_matrix "$arch"
+}
+expect_stores() {
+  expect_matrix "$1"
   # One place that posts, and one that waits between a tile's stores, which may be unrolled.
   expect MEMBAR.SYS 1
   expect RED 1
   expect_multiple NANOSLEEP 1
+}
+
+# expect_woven: of the woven kernel that opcodes.txt is of.
+expect_woven() {
+  local posts releases
+  expect_matrix "$arch"
+  # One place that posts: gemm_sm90's two store warps share its code. Where A arrives the counters
+  # say what has: the kernel polls them and posts nothing. There, and where stores to other ranks
+  # are spread in time, it pauses, in loops that may be unrolled. Where nothing overlaps it counts
+  # tiles and releases nothing. A helper warp posts after every kind of task that it has.
+  posts=1 releases=1
+  if grep -q '"division": "arrivals"' "$work/woven.plan.json"; then posts=0 releases=0; fi
+  if grep -q '"transport": "none"' "$work/woven.plan.json"; then releases=0; fi
+  if grep -qE '"division": "arrivals"|"transport": "peer(_tiles)?"' "$work/woven.plan.json"; then
+    expect_multiple NANOSLEEP 1
+  else
+    expect NANOSLEEP 0
+  fi
+  if [[ " ${tunables[*]}" =~ \ HELPERS=[1-9] ]]; then
+    # Flags of other ranks are stored behind fences. A run in sequence counts tiles, if any does.
+    expect_more MEMBAR.SYS 0
+    expect RED "$posts"
+  elif [[ " ${tunables[*]}" =~ \ SOURCES=[1-9] ]]; then
+    # Flags are stored behind fences, and tiles of a run in sequence counted.
+    expect_more MEMBAR.SYS 0
+    expect RED "$posts"
+  elif [[ " ${tunables[*]}" =~ \ HELPER=[1-9] ]]; then
+    expect_more MEMBAR.SYS "$releases"
+    expect_more RED "$posts"
+  else
+    expect MEMBAR.SYS "$releases"
+    expect RED "$posts"
+  fi
+}
+
+# check_pair: woven.cu and the plain kernel.cu in one source, pair.cu.
+check_pair() {
+  local text=tilepost_gen_woven
+  {
+    cat "$work/woven.cu"
+    grep '^#include' "$work/kernel.cu"
+    echo "namespace plain_kernel_ {"
+    grep -v '^#include' "$work/kernel.cu"
+    echo "}"
+  } >"$work/pair.cu"
+  run_nvcc "$work/pair.cu" "$arch"
+  grep 'Compiling entry function' "$work/ptxas.txt" >"$work/kernels.txt"
+  [ "$(grep -c plain_kernel_ "$work/kernels.txt")" = 1 ] && ! grep -v "plain_kernel_\|$text" "$work/kernels.txt" ||
+    fail "other kernels than those"
+  judge "$work/ptxas.txt" "$text"
+  expect_woven
+  matrix_instructions "$text" >"$work/woven.txt"
+  matrix_instructions plain_kernel_ >"$work/plain.txt"
+  [ -s "$work/plain.txt" ] || fail "no plain matrix instructions"
+  diff "$work/plain.txt" "$work/woven.txt" || fail "woven and plain differ in matrix instructions"
 }
 
 case $what in
@@ -169,11 +312,11 @@ case $what in
     check_template "$@"
     ;;
   plain)
-    for_each_variant check_template plain "${@:1:4}"
+    for_each_variant template plain "${@:1:4}"
     ;;
   stores)
     weaver=$5
-    for_each_variant check_stores stores "${@:1:4}"
+    for_each_variant stores stores "${@:1:4}"
     ;;
   woven)
     tool=$1 spec=$2 arch=$3
@@ -186,41 +329,17 @@ print(plan["kernel"]["file"])
 for name, value in plan["kernel"]["tunables"].items():
     print(f"{name}={value}")' "$work/woven.plan.json")
     specialise "${tunables[@]}"
-    compile "$work/woven.cu" "$arch"
-    expect_matrix "$arch"
-    # One place that posts: gemm_sm90's two store warps share its code. Where A arrives the counters
-    # say what has: the kernel polls them and posts nothing. There, and where stores to other ranks
-    # are spread in time, it pauses, in loops that may be unrolled. Where nothing overlaps it counts
-    # tiles and releases nothing. A helper warp posts after every kind of task that it has.
-    posts=1 releases=1
-    if grep -q '"division": "arrivals"' "$work/woven.plan.json"; then posts=0 releases=0; fi
-    if grep -q '"transport": "none"' "$work/woven.plan.json"; then releases=0; fi
-    if grep -qE '"division": "arrivals"|"transport": "peer(_tiles)?"' "$work/woven.plan.json"; then
-      expect_multiple NANOSLEEP 1
-    else
-      expect NANOSLEEP 0
-    fi
-    if [[ " ${tunables[*]}" =~ \ HELPERS=[1-9] ]]; then
-      # Flags of other ranks are stored behind fences. A run in sequence counts tiles, if any does.
-      expect_more MEMBAR.SYS 0
-      expect RED "$posts"
-    elif [[ " ${tunables[*]}" =~ \ SOURCES=[1-9] ]]; then
-      # Flags are stored behind fences, and tiles of a run in sequence counted.
-      expect_more MEMBAR.SYS 0
-      expect RED "$posts"
-    elif [[ " ${tunables[*]}" =~ \ HELPER=[1-9] ]]; then
-      expect_more MEMBAR.SYS "$releases"
-      expect_more RED "$posts"
-    else
-      expect MEMBAR.SYS "$releases"
-      expect RED "$posts"
-    fi
     # Weaving does not touch the main loop: the plain kernel with the same tunables has the same matrix
-    # instructions.
-    matrix_instructions >"$work/woven.txt"
-    compile "$work/kernel.cu" "$arch"
-    matrix_instructions >"$work/plain.txt"
-    diff "$work/plain.txt" "$work/woven.txt" || fail "woven and plain differ in matrix instructions"
+    # instructions. Both are one source, or where something is wrong with that, one each.
+    if ! took check_pair; then
+      compile "$work/woven.cu" "$arch"
+      expect_woven
+      matrix_instructions >"$work/woven.txt"
+      compile "$work/kernel.cu" "$arch"
+      matrix_instructions >"$work/plain.txt"
+      diff "$work/plain.txt" "$work/woven.txt" || fail "woven and plain differ in matrix instructions"
+      echo "looked at one by one"
+    fi
     can_disassemble || echo "no cuobjdump here: counted, not compared one by one"
     ;;
   own)

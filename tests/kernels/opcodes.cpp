@@ -1,6 +1,7 @@
 // Counts the machine instructions that matter in a cubin's kernels, for checks without a GPU.
 //
-// Usage: opcodes FILE.cubin. Prints one line "NAME COUNT" each, summed over all kernels:
+// Usage: opcodes FILE.cubin [TEXT]. Prints one line "NAME COUNT" each, summed over all kernels, or
+// over those whose mangled names have TEXT in them:
 //   HGMMA, HMMA      warpgroup and warp matrix instructions of 16-bit elements
 //   QGMMA, QMMA      likewise of 8-bit floating point
 //   MEMBAR.GPU, .SYS memory barriers of that scope
@@ -77,8 +78,9 @@ void count_kernel(const std::vector<char>& file, uint64_t begin, uint64_t size, 
   }
 }
 
-// Walks the section headers (ELF-64): every section whose name begins with ".text.".
-bool count_file(const std::vector<char>& file, Counts& counts) {
+// Walks the section headers (ELF-64): every section whose name begins with ".text." and has the
+// text.
+bool count_file(const std::vector<char>& file, const std::string& text, Counts& counts) {
   if (file.size() < 64 || std::memcmp(file.data(),
                                       "\x7f"
                                       "ELF",
@@ -91,6 +93,8 @@ bool count_file(const std::vector<char>& file, Counts& counts) {
     const uint64_t header = headers + i * entry;
     const uint64_t name = names + read<uint32_t>(file, header);
     if (name + 6 > file.size() || std::memcmp(file.data() + name, ".text.", 6) != 0) continue;
+    const std::string kernel(&file[name], strnlen(&file[name], file.size() - name));
+    if (kernel.find(text) == std::string::npos) continue;
     count_kernel(file, read<uint64_t>(file, header + 0x18), read<uint64_t>(file, header + 0x20),
                  counts);
   }
@@ -100,14 +104,14 @@ bool count_file(const std::vector<char>& file, Counts& counts) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc != 2) {
-    std::cerr << "usage: opcodes FILE.cubin\n";
+  if (argc != 2 && argc != 3) {
+    std::cerr << "usage: opcodes FILE.cubin [TEXT]\n";
     return 2;
   }
   std::ifstream in(argv[1], std::ios::binary);
   const std::vector<char> file{std::istreambuf_iterator<char>(in), {}};
   Counts counts;
-  if (!count_file(file, counts)) {
+  if (!count_file(file, argc == 3 ? argv[2] : "", counts)) {
     std::cerr << argv[1] << " is not an ELF file\n";
     return 1;
   }

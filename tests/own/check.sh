@@ -2,11 +2,13 @@
 # Kernels of the user's own: what is accepted is woven, compiled where there is an nvcc, and run on the CPU
 # against the plain kernel; what is refused is refused at its place.
 # Usage: check.sh TILEPOST CXX LIBRARY…
+# CXX of the environment, which may have flags of its own, compiles what runs; its own flags are `tilepost verify`'s.
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
 root=$(cd "$here/../.." && pwd)
 shim=$root/runtime/verify/host/shim/include
 tool=$1 cxx=$2
+read -ra quick <<<"${CXX:-$cxx}"
 shift 2
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
@@ -30,14 +32,14 @@ END
 # with marks the author's own
 accepted() {
   "$tool" generate "$dir/spec.yaml" -o "$dir" 2>"$dir/log" || { echo "FAIL $1: refused"; cat "$dir/log"; failed=1; return; }
-  "$cxx" -std=c++20 -O1 -w -I "$shim" -I "$root/include" -I "$root" -I "$dir" -DWOVEN="\"$dir/own.cu\"" \
+  "${quick[@]}" -std=c++20 -O1 -pthread -ffp-contract=off -w -I "$shim" -I "$root/include" -I "$root" -I "$dir" -DWOVEN="\"$dir/own.cu\"" \
     -DPLAIN="\"$(cd "$here/kernels" && realpath "$4")\"" -DElement="$2" -DOutput="${output:-$2}" -DKERNEL="$3" -DKERNEL_SPACE=tilepost_gen_own::sm_80 \
     -DPROGRAM=own_program ${extra[@]+"${extra[@]}"} "-DGRID=$5" "-DLAUNCH=$6" "$here/run_woven.cpp" "${libraries[@]}" -o "$dir/run" >"$dir/log" 2>&1 ||
     { echo "FAIL $1: not compiled"; head -20 "$dir/log"; failed=1; return; }
   "$dir/run" >"$dir/log" || { failed=1; }
   echo "$1: $(tail -1 "$dir/log")"
   if command -v nvcc >/dev/null; then
-    nvcc -std=c++20 -arch=sm_80 -I "$root/include" -c "$dir/own.cu" -o "$dir/own.o" >"$dir/log" 2>&1 ||
+    nvcc -std=c++20 -arch=sm_80 ${fast[@]+"${fast[@]}"} -I "$root/include" -c "$dir/own.cu" -o "$dir/own.o" >"$dir/log" 2>&1 ||
       { echo "FAIL $1: nvcc"; head "$dir/log"; failed=1; }
   fi
 }
@@ -45,7 +47,7 @@ accepted() {
 # compiled WHAT: accepted, and nvcc takes what is generated
 compiled() {
   "$tool" generate "$dir/spec.yaml" -o "$dir" 2>"$dir/log" &&
-    nvcc -std=c++20 -arch=sm_80 -I "$root/include" -isystem "$here/library" -c "$dir/own.cu" -o "$dir/own.o" >>"$dir/log" 2>&1 ||
+    nvcc -std=c++20 -arch=sm_80 ${fast[@]+"${fast[@]}"} -I "$root/include" -isystem "$here/library" -c "$dir/own.cu" -o "$dir/own.o" >>"$dir/log" 2>&1 ||
     { echo "FAIL $1"; head -20 "$dir/log"; failed=1; return; }
   echo "$1: compiled"
 }
@@ -67,6 +69,9 @@ refused() {
 libraries=("$@")
 extra=()  # flags that the plain kernel needs, or -DMARKED
 command -v nvcc >/dev/null || echo "SKIP compiling with nvcc: there is none"
+# What nvcc makes of these kernels is not looked at.
+fast=()
+if nvcc --help 2>/dev/null | grep -q -e --Ofast-compile; then fast=(-Ofc max); fi
 
 tiled="tiled.cu, function: 'lib::tiled<16>', tile: [16, 16], threads: [16, 16],
   grid: ['ceil_div(n, 16)', 'ceil_div(m, 16)'], arguments: {a: a, b: b, c: out, m: m, n: n, k: k}"

@@ -211,6 +211,12 @@ double wave_beside_pushes(const TransferProblem& problem) {
          problem.computed;
 }
 
+// What ranks take to agree that a run begins: less inside a kernel that is a whole run.
+double meeting_us(const TransferProblem& problem) {
+  const PeersProfile& peers = problem.profile.peers;
+  return meets_inside(problem.plan, problem.task_parts) ? peers.inside_us : peers.meet_us;
+}
+
 TransferModel Peer::model_pushed_rows(const TransferProblem& problem) {
   const MachineProfile& profile = problem.profile;
   TransferModel model;
@@ -218,7 +224,7 @@ TransferModel Peer::model_pushed_rows(const TransferProblem& problem) {
   model.group = {profile.peers.stores.latency_us + profile.peers.tasks.latency_us +
                      profile.peers.tasks.rows_us,
                  per_byte(problem, profile.peers.tasks.rows_us_per_mib), 0};
-  model.announce = profile.peers.meet_us;
+  model.announce = meeting_us(problem);
   return model;
 }
 
@@ -282,8 +288,7 @@ TransferModel Peer::model_stores(const TransferProblem& problem) {
   model.wave = std::max(wave_with_stores(problem, twice), wave_stores);
   model.group = model_after_stores(problem, stored, twice);
   model.group.tail += profile.peers.stores.drain * wave_stores;
-  model.group.tail += meets_inside(problem.plan, problem.task_parts) ? profile.peers.inside_us
-                                                                     : profile.peers.meet_us;
+  model.group.tail += meeting_us(problem);
   if (problem.task_parts > 0)
     model.most_bytes =
         twice ? profile.peers.tasks.most_bytes_of_sums : profile.peers.tasks.most_bytes;

@@ -3,6 +3,9 @@
 
 #include <functional>
 
+#include "generator/spec/names.h"
+#include "runtime/map/patterns.h"
+#include "runtime/map/run_path.h"
 #include "tests/catch.h"
 #include "tests/unit/plan/build_plan.h"
 
@@ -39,10 +42,32 @@ inline Spec spec_of(tilepost_pattern_t pattern, std::optional<tilepost_transport
   return spec;
 }
 
-constexpr tilepost_pattern_t kPatterns[] = {TILEPOST_GEMM_ALL_REDUCE, TILEPOST_GEMM_REDUCE_SCATTER,
-                                            TILEPOST_GEMM_ALL_TO_ALL, TILEPOST_ALL_GATHER_GEMM,
-                                            TILEPOST_ALL_TO_ALL_GEMM};
-constexpr tilepost_transport_t kSharing[] = {TILEPOST_TRANSPORT_COPY_ENGINE,
-                                             TILEPOST_TRANSPORT_PEER};
+// The patterns that communicate, of the product's table: a row that comes to it is tested with
+// them.
+inline const std::vector<tilepost_pattern_t> kCommunicating = [] {
+  std::vector<tilepost_pattern_t> patterns;
+  for (const PatternRow& row : kPatterns)
+    if (row.communicates()) patterns.push_back(row.pattern);
+  return patterns;
+}();
+
+// The transports that a spec may name and that fit: as above, of the product's list of names.
+inline std::vector<tilepost_transport_t> transports_that(bool (*fit)(tilepost_access_t)) {
+  std::vector<tilepost_transport_t> transports;
+  for (const Spelling& spelling : spellings<tilepost_transport_t>()) {
+    if (spelling.value == kAuto) continue;
+    const auto transport = static_cast<tilepost_transport_t>(spelling.value);
+    if (fit(access_of(transport))) transports.push_back(transport);
+  }
+  return transports;
+}
+// Of any number of rows: not those whose kernels exchange tiles, which have tests of their own.
+inline const std::vector<tilepost_transport_t> kOfManyRows =
+    transports_that([](tilepost_access_t access) { return access != TILEPOST_ACCESS_TILES; });
+// Those among them whose ranks touch each other's memory.
+inline const std::vector<tilepost_transport_t> kSharing =
+    transports_that([](tilepost_access_t access) {
+      return access != TILEPOST_ACCESS_TILES && access != TILEPOST_ACCESS_MESSAGES;
+    });
 
 }  // namespace tilepost::test

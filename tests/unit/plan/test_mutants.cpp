@@ -9,7 +9,7 @@ namespace tilepost::test {
 namespace {
 
 // Correct plans of different layouts, clusters, edges and sizes, each with several groups.
-std::vector<Plan> subjects() {
+std::vector<Plan> make_subjects() {
   std::vector<Plan> plans;
   for (const tilepost_layout_t layout : {TILEPOST_PANEL, TILEPOST_TILE}) {
     const bool panel = layout == TILEPOST_PANEL;
@@ -35,6 +35,12 @@ std::vector<Plan> subjects() {
     spec.schedule.groups = wish(std::vector<int64_t>{2, 2, 2});  // 128 positions on 22 CTAs
     plans.push_back(plan(spec).plans.at(0));
   }
+  return plans;
+}
+
+// Planned once for all mutants of a process, each of which changes a copy.
+const std::vector<Plan>& subjects() {
+  static const std::vector<Plan> plans = make_subjects();
   return plans;
 }
 

@@ -7,14 +7,10 @@
 namespace tilepost::test {
 namespace {
 
-constexpr tilepost_transport_t kAll[] = {TILEPOST_TRANSPORT_NCCL, TILEPOST_TRANSPORT_NCCL_SYMMETRIC,
-                                         TILEPOST_TRANSPORT_COPY_ENGINE, TILEPOST_TRANSPORT_PEER,
-                                         TILEPOST_TRANSPORT_NONE};
-
 // With every transport that the spec's rules let it have; open: the planner's choice.
 std::vector<std::optional<tilepost_transport_t>> allowed(tilepost_pattern_t pattern) {
   std::vector<std::optional<tilepost_transport_t>> transports = {std::nullopt};
-  for (const tilepost_transport_t transport : kAll) {
+  for (const tilepost_transport_t transport : kOfManyRows) {
     const bool pushed = transport == TILEPOST_TRANSPORT_PEER && row_of(pattern).moves_input();
     const bool windows = transport == TILEPOST_TRANSPORT_NCCL_SYMMETRIC;
     if (!pushed && !(windows && pattern == TILEPOST_ALL_TO_ALL_GEMM))
@@ -37,7 +33,7 @@ bool holds_sms(const Plan& plan) {
 }  // namespace
 
 TEST_CASE("beside neighbours no GEMM waits for other ranks") {
-  for (const tilepost_pattern_t pattern : kPatterns)
+  for (const tilepost_pattern_t pattern : kCommunicating)
     for (const auto& transport : allowed(pattern))
       for (const Arch arch : {Arch::sm_90a, Arch::sm_80, Arch::host})
         for (const int64_t m : {64, 1000, 8192})

@@ -81,7 +81,7 @@ TEST_CASE("no choice is predicted to be slower than the sequence") {
   const auto some = [&](int64_t least, int64_t most) {
     return least + static_cast<int64_t>(random() % static_cast<uint64_t>(most - least + 1));
   };
-  for (const tilepost_pattern_t pattern : kPatterns)
+  for (const tilepost_pattern_t pattern : kCommunicating)
     for (int repeat = 0; repeat < 20; ++repeat) {
       const int64_t ranks = some(2, 4), m = ranks * 128 * some(1, 32);
       Spec spec = pattern_spec(pattern, m, 64 * some(16, 256), 64 * some(8, 224));

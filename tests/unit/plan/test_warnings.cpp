@@ -26,7 +26,7 @@ int64_t number_before(const std::string& text, const std::string& mark) {
 }
 
 TEST_CASE("a plan as it should be has no warning") {
-  for (const tilepost_pattern_t pattern : kPatterns)
+  for (const tilepost_pattern_t pattern : kCommunicating)
     for (const Arch arch : {Arch::sm_90a, Arch::host})
       CHECK(warnings(spec_of(pattern, std::nullopt, 8192, 2048, arch)) == "");
   CHECK(warnings(spec_of(TILEPOST_GEMM, std::nullopt)) == "");

@@ -13,7 +13,7 @@
 
 static_assert(TILEPOST_ABI_VERSION == 10, "any_rows was generated for another tilepost runtime; generate it again");
 
-static_assert(tilepost_gen_any_rows::kFiles == 0x3d4833ded8cae238, "any_rows.h was not generated with this file; generate both again");
+static_assert(tilepost_gen_any_rows::kFiles == 0xa21c711165539d18, "any_rows.h was not generated with this file; generate both again");
 
 namespace tilepost_gen_any_rows::host {
 
@@ -24,118 +24,6 @@ struct View : tilepost::woven::View {
 };
 
 // ---- The kernel: gemm_host.cpp, specialised and woven
-
-// The host target's kernel: C[m, n] = A[m, k] * B, fp32 accumulation, B [n, k] or, if NN, [k, n].
-//
-// It shows the whole road where there is no GPU, so it is written to be obviously right: every
-// element is summed in fp32 with k in order, goes through the epilogue and is rounded once. Each
-// worker computes the positions worker, worker + workers, … of the schedule. Operands are widened
-// to fp32 one panel of kTileK columns at a time, B transposed, so that the innermost loop runs
-// along n without a stride.
-
-constexpr int kTileM = 64;
-constexpr int kTileN = 64;
-constexpr int kBand = 5;
-constexpr tilepost::DType kElement = tilepost::DType::bf16;
-constexpr tilepost::DType kOutput = tilepost::DType::bf16;
-constexpr int kEpilogue = 0;  // a set of TILEPOST_SCALE …
-constexpr int kTileK = 64;
-
-using Element = tilepost::HostElement<kElement>;
-using Output = tilepost::HostElement<kOutput>;
-
-// One worker's memory: the operands of the current panel and the tile's sums.
-struct Workspace {
-  float a[kTileM][kTileK];
-  float b[kTileK][kTileN];
-  float sum[kTileM][kTileN];
-};
-
-inline int smaller(int x, int y) {
-  return x < y ? x : y;
-}
-
-// Widens rows x depth elements of A from `source` on.
-inline void load_a(Workspace& work, const Element* source, int ld, int rows, int depth) {
-  for (int row = 0; row < rows; ++row)
-    for (int k = 0; k < depth; ++k)
-      work.a[row][k] = tilepost::to_float(source[static_cast<long long>(row) * ld + k]);
-}
-
-// Element (k, n) of B.
-inline const Element& element_b(const Element* b, int ld, int k, int n) {
-  return b[static_cast<long long>(n) * ld + k];
-}
-
-// Widens depth x cols elements of B from (first_k, first_n) on; columns beyond `cols` become zero.
-inline void load_b(Workspace& work, const Element* b, int ld, int first_k, int first_n, int cols,
-                   int depth) {
-  for (int col = 0; col < kTileN; ++col)
-    for (int k = 0; k < depth; ++k)
-      work.b[k][col] =
-          col < cols ? tilepost::to_float(element_b(b, ld, first_k + k, first_n + col)) : 0.0f;
-}
-
-// sum += a * b over one panel. Two products of k at a time would change the order of additions, so
-// the loop over k stays as it is and the loop over columns is the one to vectorise.
-inline void multiply_panel(Workspace& work, int rows, int depth) {
-  for (int row = 0; row < rows; ++row)
-    for (int k = 0; k < depth; ++k) {
-      const float a = work.a[row][k];
-      for (int col = 0; col < kTileN; ++col) work.sum[row][col] += a * work.b[k][col];
-    }
-}
-
-// The sums of one tile, of which rows x cols elements lie inside the output.
-inline void compute_tile(Workspace& work, const Element* a, const Element* b,
-                         const tilepost_shape_t& shape, const tilepost::Tile& tile, int rows,
-                         int cols) {
-  a += static_cast<long long>(tile.m) * shape.lda;
-  for (int row = 0; row < rows; ++row)
-    for (int col = 0; col < kTileN; ++col) work.sum[row][col] = 0.0f;
-  for (int k = 0; k < shape.k; k += kTileK) {
-    const int depth = smaller(kTileK, shape.k - k);
-    load_a(work, a + k, shape.lda, rows, depth);
-    load_b(work, b, shape.ldb, k, tile.n, cols, depth);
-    multiply_panel(work, rows, depth);
-  }
-}
-
-// Rounds and stores the sums of one tile.
-inline void store_tile(const View& view_, const Workspace& work, Output* c,
-                       const tilepost::TileGrid& grid, const tilepost::Tile& tile,
-                       const tilepost_shape_t& shape, const tilepost_epilogue_t& epilogue, int rows,
-                       int cols) {
-  for (int row = 0; row < rows; ++row)
-    for (int col = 0; col < cols; ++col) {
-      const float x = tilepost::epilogue::finish<kEpilogue, kOutput>(
-          epilogue, work.sum[row][col], tile.m + row, tile.n + col, shape.n);
-      tilepost::woven::out(view_, c, grid, tile, row, col, shape.ldc) =
-          tilepost::from_float<Output>(x);
-    }
-}
-
-void gemm_host(const void* a, const void* b, void* c, tilepost_shape_t shape,
-               tilepost_epilogue_t epilogue, int worker, int workers, const View view_) {
-  const tilepost::TileGrid grid{
-      (shape.m + kTileM - 1) / kTileM, (shape.n + kTileN - 1) / kTileN, kTileM, kTileN, 1, kBand};
-  tilepost::TileStores stores;
-  Workspace work{};
-  for (int position = worker; position < tilepost::woven::num_tiles(view_, grid);
-       position += workers) {
-    const tilepost::Tile tile = tilepost::woven::tile(view_, grid, position);
-    if (!tile.is_padding()) {
-      tilepost::woven::input_ready(view_, tile, tilepost::BlockLoads{});
-      const int rows = smaller(kTileM, shape.m - tile.m);
-      const int cols = smaller(kTileN, shape.n - tile.n);
-      const Element* from = static_cast<const Element*>(a);
-      compute_tile(work, from, static_cast<const Element*>(b), shape, tile, rows, cols);
-      store_tile(view_, work, static_cast<Output*>(c), grid, tile, shape, epilogue, rows, cols);
-    }
-    tilepost::woven::tile_done(view_, tile, tilepost::BlockStores{});
-  }
-}
-
 // ---- The plan
 
 // Where each group ends, in tile rows of every rank's share.
@@ -204,7 +92,7 @@ tilepost_plan_t make_plan() {
 }  // namespace tilepost_gen_any_rows::host
 
 // Declared by the header of this set alone.
-decltype(tilepost_plan_any_rows_3d4833ded8cae238) tilepost_plan_any_rows_3d4833ded8cae238 = 0;
+decltype(tilepost_plan_any_rows_a21c711165539d18) tilepost_plan_any_rows_a21c711165539d18 = 0;
 
 extern "C" const tilepost_program_t* any_rows_program(void) {
   static const tilepost_plan_t plans[] = {tilepost_gen_any_rows::host::make_plan()};

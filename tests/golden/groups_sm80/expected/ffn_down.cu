@@ -14,7 +14,7 @@
 
 static_assert(TILEPOST_ABI_VERSION == 10, "ffn_down was generated for another tilepost runtime; generate it again");
 
-static_assert(tilepost_gen_ffn_down::kFiles == 0x3d187dae9a723f95, "ffn_down.h was not generated with this file; generate both again");
+static_assert(tilepost_gen_ffn_down::kFiles == 0x325a444e682cd74f, "ffn_down.h was not generated with this file; generate both again");
 
 namespace tilepost_gen_ffn_down::sm_80 {
 
@@ -31,31 +31,31 @@ struct View : tilepost::woven::View {
 // that TMA cannot read. e4m3 operands need sm_89 or sm_90a.
 //
 // Each CTA walks the schedule: its positions are blockIdx.x, blockIdx.x + gridDim.x, … Operands
-// reach shared memory by asynchronous copies, STAGES - 1 blocks of K ahead; warps read fragments
+// reach shared memory by asynchronous copies, STAGES - 1 blocks of K ahead. Warps read fragments
 // with ldmatrix, one step of K ahead, and multiply with mma. The sums of a tile are finished,
 // rounded, staged in shared memory and stored in whole rows. Meanwhile the next tile's first blocks
 // are on their way to the stages that the staged tile leaves free.
 //
-// A stage holds rows of TILE_K elements of A, then of B; with NN rows of TILE_N elements of B. A
-// row's chunks of 16 bytes are permuted, so that the eight rows of an ldmatrix matrix lie in
-// different banks (swizzle).
+// A stage holds rows of TILE_K elements of A, then of B; with NN it holds rows of TILE_N elements
+// of B. A row's chunks of 16 bytes are permuted, so that the eight rows of an ldmatrix matrix lie
+// in different banks (swizzle).
 //
 // Launch: kThreads threads, kSharedBytes of dynamic shared memory, CTAS_PER_SM CTAs on each SM.
-// k and lda are multiples of LOAD_VECTOR elements, a aligned to as many; b and ldb likewise, or
-// with NN n, b and ldb to LOAD_VECTOR_B. n and ldc are multiples of STORE_VECTOR, c aligned to as
-// many. m, n and k are otherwise arbitrary: what lies outside A and B counts as zero, and nothing
-// outside C is written.
+// k and lda are multiples of LOAD_VECTOR elements, and a is aligned to as many. So are ldb and b
+// or, with NN, n, ldb and b with LOAD_VECTOR_B. n and ldc are multiples of STORE_VECTOR elements,
+// and c is aligned to as many. Otherwise m, n and k are arbitrary: what lies outside A and B counts
+// as zero, and nothing outside C is written.
 
 constexpr int kTileM = 128;
 constexpr int kTileN = 128;
 constexpr int kTileK = 32;  // elements of 64 or 128 bytes
-constexpr int kStages = 4;  // of the load pipeline
+constexpr int kStages = 4;  // stages of the load pipeline
 constexpr int kWarpM = 64;  // a warp's part of the tile
 constexpr int kWarpN = 64;
 constexpr int kCtasPerSm = 1;
-// Elements per load: 8, 4, 2, 1, of e4m3 also 16. Of A and B along k, with NN of A only.
+// Elements per load: 8, 4, 2, 1, and for e4m3 also 16. For A and B along k; with NN for A only.
 constexpr int kLoadVector = 8;
-constexpr int kStoreVector = 8;  // of C: 8, 4, 2, 1
+constexpr int kStoreVector = 8;  // for C: 8, 4, 2, 1
 constexpr int kBand = 8;         // tile rows swept together
 constexpr tilepost::DType kElement = tilepost::DType::f16;
 constexpr tilepost::DType kOutput = tilepost::DType::f16;
@@ -64,8 +64,8 @@ using Element = tilepost::DeviceElement<kElement>;
 using Output = tilepost::DeviceElement<kOutput>;
 
 constexpr int kSize = sizeof(Element);
-constexpr int kChunk = 16 / kSize;           // elements of 16 bytes
-constexpr int kSteps = kTileK * kSize / 32;  // mma take 32 bytes of K
+constexpr int kChunk = 16 / kSize;           // elements in 16 bytes
+constexpr int kSteps = kTileK * kSize / 32;  // an mma takes 32 bytes of K
 constexpr int kBytesA = kTileM * kTileK * kSize;
 constexpr int kBytesB = kTileN * kTileK * kSize;
 constexpr int kStageBytes = kBytesA + kBytesB;
@@ -77,17 +77,17 @@ constexpr int kFragmentsM = kWarpM / 16;  // of A per step
 constexpr int kFragmentsN = kWarpN / 16;  // of B per step; each serves two mma
 constexpr int kMmasN = kWarpN / 8;
 
-// The staged tile takes the place of the stages, or one of its own. Sixteen bytes more than a row
-// shift the rows by four banks, so that neither the fragments' stores nor the vectors' loads
-// conflict.
+// The staged tile takes the place of stages or, with OVERLAP_STORE, has memory of its own. Its rows
+// are 16 bytes longer than the tile's, which shifts each row by four banks, so that neither the
+// fragments' stores nor the vectors' loads conflict.
 constexpr int kStagedRow = kTileN + 8;
 constexpr int kPipelineBytes = kStages * kStageBytes;
 constexpr int kStagedBytes = kTileM * kStagedRow * 2;
 constexpr int kStagedOffset = 0;
 constexpr int kSharedBytes = kPipelineBytes;
 
-// Tiles begin in the first stage that the staged tile leaves free, and load as many blocks as there
-// are such stages before it has been stored.
+// A tile's blocks begin in the first stage that the staged tile leaves free. As many blocks as
+// there are such stages are loaded before the staged tile has been stored.
 constexpr int kCovered = (kStagedBytes + kStageBytes - 1) / kStageBytes;
 constexpr int kFirstStage = kCovered;
 constexpr int kEarly = kStages - kCovered;
@@ -119,7 +119,7 @@ struct Vector<1> {
   uint16_t x;
 };
 
-// What is loaded through registers: bytes or pairs of them.
+// What one load through registers brings: one byte or two.
 template <int kBytes>
 struct Piece;
 template <>
@@ -133,8 +133,8 @@ struct Piece<1> {
 
 using Sums = float[kFragmentsM][kMmasN][4];
 
-// How an operand lies in a stage, and who copies what: all threads copy a chunk each, and again
-// some rows further down.
+// How an operand lies in a stage, and which thread copies what. In a pass every thread copies one
+// chunk, and the next pass is kRowsPerPass rows further down.
 template <int kRows, int kColumns>
 struct Staged {
   static constexpr int kChunks = kColumns / kChunk;  // of a row
@@ -155,13 +155,13 @@ struct Staged {
 using StagedA = Staged<kTileM, kTileK>;
 using StagedB = Staged<kTileN, kTileK>;
 
-// Copies the chunk from `source` on, of which the first `valid` elements exist; the others become
+// Copies the chunk that begins at `source`. Its first `valid` elements exist, and the others become
 // zero.
 template <int kVector>
 __device__ __forceinline__ void load_chunk(uint32_t target, const Element* source, int valid) {
   constexpr int kBytes = kVector * kSize;
   if constexpr (kBytes < 4) {
-    // Asynchronous copies are at least four bytes: through registers.
+    // Asynchronous copies have at least four bytes, so these go through registers.
     const Piece<kBytes>* pieces = reinterpret_cast<const Piece<kBytes>*>(source);
     uint32_t words[4] = {};
 #pragma unroll
@@ -177,12 +177,12 @@ __device__ __forceinline__ void load_chunk(uint32_t target, const Element* sourc
   }
 }
 
-// This thread's chunks of one operand: in the first row of each pass.
+// This thread's chunks of one operand, one in each pass.
 struct Operand {
   const Element* source;
   long long pass;  // elements from one pass to the next
-  int rows;        // that exist from the first one on; may be negative
-  int columns;     // likewise, from the chunk on
+  int rows;        // that exist from the thread's first row on; may be negative
+  int columns;     // that exist from the chunk on; may be negative
 };
 
 template <class In>
@@ -194,8 +194,8 @@ __device__ __forceinline__ Operand make_operand(const Element* matrix, int rows,
                  static_cast<long long>(In::kRowsPerPass) * ld, rows - row, columns - column};
 }
 
-// Loads an operand's part of a stage, `down` rows and `right` elements on. Loads through registers
-// go one pass at a time: there are few registers left.
+// Loads an operand's part of a stage, from `down` rows and `right` elements further on. Loads
+// through registers go one pass at a time, because few registers are left.
 template <class In, int kVector>
 __device__ __forceinline__ void load_operand(uint32_t target, const Operand& operand,
                                              long long offset, int down, int right) {
@@ -214,7 +214,8 @@ struct Loader {
   int blocks;                   // of K
   int ldb;
 
-  // Starts block `block` of K into `stage`; one group of copies, empty beyond the last block.
+  // Starts to load block `block` of K into `stage`, as one group of copies. The group is empty
+  // beyond the last block.
   __device__ __forceinline__ void load(int stage, int block) const {
     if (block < blocks) {
       const int k = block * kTileK;
@@ -237,7 +238,7 @@ __device__ __forceinline__ Loader make_loader(uint32_t shared, const Element* a,
                 shape.ldb};
 }
 
-// One step's fragments of a warp.
+// A warp's fragments for one step.
 struct Fragments {
   uint32_t a[kFragmentsM][4];
   uint32_t b[kFragmentsN][4];
@@ -284,16 +285,16 @@ __device__ __forceinline__ void load_blocks(const Loader& loader) {
     loader.load((kFirstStage + block) % kStages, block);
 }
 
-// Multiplies one tile, whose first kEarly blocks have been started. In the last step of a block the
-// next block's first fragments are read, after all copies of it have arrived; in its first step the
-// stage that the block before used is refilled: its last fragments were read before the barrier in
-// between.
+// Multiplies one tile, whose first kEarly blocks have been started. In the last step of a block all
+// copies of the next block are awaited, and its first fragments are read. In the first step of a
+// block the stage of the block before is refilled. The last fragments of that stage were read
+// before the barrier in between.
 __device__ __forceinline__ void multiply_tile(uint32_t shared, const Loader& loader, Sums& sums) {
   const int lane = threadIdx.x % 32;
   const int warp = threadIdx.x / 32;
-  // ldmatrix: A's lanes are 16 rows, then the same rows a chunk on; B's are eight rows (of n), the
-  // same rows a chunk on, and the next eight rows likewise. With NN, B's are 16 rows (of k), then
-  // the same rows a chunk (of n) on.
+  // For ldmatrix, the lanes of A point to 16 rows, then to the same rows one chunk further on. The
+  // lanes of B point to eight rows (of n), the same rows one chunk on, and the next eight rows
+  // likewise. With NN they point to 16 rows (of k), then to the same rows one chunk (of n) on.
   const int a_row = warp % kWarpsM * kWarpM + lane % 16;
   const int b_col = warp / kWarpsM * kWarpN;
   const uint32_t a_first = shared + StagedA::swizzle(a_row, lane / 16);
@@ -325,11 +326,11 @@ __device__ __forceinline__ void multiply_tile(uint32_t shared, const Loader& loa
   __syncthreads();  // all stages are free
 }
 
-// Finishes and rounds the sums into the staged tile: a lane's pairs of neighbours, column by
-// column, because a column's operands serve all its rows. Elements outside the output are finished
-// with the operands of the last row or column, or not at all; they will not be stored. The branch
-// and the warp's barriers keep the compiler from starting more elements at once than it has
-// registers for.
+// Finishes and rounds the sums, and writes them into the staged tile. A lane goes through its pairs
+// of neighbours column by column, because a column's operands serve all its rows. Elements outside
+// the output are finished with the operands of the last row or column, or not at all, and are not
+// stored. The branch and the warp's barriers keep the compiler from starting more elements at once
+// than it has registers for.
 __device__ __forceinline__ void stage_tile(Output* staged, const Sums& sums,
                                            const tilepost_epilogue_t& epilogue,
                                            const tilepost_shape_t& shape,
@@ -468,7 +469,7 @@ tilepost_plan_t make_plan() {
 }  // namespace tilepost_gen_ffn_down::sm_80
 
 // Declared by the header of this set alone.
-decltype(tilepost_plan_ffn_down_3d187dae9a723f95) tilepost_plan_ffn_down_3d187dae9a723f95 = 0;
+decltype(tilepost_plan_ffn_down_325a444e682cd74f) tilepost_plan_ffn_down_325a444e682cd74f = 0;
 
 extern "C" const tilepost_program_t* ffn_down_program(void) {
   static const tilepost_plan_t plans[] = {tilepost_gen_ffn_down::sm_80::make_plan()};

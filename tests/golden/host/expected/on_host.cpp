@@ -12,7 +12,7 @@
 
 static_assert(TILEPOST_ABI_VERSION == 10, "on_host was generated for another tilepost runtime; generate it again");
 
-static_assert(tilepost_gen_on_host::kFiles == 0xe94836102a64ce62, "on_host.h was not generated with this file; generate both again");
+static_assert(tilepost_gen_on_host::kFiles == 0x1ce03a8be456ca80, "on_host.h was not generated with this file; generate both again");
 
 namespace tilepost_gen_on_host::host {
 
@@ -27,11 +27,11 @@ struct View : tilepost::woven::View {
 
 // The host target's kernel: C[m, n] = A[m, k] * B, fp32 accumulation, B [n, k] or, if NN, [k, n].
 //
-// It shows the whole road where there is no GPU, so it is written to be obviously right: every
+// It is for checking results where there is no GPU, so it is written to be obviously right: every
 // element is summed in fp32 with k in order, goes through the epilogue and is rounded once. Each
 // worker computes the positions worker, worker + workers, … of the schedule. Operands are widened
-// to fp32 one panel of kTileK columns at a time, B transposed, so that the innermost loop runs
-// along n without a stride.
+// to fp32 one panel of kTileK elements of K at a time, with n as B's innermost index, so that the
+// innermost loop runs along n without a stride.
 
 constexpr int kTileM = 64;
 constexpr int kTileN = 64;
@@ -55,7 +55,7 @@ inline int smaller(int x, int y) {
   return x < y ? x : y;
 }
 
-// Widens rows x depth elements of A from `source` on.
+// Widens `rows` x `depth` elements of A, from `source` on.
 inline void load_a(Workspace& work, const Element* source, int ld, int rows, int depth) {
   for (int row = 0; row < rows; ++row)
     for (int k = 0; k < depth; ++k)
@@ -67,7 +67,7 @@ inline const Element& element_b(const Element* b, int ld, int k, int n) {
   return b[static_cast<long long>(n) * ld + k];
 }
 
-// Widens depth x cols elements of B from (first_k, first_n) on; columns beyond `cols` become zero.
+// Widens `depth` x `cols` elements of B from (first_k, first_n) on. Columns beyond `cols` become 0.
 inline void load_b(Workspace& work, const Element* b, int ld, int first_k, int first_n, int cols,
                    int depth) {
   for (int col = 0; col < kTileN; ++col)
@@ -76,8 +76,8 @@ inline void load_b(Workspace& work, const Element* b, int ld, int first_k, int f
           col < cols ? tilepost::to_float(element_b(b, ld, first_k + k, first_n + col)) : 0.0f;
 }
 
-// sum += a * b over one panel. Two products of k at a time would change the order of additions, so
-// the loop over k stays as it is and the loop over columns is the one to vectorise.
+// sum += a * b over one panel. To add products of several k at a time would change the order of
+// additions, so the loop over columns is the one to vectorise.
 inline void multiply_panel(Workspace& work, int rows, int depth) {
   for (int row = 0; row < rows; ++row)
     for (int k = 0; k < depth; ++k) {
@@ -204,7 +204,7 @@ tilepost_plan_t make_plan() {
 }  // namespace tilepost_gen_on_host::host
 
 // Declared by the header of this set alone.
-decltype(tilepost_plan_on_host_e94836102a64ce62) tilepost_plan_on_host_e94836102a64ce62 = 0;
+decltype(tilepost_plan_on_host_1ce03a8be456ca80) tilepost_plan_on_host_1ce03a8be456ca80 = 0;
 
 extern "C" const tilepost_program_t* on_host_program(void) {
   static const tilepost_plan_t plans[] = {tilepost_gen_on_host::host::make_plan()};

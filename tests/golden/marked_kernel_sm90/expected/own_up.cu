@@ -7,11 +7,11 @@
 #include <cuda_bf16.h>
 #include <tilepost/device/arch.h>
 #include <tilepost/device/woven.cuh>
-#include <tilepost/whole_numbers.h>
+#include <tilepost/internal/whole_numbers.h>
 
 static_assert(TILEPOST_ABI_VERSION == 10, "own_up was generated for another tilepost runtime; generate it again");
 
-static_assert(tilepost_gen_own_up::kFiles == 0xfb3bffc2254df2d9, "own_up.h was not generated with this file; generate both again");
+static_assert(tilepost_gen_own_up::kFiles == 0x5de25eea3a2f6f8a, "own_up.h was not generated with this file; generate both again");
 
 namespace tilepost_gen_own_up::sm_90a {
 
@@ -184,7 +184,7 @@ tilepost_plan_t make_plan() {
 }  // namespace tilepost_gen_own_up::sm_90a
 
 // Declared by the header of this set alone.
-decltype(tilepost_plan_own_up_fb3bffc2254df2d9) tilepost_plan_own_up_fb3bffc2254df2d9 = 0;
+decltype(tilepost_plan_own_up_5de25eea3a2f6f8a) tilepost_plan_own_up_5de25eea3a2f6f8a = 0;
 
 extern "C" const tilepost_program_t* own_up_program(void) {
   static const tilepost_plan_t plans[] = {tilepost_gen_own_up::sm_90a::make_plan()};

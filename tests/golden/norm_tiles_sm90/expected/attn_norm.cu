@@ -19,7 +19,7 @@
 
 static_assert(TILEPOST_ABI_VERSION == 10, "attn_norm was generated for another tilepost runtime; generate it again");
 
-static_assert(tilepost_gen_attn_norm::kFiles == 0x0e7da9d4e4edaab2, "attn_norm.h was not generated with this file; generate both again");
+static_assert(tilepost_gen_attn_norm::kFiles == 0x560be55013542aef, "attn_norm.h was not generated with this file; generate both again");
 
 #if defined(__CUDA_ARCH__) && !TILEPOST_ARCH_SM_90A
 #error "attn_norm.cu is planned for sm_90a, and for nothing else: compile with -gencode arch=compute_90a,code=sm_90a and without -arch, which may add compute_90"
@@ -39,17 +39,17 @@ struct View : tilepost::woven::View {
 // ---- The kernel: gemm_sm90_small.cu, specialised and woven
 
 // Persistent GEMM for sm_90a and few rows: C[m, n] = A[m, k] * B, fp32 accumulation, operands of 16
-// bits or e4m3. A are up to a few hundred tokens, B the weights, whose way from memory is what the
-// kernel takes its time for.
+// bits or e4m3. A is up to a few hundred tokens, and B is weights. The kernel's time is that of
+// loading the weights from memory.
 //
-// The operands are swapped: a tile of weights, 64 rows per consumer, is the matrix instruction's A,
-// and the tokens are its N, of which it takes as few as 8. So a tile of C arises transposed and is
-// turned on its way through shared memory.
+// The operands are swapped: 64 rows of weights for each consumer are the matrix instruction's A,
+// and the tokens are its N, which may be as small as 8. So a tile of C arises transposed, and is
+// transposed back on its way through shared memory.
 //
-// Consumer warpgroups, then two warps of movers: the thread that loads operands with TMA and the
-// one that stores C with TMA. Behind these there may be HELPERS warps with nothing to do, which
-// look at the panels too, if it LENDS them. Consumers join these behind their last tile. They meet
-// at mbarriers:
+// A CTA has consumer warpgroups, then two warps of movers: one thread loads operands with TMA, and
+// one stores C with TMA. HELPERS more warps may follow, which have nothing to do, and with LENDS
+// read the panels, too. Consumers may join them behind their last tile. All synchronise at
+// mbarriers:
 //
 //   full[stage]     the loads of a stage have landed        loader -> consumers
 //   empty[stage]    a stage has been multiplied             consumers -> loader
@@ -58,27 +58,28 @@ struct View : tilepost::woven::View {
 //   panel_full[c]   consumer c's part of C is in shared     consumer -> store thread
 //   panels_empty    the panels have been read               store thread -> consumers
 //
-// Where A arrives while the kernel runs, the loader goes ahead with weights, for as many stages as
-// there are, and helper warps tell it in a word of shared memory for which tiles tokens have come.
+// Where A arrives while the kernel runs, the loader loads weights ahead, for as many stages as
+// there are. Helper warps tell it, in a word of shared memory, for which tiles tokens have come.
 //
-// The SPLIT_K CTAs of a cluster share its tiles: each sums a range of K, then sends of its partial
-// sums to every mate what that one owns (eight tokens or a multiple). The owner adds them in the
-// order of ranks, so that the result is always the same, and stores: SPLIT_K signals per tile.
+// The SPLIT_K CTAs of a cluster share its tiles. Each sums a range of K, then sends to every mate
+// the partial sums that the mate owns (eight tokens or a multiple). The owner adds them in the
+// order of ranks, so that the result is always the same, and stores them: SPLIT_K signals for each
+// tile.
 //
 // Launch: kThreads threads, kSharedBytes of dynamic shared memory, cluster (SPLIT_K, 1, 1), a grid
 // that is a multiple of it. Clusters take positions of the schedule one by one. Tensor maps, all
 // with the 128-byte swizzle: A {k, m}, box {kTileK, TILE_M}; B {k, n}, box {kTileK, TILE_N}, or, if
-// NN, {n, k}, box {64, kTileK}; C {n, m}, box {64, kBoxM}. TMA fills what lies outside A and B with
-// zeros and does not write outside C, so m, n and k are arbitrary as far as the maps allow: rows of
-// A, B and C start at multiples of 16 bytes.
+// NN, {n, k}, box {64, kTileK}; C {n, m}, box {64, kBoxM}. TMA reads zeros outside A and B, and
+// writes nothing outside C. So m, n and k are arbitrary as far as the maps allow: rows of A, B and
+// C start at multiples of 16 bytes.
 
 constexpr int kTileM = 64;    // tokens: 8, or 16 to 256 by 16
 constexpr int kTileN = 64;    // rows of weights: 64 or 128
-constexpr int kStages = 6;    // of the load pipeline
+constexpr int kStages = 6;    // stages of the load pipeline
 constexpr int kSplitK = 1;    // CTAs that share a tile: 1 to 8
 constexpr int kBand = 1;      // tile rows swept together
 constexpr int kHelpers = 4;   // warps with nothing to do
-constexpr bool kLends = 0;    // they look at panels too
+constexpr bool kLends = 0;    // helper warps read panels
 constexpr bool kNN = 0;       // B is [k, n] row-major, not [n, k]
 constexpr int kEpilogue = 0;  // a set of TILEPOST_SCALE …
 constexpr tilepost::DType kElement = tilepost::DType::bf16;
@@ -86,7 +87,7 @@ constexpr tilepost::DType kOutput = tilepost::DType::bf16;
 
 constexpr int kRowBytes = 128;  // of an operand in shared memory: one swizzled row
 constexpr int kTileK = kRowBytes / static_cast<int>(sizeof(tilepost::DeviceElement<kElement>));
-constexpr int kBlocks = 2;  // of kTileK in a stage: a small one costs more waits
+constexpr int kBlocks = 2;  // of kTileK in a stage: small ones cost more waits
 constexpr int kStageK = kBlocks * kTileK;
 constexpr int kSteps = 4;       // wgmmas along a row: 32 bytes each
 constexpr int kConsumerN = 64;  // rows of weights of a consumer; columns of a panel of C
@@ -98,7 +99,7 @@ constexpr int kUnits = kTileM / kUnitM;
 using SplitK = tilepost::SplitK<kUnits, kSplitK>;
 using Work = tilepost::SplitWork<kSplitK>;
 constexpr int kGroup = 4;  // units whose epilogue's inputs fit the registers
-// Rows of a store of C: all that a CTA owns, if every one owns the same, or a part of that.
+// Rows of one store of C: all rows of a CTA, if every CTA owns as many, or a part of them.
 constexpr int kBoxM = 16;
 
 constexpr int kWeightsBytes = kTileN * kRowBytes;  // of a block
@@ -114,7 +115,7 @@ using ReceivedBarriers = tilepost::Barriers<StageBarriers::kEnd, kConsumers>;
 using PanelBarriers = tilepost::Barriers<ReceivedBarriers::kEnd, kConsumers>;
 using ReadyBarrier = tilepost::Barriers<PanelBarriers::kEnd, 1>;
 using PanelsEmptyBarrier = tilepost::Barriers<ReadyBarrier::kEnd, 1>;
-constexpr int kBarrierBytes = 1024, kHelperBytes = 256;  // these of helper warps, at the end
+constexpr int kBarrierBytes = 1024, kHelperBytes = 256;  // the latter for helper warps, at the end
 
 constexpr int kConsumerWarps = 4 * kConsumers;
 constexpr int kThreads = 32 * (kConsumerWarps + 2 + kHelpers);
@@ -171,8 +172,8 @@ __device__ __forceinline__ void init_barriers(const View& view_, const Shared& s
   tilepost::ptx::fence_barrier_init();
 }
 
-// Starts the loads of one stage, weights first: they have the longer way. Or weights alone, and
-// later tokens.
+// Starts the loads of one stage. Weights (brings_b) come first, because they have the longer way.
+// Tokens (brings_a) may also be loaded later, by a call of their own.
 __device__ __forceinline__ void load_stage(const Shared& shared, bool brings_b, bool brings_a,
                                            const CUtensorMap* map_a, const CUtensorMap* map_b,
                                            const tilepost::Tile& tile, int stage, int first_k,
@@ -200,8 +201,8 @@ __device__ __forceinline__ void prefetch_weights(const View& view_, const CUtens
   }
 }
 
-// Of a tile whose tokens are still to come: starts the loads of weights alone, for as many stages
-// as there are. Returns the stage behind the last of them.
+// For a tile whose tokens have not come: starts the loads of weights alone, for as many stages as
+// there are. Returns the stage behind the last of these.
 __device__ __forceinline__ int load_ahead(const Shared& shared, const CUtensorMap* map_b,
                                           const tilepost::Tile& tile, const Work& work,
                                           tilepost::Ring<kStages> ring, uint64_t policy) {
@@ -215,11 +216,11 @@ __device__ __forceinline__ int load_ahead(const Shared& shared, const CUtensorMa
   return end;
 }
 
-// The loader: one thread. Fills the stages with the operands of one tile after the other.
+// The loader: one thread. It fills the stages with the operands of one tile after the other.
 __device__ __forceinline__ void load_tiles(const View& view_, const Shared& shared,
                                            const CUtensorMap* map_a, const CUtensorMap* map_b,
                                            const tilepost::TileGrid& grid, const Work& work) {
-  // Weights must not drive tokens out of L2, unless another tile row comes back for them.
+  // Weights must not evict tokens from L2, unless another tile row reads the same weights again.
   const uint64_t policy = grid.tiles_m == 1 ? tilepost::ptx::policy_evict_first()
                                             : tilepost::ptx::policy_evict_normal();
   tilepost::Ring<kStages> ring(1);
@@ -241,7 +242,7 @@ __device__ __forceinline__ void load_tiles(const View& view_, const Shared& shar
   tilepost::ptx::allow_next_kernels();
 }
 
-// The store thread: one. Stores what the CTA owns of each tile and says when that is complete.
+// The store thread: one. It stores what the CTA owns of each tile and says when that is complete.
 __device__ __forceinline__ void store_tiles(const View& view_, const Shared& shared,
                                             const CUtensorMap* map_c,
                                             const tilepost::TileGrid& grid, const Work& work) {
@@ -315,10 +316,10 @@ __device__ __forceinline__ void multiply_tile(const Shared& shared, tilepost::Ri
   shared.stages().release(previous, thread);
 }
 
-// Writes what this CTA owns of the consumer's sums into its panel: rows of 64 columns of C, a row
-// per token, in the swizzled form that TMA expects: of a row's eight chunks of 16 bytes, chunk c
-// lies at c ^ (row % 8). A warp has sixteen columns, two chunks. (row, col) is the thread's first
-// element of the output.
+// Writes what this CTA owns of the consumer's sums into the consumer's panel. The panel has a row
+// of 64 columns of C for each token, in the swizzled form that TMA expects: chunk c of a row's
+// eight chunks of 16 bytes lies at c ^ (row % 8). A warp has sixteen columns, which are two chunks.
+// (row, col) is the thread's first element of the output.
 __device__ __forceinline__ void write_panel(const Shared& shared, const float (&sums)[kSums],
                                             const tilepost_shape_t& shape,
                                             const tilepost_epilogue_t& epilogue, int row, int col,
@@ -369,7 +370,7 @@ __device__ __forceinline__ void multiply_tiles(const Shared& shared, const tilep
   }
 }
 
-// What the CTA has of every tile, and where, for those who exchange that.
+// The CTA's parts of tiles, and where these lie, for the threads that exchange them.
 __device__ __forceinline__ tilepost::TileParts parts_of(const Work& work) {
   const tilepost::TilePart part{work.rank, SplitK::first_unit(work.rank) * kUnitM,
                                 SplitK::first_unit(work.rank + 1) * kUnitM, kTileN};
@@ -499,7 +500,7 @@ tilepost_plan_t make_plan() {
 }  // namespace tilepost_gen_attn_norm::sm_90a
 
 // Declared by the header of this set alone.
-decltype(tilepost_plan_attn_norm_0e7da9d4e4edaab2) tilepost_plan_attn_norm_0e7da9d4e4edaab2 = 0;
+decltype(tilepost_plan_attn_norm_560be55013542aef) tilepost_plan_attn_norm_560be55013542aef = 0;
 
 extern "C" const tilepost_program_t* attn_norm_program(void) {
   static const tilepost_plan_t plans[] = {tilepost_gen_attn_norm::sm_90a::make_plan()};

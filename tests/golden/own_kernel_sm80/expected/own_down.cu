@@ -7,11 +7,11 @@
 #include <cuda_fp16.h>
 #include <tilepost/device/arch.h>
 #include <tilepost/device/woven.cuh>
-#include <tilepost/whole_numbers.h>
+#include <tilepost/internal/whole_numbers.h>
 
 static_assert(TILEPOST_ABI_VERSION == 10, "own_down was generated for another tilepost runtime; generate it again");
 
-static_assert(tilepost_gen_own_down::kFiles == 0x082b43584eaf5c13, "own_down.h was not generated with this file; generate both again");
+static_assert(tilepost_gen_own_down::kFiles == 0xd37ece7b9d8941c4, "own_down.h was not generated with this file; generate both again");
 
 namespace tilepost_gen_own_down::sm_80 {
 
@@ -276,7 +276,7 @@ tilepost_plan_t make_plan() {
 }  // namespace tilepost_gen_own_down::sm_80
 
 // Declared by the header of this set alone.
-decltype(tilepost_plan_own_down_082b43584eaf5c13) tilepost_plan_own_down_082b43584eaf5c13 = 0;
+decltype(tilepost_plan_own_down_d37ece7b9d8941c4) tilepost_plan_own_down_d37ece7b9d8941c4 = 0;
 
 extern "C" const tilepost_program_t* own_down_program(void) {
   static const tilepost_plan_t plans[] = {tilepost_gen_own_down::sm_80::make_plan()};

@@ -20,7 +20,7 @@
 
 static_assert(TILEPOST_ABI_VERSION == 10, "attn_out was generated for another tilepost runtime; generate it again");
 
-static_assert(tilepost_gen_attn_out::kFiles == 0xfd4d24641426343d, "attn_out.h was not generated with this file; generate both again");
+static_assert(tilepost_gen_attn_out::kFiles == 0xe890d01a7714880b, "attn_out.h was not generated with this file; generate both again");
 
 #if defined(__CUDA_ARCH__) && !TILEPOST_ARCH_SM_90A
 #error "attn_out.cu is planned for sm_90a, and for nothing else: compile with -gencode arch=compute_90a,code=sm_90a and without -arch, which may add compute_90"
@@ -42,37 +42,37 @@ struct View : tilepost::woven::View {
 
 // Persistent GEMM for sm_90a: C[m, n] = A[m, k] * B, summed in fp32, operands of 16 bits or e4m3.
 //
-// One CTA per SM walks the schedule: its positions are blockIdx.x, blockIdx.x + gridDim.x, … The
-// warpgroups share the work. Warpgroup 0 gives its registers away and moves data: one thread loads
-// operands with TMA, one per consumer stores finished panels with TMA; its last warp is the helper
-// warp, or, with SOURCES, brings what other ranks have computed of a tile. The other warpgroups,
-// the consumers, multiply. Everybody meets at mbarriers only:
+// One CTA per SM walks the schedule: its positions are blockIdx.x, blockIdx.x + gridDim.x, … Its
+// warpgroups share the work. Warpgroup 0 gives up registers and moves data: one thread loads
+// operands with TMA, and one for each consumer stores finished panels with TMA. Its last warp is
+// the helper warp or, with SOURCES, brings other ranks' parts of a tile. The other warpgroups, the
+// consumers, multiply. They all synchronise at mbarriers only:
 //
 //   full[stage]    the loads of a stage have landed      loader -> consumers
 //   empty[stage]   a stage has been multiplied           consumers of the whole cluster -> loader
 //   panel_full     a panel of C is in shared memory      consumer -> its store thread
 //   panel_empty    a panel has been read by TMA          store thread -> its consumer, or with
 //                                                        SOURCES -> source thread
-//   source         a panel may be written, and, of a     source thread -> consumer
-//                  tile with sources, one lies in it
+//   source         a panel may be written and, in a      source thread -> consumer
+//                  tile with sources, holds a source
 //   turn           the tensor cores are free             consumer -> the other one (ping-pong)
 //
-// Two ways to share: cooperative, each consumer multiplies its part of every tile; ping-pong, two
-// take turns at whole tiles, so that one rounds and stores while the other multiplies. And two ways
-// to multiply: the matrix instruction's 64 rows are rows of A, or, swapped, columns of B, and a
-// tile arises transposed. Its other extent is any that the instruction has, to fill waves.
+// Consumers either cooperate, and each multiplies its part of every tile; or (PINGPONG) two take
+// turns at whole tiles, so that one rounds and stores while the other multiplies. The 64 rows of
+// the matrix instruction are rows of A or (SWAP) columns of B, and then a tile arises transposed.
+// The instruction's other extent may be any that it has, so that tiles can fill waves.
 //
-// In a cluster CLUSTER tiles lie one below the other, of each of which ACROSS CTAs have columns
-// side by side. Each CTA loads its share of B for those below and above, and of A for those beside.
-// A consumer never waits for global memory, and knows which tile it computes only if the epilogue
-// needs that. The thread that issued a tile's stores is the one that can wait for them, so the
-// store threads say tile_done: one signal per tile and consumer that has a part in it.
+// A cluster has CLUSTER tiles, one below the other, and ACROSS CTAs have the columns of each tile
+// side by side. Each CTA loads a share of B for the CTAs above and below, and of A for those
+// beside. A consumer never waits for global memory, and looks its tile up only if the epilogue or
+// sources need that. Only the thread that issued a tile's stores can wait for them, so the store
+// threads call tile_done: one signal for each tile and each consumer that has a part in it.
 //
 // Launch: kThreads threads, kSharedBytes of dynamic shared memory, cluster (CLUSTER * ACROSS, 1,
 // 1), a grid that is a multiple of that. Tensor maps, all with the 128-byte swizzle: A {k, m}, box
 // {kTileK, TILE_M / ACROSS}; B {k, n}, box {kTileK, kTileN / CLUSTER}, or, if NN, {n, k}, box
-// {64, kTileK / CLUSTER}; C {n, m}, box {PANEL_N, PANEL_M}. TMA fills what lies outside A and B
-// with zeros and writes C alone. Rows start at multiples of 16 bytes; with an epilogue n is even.
+// {64, kTileK / CLUSTER}; C {n, m}, box {PANEL_N, PANEL_M}. TMA reads zeros outside A and B,
+// and writes nothing outside C. Rows start at multiples of 16 bytes; with an epilogue n is even.
 
 constexpr int kTileM = 128;     // up to 256
 constexpr int kWholeN = 128;    // up to 256 for each of ACROSS
@@ -81,14 +81,14 @@ constexpr bool kSwap = 0;       // wgmma's rows are columns of B
 constexpr int kConsumers = 2;   // warpgroups that multiply: 2 or 3
 constexpr int kPanelM = 64;     // rows of a panel; if not SWAP 64
 constexpr int kPanelN = 64;     // its columns; if SWAP 64
-constexpr int kStages = 5;      // of the load pipeline
+constexpr int kStages = 5;      // stages of the load pipeline
 constexpr int kPanels = 2;      // buffers for C per consumer
 constexpr int kCluster = 1;     // CTAs that share B: 1, 2 or 4
 constexpr int kBand = 15;       // tile rows swept together
 constexpr bool kNN = 0;         // B is [k, n] row-major, not [n, k]
 constexpr bool kAdd = 0;        // C += A * B, in C's type
-constexpr int kHelper = 16512;  // bytes of shared memory left unused
-constexpr int kSources = 0;     // of a tile, which are added to its sums
+constexpr int kHelper = 16512;  // bytes lent to a helper warp
+constexpr int kSources = 0;     // how many sources own tiles have
 constexpr int kEpilogue = 0;    // a set of TILEPOST_SCALE …
 constexpr tilepost::DType kElement = tilepost::DType::bf16;
 constexpr tilepost::DType kOutput = tilepost::DType::bf16;
@@ -100,7 +100,7 @@ constexpr int kBlock = 64;  // rows of one wgmma
 constexpr int kTileN = kWholeN / kAcross;  // of a CTA
 using Mates = tilepost::Mates<kCluster, kAcross>;
 
-// Of a tile: what is divided into blocks, and how wide these are.
+// The extent of a tile that is divided into blocks of 64, and the width of these blocks.
 constexpr int kDivided = kTileM, kWidth = kTileN;
 constexpr int kSharers = kConsumers;                  // consumers that multiply parts of one tile
 constexpr int kPart = kDivided / kSharers;            // of a consumer
@@ -112,18 +112,18 @@ constexpr int kPanelWidth = kPanelN;
 constexpr int kPanelsPerBlock = kWidth / kPanelWidth;
 constexpr int kPanelsPerTile = kBlocks * kPanelsPerBlock;  // of a consumer
 
-// Where panel `panel` of a consumer lies in its part of a tile.
+// Where panel `panel` of a consumer lies in the consumer's part of a tile.
 __device__ __forceinline__ constexpr tilepost::panel::Place place_of(int panel) {
   const int block = panel / kPanelsPerBlock * kBlock;
   const int along = panel % kPanelsPerBlock * kPanelWidth;
   return tilepost::panel::Place{block, along};
 }
 
-// Of two blocks a cooperative consumer stores the first one's sums while the second's last products
-// are made. (An epilogue leaves no registers for that; in ping-pong the other consumer multiplies.)
+// A cooperative consumer of two blocks stores the first's sums while the second's last products are
+// made. (An epilogue leaves no registers for that; in ping-pong the other consumer multiplies.)
 constexpr int kParts = kBlocks;
 
-// Panels whose buffers a cooperative consumer needs again for the same tile: not spread in time.
+// Panels whose buffers a cooperative consumer needs again for the same tile: they are not paced.
 constexpr int kAwaitedPanels = kPanelsPerTile - kPanels;
 
 constexpr int kBytesA = kTileM * kRowBytes, kBytesB = kTileN * kRowBytes;
@@ -135,15 +135,15 @@ using PanelBarriers = tilepost::PanelBarriers<StageBarriers::kEnd, kConsumers, k
 constexpr int kTurnBarriers = PanelBarriers::kEnd;  // the number of the first
 constexpr int kSourceBarriers = kTurnBarriers + kConsumers;
 using PanelReturns = tilepost::PanelReturns<PanelBarriers, kPanels, (kSources > 1)>;
-constexpr int kBarrierBytes = 1024;  // that barriers may take, and behind them
-constexpr int kNotesBytes = 16;      // what the source warp notes of the run
+constexpr int kBarrierBytes = 1024;  // for barriers, and the notes behind them
+constexpr int kNotesBytes = 16;      // the source warp's notes of the run
 
 constexpr int kThreads = 128 * (1 + kConsumers);
 constexpr int kPanelsEnd = kPipelineBytes + kConsumers * kPanels * kPanelBytes;
 constexpr int kSharedBytes = kPanelsEnd + kHelper + kBarrierBytes;
 
-// 65536 registers: a warpgroup of movers and two of consumers share 504 per thread, one of movers
-// and three 512. With 192 sums a consumer gets 240, unless movers of sources need 40.
+// 65536 registers: one warpgroup of movers and two of consumers share 504 per thread, one and three
+// share 512. With 192 sums a consumer's thread gets 240, unless movers of sources need 40.
 constexpr int kMoverRegisters = 40;
 constexpr int kConsumerRegisters = (504 - kMoverRegisters) / kConsumers;
 
@@ -206,8 +206,8 @@ __device__ __forceinline__ int own_column() {
   return Mates::of_this_cta().column() * kTileN;
 }
 
-// The loader: one thread. Fills the stages with the operands of one tile after the other, from
-// `tile`, the CTA's first, on. It asks for the next tile ahead: the schedule may lie in memory.
+// The loader: one thread. It fills the stages with the operands of one tile after the other, from
+// the CTA's first, `tile`, on. It looks up the next tile early, as the schedule may lie in memory.
 __device__ __forceinline__ void load_tiles(const View& view_, const Shared& shared,
                                            const CUtensorMap* map_a, const CUtensorMap* map_b,
                                            const tilepost::TileGrid& grid, tilepost::Tile tile,
@@ -220,7 +220,7 @@ __device__ __forceinline__ void load_tiles(const View& view_, const Shared& shar
   tilepost::ptx::wait_for_previous_kernels();
   tilepost::woven::open_in_map(view_, loads);
   for (int position = positions.first; position < tiles;) {
-    // For a share wholly below A TMA would look where A begins, which may be nowhere (in_map).
+    // A box wholly below A would make TMA access where A begins: no memory may be there (in_map).
     const int m = min(tile.m + first_row, rows - 1), n = tile.n + own_column();
     const CUtensorMap* in = tilepost::woven::in_map(view_, map_a, tile, loads);
     tilepost::woven::input_ready(view_, tile, loads);
@@ -236,8 +236,8 @@ __device__ __forceinline__ void load_tiles(const View& view_, const Shared& shar
   tilepost::ptx::allow_next_kernels();
 }
 
-// A store thread: one per consumer. Stores its panels and says when a tile is complete. Of a tile
-// with several sources all but the last came in buffers of their own, from which nothing is stored.
+// A store thread: one for each consumer. It stores the consumer's panels and says when a tile is
+// complete. All but the last source of a tile lie in buffers from which nothing is stored.
 __device__ __forceinline__ void store_tiles(const View& view_, const Shared& shared,
                                             const CUtensorMap* map_c,
                                             const tilepost::TileGrid& grid, int m, int tiles,
@@ -284,7 +284,7 @@ __device__ __forceinline__ void store_tiles(const View& view_, const Shared& sha
   tilepost::woven::stores_done(view_, stores, kConsumers, kPartsOfTile);
 }
 
-// A thread of a consumer: the warpgroup's number, its own in that, and whom it tells of stages.
+// A consumer's thread: the consumer's number, its own in that, and the mates it tells of stages.
 struct Consumer {
   int number, thread;
   Mates mates;
@@ -293,8 +293,8 @@ struct Consumer {
 using Products = tilepost::Products<kBlocks, kWidth, kParts, kStep, kStages, kSwap, kNN, kElement>;
 using Sums = Products::Sums;
 
-// Hands the sums to the store thread panel by panel, those of each part as soon as they are made.
-// `place` is that of the thread's first sum; `adds`: the tile has sources.
+// Hands the sums to the store thread panel by panel, and those of each part as soon as they are
+// made. `place` is the place of the thread's first sum. `adds`: whether the tile has sources.
 __device__ __forceinline__ void write_panels(const Shared& shared, tilepost::Ring<kPanels>& ring,
                                              Sums& sums, const tilepost_shape_t& shape,
                                              const tilepost_epilogue_t& epilogue,
@@ -462,7 +462,7 @@ tilepost_plan_t make_plan() {
 }  // namespace tilepost_gen_attn_out::sm_90a
 
 // Declared by the header of this set alone.
-decltype(tilepost_plan_attn_out_fd4d24641426343d) tilepost_plan_attn_out_fd4d24641426343d = 0;
+decltype(tilepost_plan_attn_out_e890d01a7714880b) tilepost_plan_attn_out_e890d01a7714880b = 0;
 
 extern "C" const tilepost_program_t* attn_out_program(void) {
   static const tilepost_plan_t plans[] = {tilepost_gen_attn_out::sm_90a::make_plan()};
