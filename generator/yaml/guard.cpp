@@ -146,7 +146,7 @@ bool guard_value(StringRef text, Diagnostics& diagnostics) {
                       too_long("the value", text.size(), kMaxLineBytes));
     return false;
   }
-  if (!check_bytes(text, diagnostics, "value")) return false;
+  if (!check_bytes(text, diagnostics, kSpecFile.noun)) return false;
   if (const size_t end = text.find_first_of("\r\n"); end != StringRef::npos) {
     diagnostics.error(place_of(text.substr(end, 1)), "an override is one line");
     return false;

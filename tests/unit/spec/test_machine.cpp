@@ -81,9 +81,11 @@ TEST_CASE("every number of a machine's text is read: another one is written back
     if (value.find_first_not_of("0123456789.e+") != std::string::npos || value.empty()) continue;
     std::vector<std::string> changed = lines;
     const double number = std::stod(value);
-    const std::string other = number > 1     ? fmt::format("{}", number - 1)
-                              : number > 0.5 ? "0.5"
-                                             : "1";
+    const bool flag = lines[i].find(" beside: ") != std::string::npos;
+    const std::string other = number > 1             ? fmt::format("{}", number - 1)
+                              : number == 1 && !flag ? "0.5"
+                              : number == 1          ? "0"
+                                                     : "1";
     changed[i].replace(changed[i].find(": ") + 2, value.size(), other);
     INFO(changed[i]);
     const Outcome outcome = read(joined(changed));
