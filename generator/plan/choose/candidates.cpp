@@ -277,10 +277,15 @@ void model_both(const Draft& draft, Candidate& candidate) {
     model_sequence(draft, *sequence, candidate.problem.model);
 }
 
+// Sets when the candidate ends, as the search for groups says or later.
+void take_end(double end, Candidate& candidate) {
+  candidate.end = std::max(end, end_with_padding(candidate.problem, candidate.cuts));
+}
+
 void take(const Groups& groups, Candidate& candidate) {
   candidate.cuts = groups.cuts;
   candidate.group_waves = groups.waves;
-  candidate.end = groups.end;
+  take_end(groups.end, candidate);
 }
 
 // Takes the groups that end first: the only one where there is one group, and even groups on the
@@ -297,7 +302,7 @@ void take_best(const Draft& draft, Candidate& candidate) {
     candidate.group_waves = {static_cast<int>(candidate.waves)};
     candidate.cuts = cuts_of_waves(problem.map, problem.at_once, candidate.group_waves);
   }
-  candidate.end = end_of_groups(problem, candidate.cuts);
+  take_end(end_of_groups(problem, candidate.cuts), candidate);
 }
 
 // Takes the groups the user asked for; false if they do not fit.
@@ -311,7 +316,7 @@ bool take_groups(const std::vector<int>& asked, Candidate& candidate) {
     candidate.group_waves = asked;
     candidate.cuts = cuts_of_waves(problem.map, problem.at_once, asked);
   }
-  candidate.end = end_of_groups(problem, candidate.cuts);
+  take_end(end_of_groups(problem, candidate.cuts), candidate);
   return true;
 }
 

@@ -35,15 +35,31 @@ Prediction predict_sequence(const Plan& plan) {
   return prediction;
 }
 
+// Bytes that group `g` of rows of A brings in, `row` bytes for each.
+int64_t bytes_of_arrivals(const tilepost_map_t& map, size_t g, int64_t row) {
+  if (g == 0) return rows_of_rank(map, 0) * row;
+  const auto rows = [&](size_t at) {
+    return cut_after(map, units_before(map, map.cuts[at])).elements;
+  };
+  return (rows(g) - rows(g - 1)) * row;
+}
+
+// What each group of a finished plan sends or brings in.
+std::vector<int64_t> bytes_of_groups(const Plan& plan) {
+  std::vector<int64_t> bytes;
+  for (size_t g = 0; g < plan.tile_map().groups.size(); ++g)
+    bytes.push_back(bytes_of_group(plan, g));
+  return bytes;
+}
+
 // Times of collectives that run one after the other, each before the tiles of its group.
-Prediction predict_collectives(const Plan& plan) {
-  const tilepost_model_t& model = plan.model;
+// `bytes`: what each brings in.
+Prediction predict_collectives(const tilepost_model_t& model, const std::vector<int64_t>& bytes) {
   Prediction prediction;
   double end = 0;
-  for (size_t g = 0; g < plan.tile_map().groups.size(); ++g) {
-    const double bytes = static_cast<double>(bytes_of_group(plan, g));
+  for (size_t g = 0; g < bytes.size(); ++g) {
     prediction.collective_start.push_back(end);
-    end += g == 0 ? model.wait : model.latency + bytes * model.per_byte;
+    end += g == 0 ? model.wait : model.latency + static_cast<double>(bytes[g]) * model.per_byte;
     prediction.collective_end.push_back(g == 0 ? end : end + model.tail);
   }
   return prediction;
@@ -53,7 +69,7 @@ Prediction predict_collectives(const Plan& plan) {
 // before has ended.
 Prediction predict_launches(const Plan& plan) {
   const GroupProblem problem = problem_of(plan);
-  Prediction prediction = predict_collectives(plan);
+  Prediction prediction = predict_collectives(plan.model, bytes_of_groups(plan));
   double end = 0;
   for (size_t g = 0; g < plan.tile_map().groups.size(); ++g) {
     const double computed = launch_us(problem, plan.tile_map().groups[g].num_tiles);
@@ -66,12 +82,9 @@ Prediction predict_launches(const Plan& plan) {
 }
 
 // Communication comes first: a group's tiles start when its rows have come and the tiles before are
-// done.
-Prediction predict_arrivals(const Plan& plan) {
-  const GroupProblem problem = problem_of(plan);
-  if (problem.launches) return predict_launches(plan);
-  const std::vector<tilepost_group_t>& groups = plan.tile_map().groups;
-  Prediction prediction = predict_collectives(plan);
+// done. Sets when each group is ready, and the end.
+void predict_tiles(const GroupProblem& problem, const TileMap& map, Prediction& prediction) {
+  const std::vector<tilepost_group_t>& groups = map.groups;
   for (size_t g = 0; g < groups.size(); ++g) {
     double ready = 0;
     for (size_t h = 0; h <= g; ++h) {
@@ -81,8 +94,15 @@ Prediction predict_arrivals(const Plan& plan) {
     }
     prediction.group_ready.push_back(ready);
   }
-  prediction.gemm = computed_us(problem, static_cast<int64_t>(plan.tile_map().tiles.size()));
+  prediction.gemm = computed_us(problem, static_cast<int64_t>(map.tiles.size()));
   prediction.total = prediction.group_ready.back();
+}
+
+Prediction predict_arrivals(const Plan& plan) {
+  const GroupProblem problem = problem_of(plan);
+  if (problem.launches) return predict_launches(plan);
+  Prediction prediction = predict_collectives(plan.model, bytes_of_groups(plan));
+  predict_tiles(problem, plan.tile_map(), prediction);
   return prediction;
 }
 
@@ -110,11 +130,22 @@ int64_t bytes_of_group(const Plan& plan, size_t g) {
   const tilepost_map_t map = plan.map;
   const int64_t row = plan.k * bytes_of(plan.input);
   if (plan.map.division != TILEPOST_DIVISION_ARRIVALS) return plan.map.m * row;
-  if (g == 0) return rows_of_rank(map, 0) * row;
-  const auto rows = [&](size_t at) {
-    return cut_after(map, units_before(map, map.cuts[at])).elements;
-  };
-  return (rows(g) - rows(g - 1)) * row;
+  return bytes_of_arrivals(map, g, row);
+}
+
+double end_with_padding(const GroupProblem& problem, const std::vector<int32_t>& cuts) {
+  constexpr int64_t kLong = 1 << 14;  // positions, of which a few clusters more are nothing
+  tilepost_map_t map = problem.map;
+  if (map.division != TILEPOST_DIVISION_ARRIVALS || problem.launches || map.cluster == 1) return 0;
+  if (schedule_positions(map) > kLong) return 0;
+  map.cuts = cuts.data();
+  map.num_groups = static_cast<int32_t>(cuts.size());
+  std::vector<int64_t> bytes;
+  for (size_t g = 0; g < cuts.size(); ++g)
+    bytes.push_back(bytes_of_arrivals(map, g, problem.unit_bytes));
+  Prediction prediction = predict_collectives(problem.model, bytes);
+  predict_tiles(problem, build_tile_map(map), prediction);
+  return prediction.total;
 }
 
 Prediction predict(const Plan& plan) {

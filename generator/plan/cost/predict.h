@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "generator/plan/kernels/gemm_model.h"
 #include "generator/plan/machine/profile.h"
@@ -29,6 +30,11 @@ double nine_digits(double value);
 
 // Bytes that group `g` of a finished plan sends or brings in.
 int64_t bytes_of_group(const Plan& plan, size_t g);
+
+// When a run with these groups ends, its tiles laid out as they will be. Where rows of A arrive,
+// every group is filled up to whole clusters, which the search for groups does not count; in any
+// other division, without clusters, and for schedules so long that it makes no difference, 0.
+double end_with_padding(const GroupProblem& problem, const std::vector<int32_t>& cuts);
 
 // The timeline of a finished plan by plan.model. Groups become ready in schedule order. A
 // collective starts when its group is ready and its lane is free, and the links serve one
