@@ -48,6 +48,7 @@ std::string median_of(const ModeSamples* samples, const char* variant) {
 // The least time, in us, in which a rank's data can pass the links; nothing where ranks send
 // different amounts.
 std::optional<double> links_us(const Plan& plan) {
+  if (plan.link_bytes_per_us == 0) return std::nullopt;
   if (row_of(plan).routes() && plan.routing != TILEPOST_ROUTING_EVEN) return std::nullopt;
   const double row = row_of(plan).moves_input() ? plan.k * bytes_of(plan.input)
                                                 : plan.map.n * bytes_of(plan.output);

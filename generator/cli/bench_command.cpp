@@ -8,7 +8,7 @@ namespace tilepost {
 
 int bench_command(const Options& options, Diagnostics& diagnostics) {
   const std::vector<Input> inputs = read_inputs(options, diagnostics);
-  if (inputs.empty()) return kExitIo;
+  if (inputs.empty()) return exit_without_inputs(options);
   BenchOptions bench_options;
   bench_options.shapes = options.shapes;
   bench_options.sweeps = read_sweeps(options);

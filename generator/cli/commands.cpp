@@ -11,6 +11,7 @@
 #include "generator/emit/plan_json.h"
 #include "generator/harness/process.h"
 #include "generator/plan/make_plan.h"
+#include "generator/silent_diagnostics.h"
 #include "generator/verify/verify.h"
 #include "generator/whole_files.h"
 #include "generator/yaml/read_machine.h"
@@ -39,7 +40,7 @@ int bundle_command(const Options& options, const std::vector<Input>& inputs,
 
 int generate_command(const Options& options, Diagnostics& diagnostics) {
   const std::vector<Input> inputs = read_inputs(options, diagnostics);
-  if (inputs.empty()) return kExitIo;
+  if (inputs.empty()) return exit_without_inputs(options);
   if (!options.bundle.empty()) return bundle_command(options, inputs, diagnostics);
   const auto [files, sources] = generate_from(inputs.front(), diagnostics);
   if (files.empty()) return kExitRejected;
@@ -60,7 +61,7 @@ int generate_command(const Options& options, Diagnostics& diagnostics) {
 
 int weave_command(const Options& options, Diagnostics& diagnostics) {
   const std::vector<Input> inputs = read_inputs(options, diagnostics);
-  if (inputs.empty()) return kExitIo;
+  if (inputs.empty()) return exit_without_inputs(options);
   std::vector<std::string> sources;
   const std::string text = weave_input(inputs.front(), sources, diagnostics);
   if (text.empty()) return kExitRejected;
@@ -90,7 +91,7 @@ int check_command(const Options& options, Diagnostics& diagnostics, JsonDocument
     specs.push_back(llvm::json::Object{{"file", json_text(input.path)}, {"ok", ok}});
   }
   if (document != nullptr) document->set("specs", std::move(specs));
-  if (inputs.empty()) return kExitIo;
+  if (inputs.empty()) return exit_without_inputs(options);
   return diagnostics.ok() ? kExitOk : kExitRejected;
 }
 
@@ -105,7 +106,7 @@ int explain_command(const Options& options, Diagnostics& diagnostics, JsonDocume
   } else {
     llvm::outs() << explain_plans(plans);
   }
-  if (inputs.empty()) return kExitIo;
+  if (inputs.empty()) return exit_without_inputs(options);
   return plans.empty() ? kExitRejected : kExitOk;
 }
 
@@ -129,7 +130,7 @@ int verify_command(const Options& options, Diagnostics& diagnostics, JsonDocumen
   VerifyReport report;
   if (document != nullptr) fill_in(report, options, *document);
   const std::vector<Input> inputs = read_inputs(options, diagnostics);
-  if (inputs.empty()) return kExitIo;
+  if (inputs.empty()) return exit_without_inputs(options);
   VerifyOptions verify_options;
   verify_options.target = options.target == "cuda"   ? VerifyTarget::cuda
                           : options.target == "host" ? VerifyTarget::host
@@ -181,6 +182,11 @@ int run_verb(const Options& options, Diagnostics& diagnostics, JsonDocument* doc
   llvm_unreachable("verb");
 }
 
+// Whether --machine may have meant a name: files have a dot or a slash.
+bool is_machine_name(llvm::StringRef asked) {
+  return asked.find_first_of("./") == llvm::StringRef::npos;
+}
+
 // Prints a complete document in any case: an exception becomes a message in it.
 int run_as_json(const Options& options) {
   JsonDiagnostics diagnostics;
@@ -209,8 +215,7 @@ std::shared_ptr<const Machine> read_machine_of(const Options& options, Diagnosti
       return std::make_shared<const Machine>(std::move(machine));
     }
   }
-  // A name has neither a dot nor a slash, so what has none and is no file was meant to be one.
-  if (asked.find_first_of("./") == std::string::npos && !llvm::sys::fs::exists(asked)) {
+  if (is_machine_name(asked) && !llvm::sys::fs::exists(asked)) {
     diagnostics.error(fmt::format(
         "no machine is called '{}'{}; 'tilepost list machines' has the names, and a file "
         "may be given too",
@@ -224,6 +229,14 @@ std::shared_ptr<const Machine> read_machine_of(const Options& options, Diagnosti
   machine.profile = std::move(*profile);
   machine.file = asked;
   return std::make_shared<const Machine>(std::move(machine));
+}
+
+int exit_without_inputs(const Options& options) {
+  if (options.machine.empty()) return kExitIo;
+  SilentDiagnostics silent;
+  if (read_machine_of(options, silent) != nullptr) return kExitIo;
+  if (llvm::sys::fs::exists(options.machine)) return kExitRejected;
+  return is_machine_name(options.machine) ? kExitUsage : kExitIo;
 }
 
 std::vector<Input> read_inputs(const Options& options, Diagnostics& diagnostics) {

@@ -32,6 +32,8 @@ int bench_command(const Options& options, Diagnostics& diagnostics);
 // The parts of the command line that several verbs use: the specs (none if one cannot be read, with
 // the reason reported) and the sweeps.
 std::vector<Input> read_inputs(const Options& options, Diagnostics& diagnostics);
+// The exit code where there are none: a file could not be read, or --machine names no machine.
+int exit_without_inputs(const Options& options);
 // The machine of --machine, a name or a file; the usual one without it. Null with the reason
 // reported if there is none.
 std::shared_ptr<const Machine> read_machine_of(const Options& options, Diagnostics& diagnostics);

@@ -184,7 +184,7 @@ int list_command(const Options& options, Diagnostics& diagnostics, JsonDocument*
     return kExitUsage;
   }
   const std::shared_ptr<const Machine> machine = read_machine_of(options, diagnostics);
-  if (machine == nullptr) return kExitRejected;
+  if (machine == nullptr) return exit_without_inputs(options);
   for (const Section& section : kSections) {
     const bool left_out = section.name == kVariants || section.name == kMachine;
     if (what.empty() ? left_out : what != section.name) continue;

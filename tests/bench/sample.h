@@ -24,6 +24,7 @@ inline HarnessProgram make_program(const std::string& name) {
   plan.name = name;
   plan.arch = Arch::sm_90a;
   plan.map.m = 4096, plan.map.n = 8192, plan.k = 2048;
+  plan.link_bytes_per_us = 3.67e5;
   plan.sms = 132, plan.gemm_ctas = 128;
   plan.kernel.name = "gemm_sm90";
   plan.map.tile_m = 128, plan.map.tile_n = 256, plan.kernel.tile_k = 64;

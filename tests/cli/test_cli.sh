@@ -180,8 +180,24 @@ expect 0 "" "$tool" generate "$specs/ar_sm90.yaml" -D transport=peer -D schedule
 grep -q "plan.sum = TILEPOST_SUM_ADDED" added/*.cu || fail "added sums are not in the plan"
 expect 1 "schedule.sum 'added' is for transport 'peer'" "$tool" check "$specs/ar_sm90.yaml" -D schedule.sum=added
 expect 1 "stores with TMA" "$tool" check "$specs/ar_sm80.yaml" -D transport=peer
-for what in "" patterns archs kernels transports flags variants; do expect 0 "" "$tool" list $what; done
+for what in "" patterns archs machines kernels transports flags variants machine; do expect 0 "" "$tool" list $what; done
 expect 2 "did you mean 'flags'" "$tool" list flgs
+
+# Machines: by name, or from what `list machine` prints; another one changes the plan and is named in it.
+"$tool" list machine --machine h200 >"$dir/machine.yaml"
+"$tool" generate "$specs/ar_sm90.yaml" -o "$dir/known" --machine h200 --depfile "$dir/known.d" || fail "--machine h200"
+"$tool" generate "$specs/ar_sm90.yaml" -o "$dir/read" --machine "$dir/machine.yaml" --depfile "$dir/read.d" ||
+  fail "--machine of a file"
+diff -r "$dir/known" "$dir/read" >/dev/null || fail "a machine that was written and read gives another plan"
+grep -q "machine.yaml" "$dir/read.d" || fail "the depfile lacks the machine"
+sed 's/^name: .*/name: "half the links"/; s/us_per_mib: \[\[1, [0-9.]*\]/us_per_mib: [[1, 900]/' "$dir/machine.yaml" >"$dir/other.yaml"
+"$tool" explain "$specs/ar_sm90.yaml" --machine "$dir/other.yaml" | grep -q "machine profile: half the links" ||
+  fail "explain does not name the machine"
+expect 2 "--machine needs the name of a machine or a file" "$tool" check "$specs/ar_sm90.yaml" --machine=
+expect 2 "no machine is called 'h20', did you mean 'h200'?" "$tool" check "$specs/ar_sm90.yaml" --machine h20
+expect 3 "cannot read" "$tool" check "$specs/ar_sm90.yaml" --machine "$dir/absent.yaml"
+sed -i 's/^  max_ghz: .*/  max_ghz: -1/' "$dir/other.yaml"
+expect 1 "chip.max_ghz must be a number above 0" "$tool" check "$specs/ar_sm90.yaml" --machine "$dir/other.yaml"
 expect 2 "called 'gpus'; the lists are patterns, archs" "$tool" list gpus
 expect 0 "" "$tool" schema
 python3 -m json.tool out >/dev/null || fail "schema is not JSON"

@@ -88,7 +88,7 @@ case $1 in
     printf 'tilepost: 1\nname: 1st\narch: host\n' >"$scratch/bad_name.yaml"
     printf 'tilepost: 1\nname: x\n' >"$scratch/no_arch.yaml"
     printf 'tilepost: 1\nname: x\narch: [sm_80, host]\n' >"$scratch/mixed.yaml"
-    refuses "unknown keyword 'ARCH'; the keywords are SPEC, NAME, OUTPUT_DIR, PLAN_JSON, KERNEL_TARGET, ARCHS, DEFINES, DEPENDS" \
+    refuses "unknown keyword 'ARCH'; the keywords are SPEC, NAME, OUTPUT_DIR, PLAN_JSON, KERNEL_TARGET, MACHINE, ARCHS, DEFINES, DEPENDS" \
       "add_tilepost_library(x SPEC $spec ARCH host)"
     refuses "unknown keyword 'DEFINE'" "add_tilepost_library(x SPEC $spec ARCHS host DEFINE gemm.m=1)"
     refuses "unknown keyword 'OUTPUT'" "tilepost_generate(x SPEC $spec DEPENDS y OUTPUT z)"

@@ -172,7 +172,7 @@ TEST_CASE("comments of what is kept are kept") {
   const WeaveRequest request = bundled("gemm_sm80", ".cu");
   const std::string body = weave_kernel(request).body;
   CHECK(body.substr(0, 20) == request.source.substr(0, 20));
-  CHECK(body.find("// One step's fragments of a warp.") != std::string::npos);
+  CHECK(body.find("// A warp's fragments for one step.") != std::string::npos);
 }
 
 }  // namespace tilepost
