@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <iterator>
 
 #include "generator/plan/kernels/host/host.h"
 #include "generator/plan/kernels/operands.h"

@@ -1,4 +1,6 @@
 #include <algorithm>
+#include <memory>
+#include <utility>
 
 #include "generator/plan/kernels/kernels.h"
 #include "generator/plan/kernels/own/own.h"

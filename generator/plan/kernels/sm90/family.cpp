@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <memory>
 
 #include "generator/plan/kernels/kernels.h"
 #include "generator/plan/kernels/operands.h"
