@@ -7,8 +7,9 @@
 namespace tilepost {
 
 int bench_command(const Options& options, Diagnostics& diagnostics) {
-  const std::vector<Input> inputs = read_inputs(options, diagnostics);
-  if (inputs.empty()) return exit_without_inputs(options);
+  int exit_code = kExitOk;
+  const std::vector<Input> inputs = read_inputs(options, diagnostics, exit_code);
+  if (inputs.empty()) return exit_code;
   BenchOptions bench_options;
   bench_options.shapes = options.shapes;
   bench_options.sweeps = read_sweeps(options);
@@ -26,7 +27,7 @@ int bench_command(const Options& options, Diagnostics& diagnostics) {
   bench_options.cache_dir = options.cache_dir;
   std::string json;
   if (!options.json.empty() && !can_write_file(options.json, diagnostics)) return kExitIo;
-  const int exit_code = bench(inputs, bench_options, llvm::outs(), json, diagnostics);
+  exit_code = bench(inputs, bench_options, llvm::outs(), json, diagnostics);
   if (options.json.empty() || json.empty()) return exit_code;
   if (!write_file(options.json, json, diagnostics)) return kExitIo;
   return exit_code;

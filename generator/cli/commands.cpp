@@ -11,7 +11,6 @@
 #include "generator/emit/plan_json.h"
 #include "generator/harness/process.h"
 #include "generator/plan/make_plan.h"
-#include "generator/silent_diagnostics.h"
 #include "generator/verify/verify.h"
 #include "generator/whole_files.h"
 #include "generator/yaml/read_machine.h"
@@ -39,8 +38,9 @@ int bundle_command(const Options& options, const std::vector<Input>& inputs,
 }
 
 int generate_command(const Options& options, Diagnostics& diagnostics) {
-  const std::vector<Input> inputs = read_inputs(options, diagnostics);
-  if (inputs.empty()) return exit_without_inputs(options);
+  int exit_code = kExitOk;
+  const std::vector<Input> inputs = read_inputs(options, diagnostics, exit_code);
+  if (inputs.empty()) return exit_code;
   if (!options.bundle.empty()) return bundle_command(options, inputs, diagnostics);
   const auto [files, sources] = generate_from(inputs.front(), diagnostics);
   if (files.empty()) return kExitRejected;
@@ -60,8 +60,9 @@ int generate_command(const Options& options, Diagnostics& diagnostics) {
 }
 
 int weave_command(const Options& options, Diagnostics& diagnostics) {
-  const std::vector<Input> inputs = read_inputs(options, diagnostics);
-  if (inputs.empty()) return exit_without_inputs(options);
+  int exit_code = kExitOk;
+  const std::vector<Input> inputs = read_inputs(options, diagnostics, exit_code);
+  if (inputs.empty()) return exit_code;
   std::vector<std::string> sources;
   const std::string text = weave_input(inputs.front(), sources, diagnostics);
   if (text.empty()) return kExitRejected;
@@ -84,19 +85,21 @@ int weave_command(const Options& options, Diagnostics& diagnostics) {
 // ---- Commands that print text, or fill in a document if there is one
 
 int check_command(const Options& options, Diagnostics& diagnostics, JsonDocument* document) {
-  const std::vector<Input> inputs = read_inputs(options, diagnostics);
+  int exit_code = kExitOk;
+  const std::vector<Input> inputs = read_inputs(options, diagnostics, exit_code);
   llvm::json::Array specs;
   for (const Input& input : inputs) {
     const bool ok = !generate(input, diagnostics).empty();
     specs.push_back(llvm::json::Object{{"file", json_text(input.path)}, {"ok", ok}});
   }
   if (document != nullptr) document->set("specs", std::move(specs));
-  if (inputs.empty()) return exit_without_inputs(options);
+  if (inputs.empty()) return exit_code;
   return diagnostics.ok() ? kExitOk : kExitRejected;
 }
 
 int explain_command(const Options& options, Diagnostics& diagnostics, JsonDocument* document) {
-  const std::vector<Input> inputs = read_inputs(options, diagnostics);
+  int exit_code = kExitOk;
+  const std::vector<Input> inputs = read_inputs(options, diagnostics, exit_code);
   std::vector<Plan> plans;
   if (!inputs.empty()) plans = plan_input(inputs.front(), diagnostics);
   if (document != nullptr) {
@@ -106,7 +109,7 @@ int explain_command(const Options& options, Diagnostics& diagnostics, JsonDocume
   } else {
     llvm::outs() << explain_plans(plans);
   }
-  if (inputs.empty()) return exit_without_inputs(options);
+  if (inputs.empty()) return exit_code;
   return plans.empty() ? kExitRejected : kExitOk;
 }
 
@@ -129,8 +132,9 @@ void fill_in(const VerifyReport& report, const Options& options, JsonDocument& d
 int verify_command(const Options& options, Diagnostics& diagnostics, JsonDocument* document) {
   VerifyReport report;
   if (document != nullptr) fill_in(report, options, *document);
-  const std::vector<Input> inputs = read_inputs(options, diagnostics);
-  if (inputs.empty()) return exit_without_inputs(options);
+  int exit_code = kExitOk;
+  const std::vector<Input> inputs = read_inputs(options, diagnostics, exit_code);
+  if (inputs.empty()) return exit_code;
   VerifyOptions verify_options;
   verify_options.target = options.target == "cuda"   ? VerifyTarget::cuda
                           : options.target == "host" ? VerifyTarget::host
@@ -144,7 +148,7 @@ int verify_command(const Options& options, Diagnostics& diagnostics, JsonDocumen
   verify_options.jobs = options.jobs;
   verify_options.cache_dir = options.cache_dir;
   llvm::raw_ostream& out = document != nullptr ? llvm::nulls() : llvm::outs();
-  const int exit_code = verify(inputs, verify_options, out, report, diagnostics);
+  exit_code = verify(inputs, verify_options, out, report, diagnostics);
   if (document != nullptr) fill_in(report, options, *document);
   return exit_code;
 }
@@ -182,11 +186,6 @@ int run_verb(const Options& options, Diagnostics& diagnostics, JsonDocument* doc
   llvm_unreachable("verb");
 }
 
-// Whether --machine may have meant a name: files have a dot or a slash.
-bool is_machine_name(llvm::StringRef asked) {
-  return asked.find_first_of("./") == llvm::StringRef::npos;
-}
-
 // Prints a complete document in any case: an exception becomes a message in it.
 int run_as_json(const Options& options) {
   JsonDiagnostics diagnostics;
@@ -203,7 +202,8 @@ int run_as_json(const Options& options) {
 
 }  // namespace
 
-std::shared_ptr<const Machine> read_machine_of(const Options& options, Diagnostics& diagnostics) {
+std::shared_ptr<const Machine> read_machine_of(const Options& options, Diagnostics& diagnostics,
+                                               int& exit_code) {
   const std::string& asked = options.machine;
   Machine machine;
   if (asked.empty()) return std::make_shared<const Machine>(std::move(machine));
@@ -215,38 +215,38 @@ std::shared_ptr<const Machine> read_machine_of(const Options& options, Diagnosti
       return std::make_shared<const Machine>(std::move(machine));
     }
   }
-  if (is_machine_name(asked) && !llvm::sys::fs::exists(asked)) {
+  // Files have a dot or a slash: what has none and is no file was meant to be a name.
+  if (asked.find_first_of("./") == std::string::npos && asked != "-" &&
+      !llvm::sys::fs::exists(asked)) {
+    exit_code = kExitUsage;
     diagnostics.error(fmt::format(
         "no machine is called '{}'{}; 'tilepost list machines' has the names, and a file "
         "may be given too",
         asked, did_you_mean(asked, names)));
     return nullptr;
   }
+  exit_code = kExitIo;
   const std::optional<std::string> text = read_text(asked, diagnostics);
   if (!text) return nullptr;
+  exit_code = kExitRejected;
   std::optional<MachineProfile> profile = read_machine_text(asked, *text, diagnostics);
   if (!profile) return nullptr;
   machine.profile = std::move(*profile);
+  exit_code = kExitOk;
   machine.file = asked;
   return std::make_shared<const Machine>(std::move(machine));
 }
 
-int exit_without_inputs(const Options& options) {
-  if (options.machine.empty()) return kExitIo;
-  SilentDiagnostics silent;
-  if (read_machine_of(options, silent) != nullptr) return kExitIo;
-  if (llvm::sys::fs::exists(options.machine)) return kExitRejected;
-  return is_machine_name(options.machine) ? kExitUsage : kExitIo;
-}
-
-std::vector<Input> read_inputs(const Options& options, Diagnostics& diagnostics) {
+std::vector<Input> read_inputs(const Options& options, Diagnostics& diagnostics, int& exit_code) {
   std::vector<Input> inputs;
-  const std::shared_ptr<const Machine> machine = read_machine_of(options, diagnostics);
+  const std::shared_ptr<const Machine> machine = read_machine_of(options, diagnostics, exit_code);
   if (machine == nullptr) return {};
   for (const std::string& path : options.specs)
     if (std::optional<std::string> text = read_text(path, diagnostics))
       inputs.push_back({path, std::move(*text), options.overrides, machine});
-  return diagnostics.ok() ? inputs : std::vector<Input>{};
+  if (diagnostics.ok()) return inputs;
+  exit_code = kExitIo;
+  return {};
 }
 
 std::vector<Sweep> read_sweeps(const Options& options) {

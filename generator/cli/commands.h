@@ -30,13 +30,12 @@ std::string internal_error(const std::exception& error);
 int bench_command(const Options& options, Diagnostics& diagnostics);
 
 // The parts of the command line that several verbs use: the specs (none if one cannot be read, with
-// the reason reported) and the sweeps.
-std::vector<Input> read_inputs(const Options& options, Diagnostics& diagnostics);
-// The exit code where there are none: a file could not be read, or --machine names no machine.
-int exit_without_inputs(const Options& options);
+// the reason reported and the exit code set for it) and the sweeps.
+std::vector<Input> read_inputs(const Options& options, Diagnostics& diagnostics, int& exit_code);
 // The machine of --machine, a name or a file; the usual one without it. Null with the reason
-// reported if there is none.
-std::shared_ptr<const Machine> read_machine_of(const Options& options, Diagnostics& diagnostics);
+// reported, and the exit code set for it, if there is none.
+std::shared_ptr<const Machine> read_machine_of(const Options& options, Diagnostics& diagnostics,
+                                               int& exit_code);
 std::vector<Sweep> read_sweeps(const Options& options);
 
 // `tilepost list`: patterns, archs, kernels, transports, flags, variants, or all but the last.

@@ -183,8 +183,9 @@ int list_command(const Options& options, Diagnostics& diagnostics, JsonDocument*
     diagnostics.error(fmt::format("nothing to list called '{}'{}", what, meant));
     return kExitUsage;
   }
-  const std::shared_ptr<const Machine> machine = read_machine_of(options, diagnostics);
-  if (machine == nullptr) return exit_without_inputs(options);
+  int exit_code = kExitOk;
+  const std::shared_ptr<const Machine> machine = read_machine_of(options, diagnostics, exit_code);
+  if (machine == nullptr) return exit_code;
   for (const Section& section : kSections) {
     const bool left_out = section.name == kVariants || section.name == kMachine;
     if (what.empty() ? left_out : what != section.name) continue;

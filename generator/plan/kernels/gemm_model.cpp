@@ -75,11 +75,19 @@ double stages_of_tile(const Plan& plan, const KernelConfig& config, const Kernel
   return static_cast<double>((all + config.split_k - 1) / config.split_k);
 }
 
-double stage_cycles(const MachineProfile& profile, const Plan& plan, const KernelConfig& config,
-                    const KernelRequest& request, const StageModel& stage) {
+TileModel tile_of_stages(const MachineProfile& profile, const Plan& plan,
+                         const KernelConfig& config, const KernelRequest& request,
+                         const StageModel& stage) {
   const double products = multiply_cycles(plan, config, request, stage.efficiency) * stage.more;
-  return std::max(
-      {products, stage.delivery, limited_cycles(profile, config, request, stage, products)});
+  const double cycles =
+      stage.waits * std::max({products, stage.delivery,
+                              limited_cycles(profile, config, request, stage, products)});
+  TileModel tile;
+  tile.cycles = stages_of_tile(plan, config, request) * cycles +
+                profile.gemm.times_of(config.row).epilogue_cycles;
+  tile.ghz = stage.ghz;
+  tile.start_us = profile.gemm.start_us;
+  return tile;
 }
 
 GemmModel gemm_of_tiles(const MachineProfile& profile, const Plan& plan, const KernelConfig& config,

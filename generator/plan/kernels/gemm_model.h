@@ -45,15 +45,17 @@ struct StageModel {
   double ghz = 1;
   double delivery = 0;  // cycles until L2 has delivered the operands; 0: not known
   double more = 1;      // cycles of products, against what efficiency says
+  double waits = 1;     // cycles of a stage, against those that bound it
 };
 
 // Cycles that the tensor cores of an SM need for one stage of a tile.
 double multiply_cycles(const Plan& plan, const KernelConfig& config, const KernelRequest& request,
                        double efficiency);
 
-// Cycles of such a stage.
-double stage_cycles(const MachineProfile& profile, const Plan& plan, const KernelConfig& config,
-                    const KernelRequest& request, const StageModel& stage);
+// A tile of such stages, with the epilogue that the profile has for the configuration's row.
+TileModel tile_of_stages(const MachineProfile& profile, const Plan& plan,
+                         const KernelConfig& config, const KernelRequest& request,
+                         const StageModel& stage);
 
 // Stages of a CTA's part of a tile.
 double stages_of_tile(const Plan& plan, const KernelConfig& config, const KernelRequest& request);

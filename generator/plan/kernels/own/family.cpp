@@ -45,13 +45,8 @@ class OwnFamily final : public KernelFamily {
     StageModel stage;
     stage.efficiency = kernel_of(config)->spec.efficiency.value;
     stage.ghz = arch_info(plan.arch).clock_ghz;
-    TileModel tile;
-    tile.cycles = stages_of_tile(plan, config, request) *
-                      stage_cycles(profile, plan, config, request, stage) +
-                  profile.gemm.times_of(config.row).epilogue_cycles;
-    tile.ghz = stage.ghz;
-    tile.start_us = profile.gemm.start_us;
-    return gemm_of_tiles(profile, plan, config, request, tile);
+    return gemm_of_tiles(profile, plan, config, request,
+                         tile_of_stages(profile, plan, config, request, stage));
   }
 
   void complete(const KernelConfig& config, const KernelRequest& request,

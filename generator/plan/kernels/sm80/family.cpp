@@ -57,13 +57,8 @@ class Sm80Family final : public KernelFamily {
     stage.efficiency =
         times.efficiency * peak * interpolate(profile.gemm.load_vector, request.load_vector);
     stage.ghz = arch_info(plan.arch).clock_ghz;
-    TileModel tile;
-    tile.cycles = stages_of_tile(plan, config, request) *
-                      stage_cycles(profile, plan, config, request, stage) +
-                  times.epilogue_cycles;
-    tile.ghz = stage.ghz;
-    tile.start_us = profile.gemm.start_us;
-    return gemm_of_tiles(profile, plan, config, request, tile);
+    return gemm_of_tiles(profile, plan, config, request,
+                         tile_of_stages(profile, plan, config, request, stage));
   }
 
   void complete(const KernelConfig& config, const KernelRequest& request,

@@ -50,19 +50,13 @@ double wait_factor(const MachineProfile& profile, const Plan& plan, const Kernel
 
 TileModel by_own_times(const MachineProfile& profile, const Plan& plan, const KernelConfig& config,
                        const KernelRequest& request) {
-  const KernelTimes& times = profile.gemm.times_of(config.row);
   StageModel stage;
-  stage.efficiency = times.efficiency;
+  stage.efficiency = profile.gemm.times_of(config.row).efficiency;
   stage.ghz = ghz(profile, config, request);
   stage.delivery = delivery_cycles(profile, plan, config, request);
   stage.more = precise_factor(profile, request);
-  const double cycles = wait_factor(profile, plan, config, request) *
-                        stage_cycles(profile, plan, config, request, stage);
-  TileModel tile;
-  tile.cycles = stages_of_tile(plan, config, request) * cycles + times.epilogue_cycles;
-  tile.ghz = stage.ghz;
-  tile.start_us = profile.gemm.start_us;
-  return tile;
+  stage.waits = wait_factor(profile, plan, config, request);
+  return tile_of_stages(profile, plan, config, request, stage);
 }
 
 // ---- By the formula

@@ -140,13 +140,8 @@ class Sm90SmallFamily final : public KernelFamily {
     stage.efficiency = times.efficiency;
     stage.ghz = times.ghz;
     stage.delivery = delivery_cycles(profile, plan, config, request);
-    TileModel tile;
-    tile.cycles = stages_of_tile(plan, config, request) *
-                      stage_cycles(profile, plan, config, request, stage) +
-                  times.epilogue_cycles;
-    tile.ghz = stage.ghz;
-    tile.start_us = profile.gemm.start_us;
-    return gemm_of_tiles(profile, plan, config, request, tile);
+    return gemm_of_tiles(profile, plan, config, request,
+                         tile_of_stages(profile, plan, config, request, stage));
   }
   // It is slower with more rows than its short tiles are for.
   double slower_alone(const MachineProfile& profile, int64_t m) const override {
