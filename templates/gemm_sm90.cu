@@ -3,8 +3,8 @@
 // One CTA per SM walks the schedule: its positions are blockIdx.x, blockIdx.x + gridDim.x, … Its
 // warpgroups share the work. Warpgroup 0 gives up registers and moves data: one thread loads
 // operands with TMA, and one for each consumer stores finished panels with TMA. Its last warp is
-// the helper warp or, with SOURCES, brings other ranks' parts of a tile. The other warpgroups, the
-// consumers, multiply. They all synchronise at mbarriers only:
+// the helper warp or, if FUSED, begins the run and brings other ranks' parts of a tile. The other
+// warpgroups, the consumers, multiply. They all synchronise at mbarriers only:
 //
 //   full[stage]    the loads of a stage have landed      loader -> consumers
 //   empty[stage]   a stage has been multiplied           consumers of the whole cluster -> loader
@@ -61,6 +61,7 @@ constexpr bool kPrecise = tilepost::tunable("PRECISE", 0);     // e4m3: sum in f
 constexpr bool kRouted = tilepost::tunable("ROUTED", 0);   // every row goes to a place of its own
 constexpr bool kAdd = tilepost::tunable("ADD", 0);         // C += A * B, in C's type
 constexpr int kHelper = tilepost::tunable("HELPER", 0);    // bytes lent to a helper warp
+constexpr bool kFused = tilepost::tunable("FUSED", 0);     // a warp begins and ends the run
 constexpr int kSources = tilepost::tunable("SOURCES", 0);  // how many sources own tiles have
 constexpr bool kEarly = tilepost::tunable("EARLY", 0);     // the next kernel may take SMs it leaves
 constexpr int kEpilogue = tilepost::tunable("EPILOGUE", 0);  // a set of TILEPOST_SCALE …
@@ -122,15 +123,15 @@ constexpr int kSharedBytes = kPanelsEnd + kHelper + kBarrierBytes;
 constexpr int kSumsHeld = kBlocks * kSums * (kPrecise ? 2 : 1);  // registers
 
 // 65536 registers: one warpgroup of movers and two of consumers share 504 per thread, one and three
-// share 512. With 192 sums a consumer's thread gets 240, unless movers of sources need 40.
-constexpr int kMoverRegisters = kConsumers == 3 ? 32 : kSumsHeld >= 192 && kSources == 0 ? 24 : 40;
+// share 512. With 192 sums a consumer's thread gets 240, unless movers have more to do.
+constexpr bool kIdleMovers = kSumsHeld >= 192 && !kFused;
+constexpr int kMoverRegisters = kConsumers == 3 ? 32 : kIdleMovers ? 24 : 40;
 constexpr int kConsumerRegisters = ((kConsumers == 3 ? 512 : 504) - kMoverRegisters) / kConsumers;
 
 static_assert(kPart * kSharers == kDivided && kPart % kBlock == 0,
               "a consumer's part of a tile is whole blocks of 64");
 static_assert(kConsumers == 2 || (kConsumers == 3 && !kPingPong && kHelper == 0),
               "CONSUMERS is 2, or 3 that share tiles and leave no warp to help");
-static_assert(kTileM <= 256, "a TMA box has at most 256 rows");
 static_assert(kWidth % kPanelWidth == 0 && kPanelWidth % 8 == 0 && kPanelN <= 64 &&
                   (kSwap ? kPanelN : kPanelM) == kBlock,
               "a block is whole panels of at most 64 columns, their extent a multiple of 8");
@@ -145,11 +146,10 @@ static_assert(kAcross == 1 || (!kRouted && kTileM % (8 * kAcross) == 0 && Mates:
               "ACROSS CTAs load whole groups of eight rows of A each, and a cluster has at most 8");
 static_assert(kStages >= 2 && kPanels >= 1 && kHelper % 128 == 0 && kBand >= 1 &&
               kBand % kCluster == 0);
-static_assert(kBarriersEnd * tilepost::kMbarrierBytes <= kBarrierBytes - kNotesBytes,
-              "room for barriers");
-static_assert(kSources == 0 || (kConsumers == 2 && !kSwap && kHelper == 0 && kPanelN % 16 == 0),
-              "a warp is left to bring sources, which are added four words at a time");
-static_assert(kSharedBytes <= 232448, "shared memory");
+static_assert(kBarriersEnd * tilepost::kMbarrierBytes <= kBarrierBytes - kNotesBytes, "room");
+static_assert(!kFused || (kConsumers == 2 && kHelper == 0), "a warp is left to begin the run");
+static_assert(kSources == 0 || (kFused && !kSwap && kPanelN % 16 == 0), "added four words a time");
+static_assert(kTileM <= 256 && kSharedBytes <= 232448, "of a TMA box and of a CTA");
 static_assert(!kNN || kElement != tilepost::DType::e4m3, "wgmma reads e4m3 K-major only");
 
 // Shared memory. Stages and panels are multiples of 1024 bytes, the period of the swizzle.
@@ -477,9 +477,9 @@ __global__ void __launch_bounds__(kThreads, 1)
     tilepost::ptx::shrink_registers<kMoverRegisters>();
     if (warp == 0 && lane == 0)
       load_tiles(shared, &map_a, &map_b, grid, first, tiles, shape.m, stages);
-    if (kSources > 0 && warp == kConsumers + 1) {
+    if (kFused && warp == kConsumers + 1) {
       tilepost::begin_sources(shared.notes(), kConsumers);
-      if (lane == 0) load_sources(shared, &map_c, grid, tiles);
+      if (kSources > 0 && lane == 0) load_sources(shared, &map_c, grid, tiles);
       tilepost::end_sources(shared.notes(), kPartsOfTile);
     }
     if (kHelper > 0 && warp == kConsumers + 1)

@@ -46,8 +46,9 @@ std::optional<WovenKernel> weave_plan(const Plan& plan, bool one_arch, Diagnosti
   request.waits = paths_of(plan).planned.waits == Waits::tiles;
   request.stores = path_of(plan, true).by_owner;
   request.tasks = request.cuda && plan.task_parts > 0;
-  request.sources = plan.fused_sum != 0;
-  request.spreads = plan.fused_sum != 0 && plan.pushes != 0;
+  request.fused = plan.fused != 0;
+  request.sources = plan.fused != 0 && row_of(plan).sums;
+  request.spreads = plan.fused != 0 && plan.pushes != 0;
   request.reads_own = plan.reads_own != 0;
   const bool exchanges = paths_of(plan).planned.exchanges, gathers = row_of(plan).moves_input();
   request.exchanges = exchanges && !gathers;

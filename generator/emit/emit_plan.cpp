@@ -353,7 +353,7 @@ std::string emit_plan(const Plan& plan) {
                plan.sum == TILEPOST_SUM_ADDED ? "TILEPOST_SUM_ADDED" : "TILEPOST_SUM_STAGED");
     fields.set("pace", plan.pace, "cycles from one store of a tile to the next");
   }
-  if (plan.fused_sum) fields.set("fused_sum", "1", "tiles of own rows add other ranks' to theirs");
+  if (plan.fused) fields.set("fused", "1", "the epilogue does all that crosses ranks");
   if (plan.meets) fields.set("meets", "1", "no kernel runs before it or behind it");
   if (plan.shots != TILEPOST_SHOTS_NONE) fields.set("shots", c_name(plan.shots));
   if (plan.pushes)

@@ -101,8 +101,9 @@ void emit_view(llvm::raw_ostream& out, const Plan& plan) {
   if (path.meets && !path.exchanges && row_of(plan).moves_input())
     out << "  static constexpr int kGroups = " << plan.map.num_groups << ";\n";
   if (plan.kernel.launch != TILEPOST_LAUNCH_HOST) {  // host threads order stores by themselves
-    if (path.fuses) out << "  static constexpr int kSources = " << plan.ranks - 1 << ";\n";
-    is_true(path.fuses && path.pushes == Pushes::sums, "kSpreads");
+    if (path.fuses) out << "  static constexpr int kOthers = " << plan.ranks - 1 << ";\n";
+    if (path.fuses && row_of(plan).sums) out << "  static constexpr int kSources = kOthers;\n";
+    is_true(path.fuses && path.pushes == Pushes::results, "kSpreads");
     if (plan.task_parts > 0)
       out << "  static constexpr int kTaskParts = " << plan.task_parts << ";\n";
     is_true(plan.task_parts > 0 && plan.pushes && plan.access == TILEPOST_ACCESS_WRITE, "kPushes");

@@ -59,7 +59,7 @@ void write_problem(OStream& json, const Plan& plan) {
     json.attribute("pushes", plan.pushes != 0);
     json.attribute("task_parts", plan.task_parts);
     json.attribute("pace", plan.pace);
-    json.attribute("fused_sum", plan.fused_sum != 0);
+    json.attribute("fused", plan.fused != 0);
     json.attribute("meets", plan.meets != 0);
     json.attribute("row_gap", plan.row_gap);
   }

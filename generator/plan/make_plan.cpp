@@ -265,9 +265,12 @@ Plan host_twin(const Plan& plan) {
   twin.model.sequence_ctas = plan.model.sequence_ctas / plan.source.ctas_of_tile();
   twin.kernel.ctas_per_sm = plan.kernel.ctas_per_sm;     // the budget's waves stay as planned
   twin.map.signals_per_tile = signals_per_tile(config);  // gemm_host raises its counters otherwise
-  // The thread that communicates adds up, as it does for tasks, and tiles need no turns.
-  if (plan.fused_sum != 0) twin.task_parts = plan.ranks;
-  twin.fused_sum = 0;
+  // The thread that communicates adds up or moves, as it does for tasks, and tiles need no turns.
+  if (plan.fused != 0) {
+    twin.task_parts = row_of(plan).sums ? plan.ranks : 1;
+    twin.pushes = row_of(plan).product_spreads() ? 1 : 0;
+  }
+  twin.fused = 0;
   twin.map.turn = twin.map.lag = 0;
   twin.set_tile_map(build_tile_map(twin.map));
   twin.pace = 0;

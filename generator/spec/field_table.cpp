@@ -358,6 +358,17 @@ const Field kFields[] = {
          [](Spec& s, const FieldValue& r) {
            s.neighbours = {r.choices.front() != 0, r.where};
          }},
+    {.path = "registered",
+     .kind = FieldKind::word,
+     .choices = kTruths,
+     .default_text = "false",
+     .description =
+         "true: outputs of runs are registered on all ranks, or the operation's own; the "
+         "kernel may store finished tiles straight into them",
+     .store =
+         [](Spec& s, const FieldValue& r) {
+           s.registered = {r.choices.front() != 0, r.where};
+         }},
     {.path = "consumer",
      .kind = FieldKind::word,
      .choices = spellings<tilepost_consumer_t>(),

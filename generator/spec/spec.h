@@ -130,6 +130,7 @@ struct Spec {
   ScheduleSpec schedule;
   Located<std::optional<tilepost_transport_t>> transport;
   Located<bool> neighbours;  // collectives of other communicators run beside the operation
+  Located<bool> registered;  // outputs of runs are registered, or lent by the operation
   Located<tilepost_consumer_t> consumer;
   std::optional<KernelSpec> kernel;  // absent: the bundled one
 };

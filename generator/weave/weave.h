@@ -20,8 +20,9 @@ struct WeaveRequest {
   bool cuda = true;               // a .cu file; else C++
   bool waits = false;             // A arrives while the kernel runs: it must mark its reads
   bool stores = false;            // it stores into other ranks' memory: it must mark its maps
-  bool sources = false;           // it adds other ranks' sums for its tiles: it must mark where
-  bool spreads = false;           // … and stores the sums into all ranks' memory
+  bool fused = false;             // a warp of it begins and ends runs: it must mark where
+  bool sources = false;           // … it adds other ranks' sums for its tiles
+  bool spreads = false;           // … it stores finished tiles into other ranks' outputs
   bool tasks = false;             // it must mark a helper warp, which does tasks
   bool reads_own = false;         // it reads this rank's rows of A in place: it must mark the map
   bool exchanges = false;         // it exchanges tiles with other ranks: it must mark where

@@ -201,7 +201,8 @@ TILEPOST_INLINE bool open_out_maps(int /*m*/, int /*storers*/) {
 TILEPOST_INLINE void open_out_maps(int /*m*/, int /*storers*/, TileStores& /*stores*/) {}
 
 // ---- Sources: other ranks' parts of a tile, which the kernel adds to its own sums before it
-// rounds them.
+// rounds them. The marks that begin and end a run are also those of a kernel without sources that
+// stores finished tiles in other ranks' outputs.
 
 // How many sources the tile has. They are added in the order of their numbers.
 TILEPOST_INLINE int num_sources(const Tile& /*tile*/) {
@@ -214,8 +215,8 @@ TILEPOST_INLINE int num_sources(const Tile& /*tile*/) {
 TILEPOST_INLINE void begin_sources(HelperMemory /*notes*/, int /*storers*/) {}
 
 // The same warp calls this when it has nothing left to do. `parts` is as for await_source. Woven:
-// the run ends with the last of these calls. Where sums go to all ranks, it does not end before the
-// other ranks' sums are here.
+// the run ends with the last of these calls. Where finished tiles go to other ranks, it does not
+// end before the other ranks' are here.
 TILEPOST_INLINE void end_sources(HelperMemory /*notes*/, int /*parts*/) {}
 
 // How many other ranks get the sum of a tile with sources.
@@ -231,8 +232,8 @@ TILEPOST_INLINE const Map* push_map(const Map* map, int /*push*/) {
 }
 
 // Says that the calling thread, one of the CTA's `storers`, has completed all of its stores.
-// `parts` is as for await_source. Woven, where sums go to all ranks: the last thread of all CTAs
-// tells the other ranks.
+// `parts` is as for await_source. Woven, where finished tiles go to other ranks: the last thread of
+// all CTAs tells the other ranks.
 TILEPOST_INLINE void stores_done(const TileStores& /*stores*/, int /*storers*/, int /*parts*/) {}
 
 // A tile is stored in `parts` parts. Waits until parts [first, first + count) of the tile's source

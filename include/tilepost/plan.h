@@ -316,8 +316,8 @@ typedef struct tilepost_tensor_map {
 
 // What a woven kernel gets besides its own arguments.
 typedef struct tilepost_view {
-  // By rank, for a kernel that adds sources and stores the sums on all ranks: where this rank's
-  // sums go on that rank.
+  // By rank, for a kernel that stores finished tiles on other ranks (tilepost_plan_t::fused): where
+  // this rank's go on that rank.
   tilepost_tensor_map_t push_maps[TILEPOST_MOST_EXCHANGING];
   const tilepost_tile_t* tiles;  // [num_tiles] the schedule
   const int32_t* positions;      // [map_tile_rows(map) * tiles_n] schedule position by tile row and
@@ -337,7 +337,7 @@ typedef struct tilepost_view {
   void* const*
       peer_out;  // [ranks] the same place as out_maps, for kernels that store with pointers
   const void* source_maps;  // CUtensorMap [ranks]: this rank's slots, by the rank that stores there
-                            // (tilepost_plan_t::fused_sum)
+                            // (tilepost_plan_t::fused)
   tilepost_tasks_t tasks;   // of helper warps
   // ARRIVALS with tasks or TILEPOST_ACCESS_TILES, where the kernel's own map of A covers this
   // rank's own rows alone, at their places among all rows:
@@ -456,8 +456,9 @@ typedef struct tilepost_plan {
   tilepost_access_t access;  // follows from transport; on the host target it takes its place
   tilepost_sum_t sum;
   tilepost_shots_t shots;
-  int32_t pushes;      // 1: the rank that has what all ranks need (sums of an AllReduce, rows of A)
-                       // stores it in their memory; 0: they copy it
+  int32_t pushes;      // 1: the rank that has what others need (sums of an AllReduce, rows of A,
+                       // with `fused` also tiles of an All-to-All) stores it in their memory, where
+                       // it stays; 0: they copy it
   int32_t task_parts;  // how many parts the kernel's helper warps add up; 1: they move rows
                        // (All-to-All of a product: to the output; rows of A: this rank's to where
                        // all are gathered, with WRITE on all ranks); 0: the runtime does that
@@ -466,9 +467,10 @@ typedef struct tilepost_plan {
                        // elements behind each row as other ranks store it, so that all begin on
                        // lines of memory
   int32_t pace;        // tilepost_view_t::pace
-  int32_t
-      fused_sum;  // WRITE only. 1: other ranks store tiles straight into slots, and the kernel adds
-                  // them in the epilogue of its own tiles, which come later (tilepost_map_t::turn)
+  int32_t fused;  // WRITE only. 1: the kernel's epilogue does all that crosses ranks. Sums: other
+                  // ranks store tiles into slots, and the kernel adds them in the epilogue of its
+                  // own tiles, which come later (tilepost_map_t::turn). All-to-All: it stores tiles
+                  // in the output of the rank that gets them
   int32_t meets;  // WRITE only. 1: the kernel itself begins and ends runs that overlap; 0: kernels
                   // in front of it and behind it do. With TILES every kernel does so, and this is 0
   tilepost_wait_t wait;

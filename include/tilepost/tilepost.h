@@ -206,14 +206,15 @@ tilepost_result_t tilepost_op_route(tilepost_op_t op, const tilepost_route_t* ro
 //
 // The call returns TILEPOST_UNSUPPORTED where nothing would be gained. Ranks store into each
 // other's outputs only in runs whose tilepost_op_info_t::out is not null: those of gemm_all_reduce
-// with transport peer, helper warps and no consumer (on the host target, where the plan says so).
-// In other runs pass the buffer as out without registering it. TILEPOST_UNSUPPORTED is also for
-// memory that other ranks cannot be given access to: `buffer` must be 16-byte aligned device memory
-// of cudaMalloc. Memory of pools (cudaMallocAsync), of cuMemCreate (expandable segments) and
-// managed memory are refused. An operation has at most 256 buffers at a time, and one more is
-// TILEPOST_UNSUPPORTED, too. What one rank alone passes wrongly is an error on all ranks. The call
-// waits for the runs so far and for the other ranks, within the deadline. Do not call it while a
-// run of the operation is being captured, on whichever stream.
+// with transport peer, helper warps and no consumer (on the host target, where the plan says so),
+// and those of gemm_all_to_all whose spec says `registered: true`. In other runs pass the buffer as
+// out without registering it. TILEPOST_UNSUPPORTED is also for memory that other ranks cannot be
+// given access to: `buffer` must be 16-byte aligned device memory of cudaMalloc. Memory of pools
+// (cudaMallocAsync), of cuMemCreate (expandable segments) and managed memory are refused. An
+// operation has at most 256 buffers at a time, and one more is TILEPOST_UNSUPPORTED, too. What one
+// rank alone passes wrongly is an error on all ranks. The call waits for the runs so far and for
+// the other ranks, within the deadline. Do not call it while a run of the operation is being
+// captured, on whichever stream.
 //
 // The memory must not be freed before it is unregistered. If the operation fails or is destroyed
 // without unregistering it, the memory must not be freed before all ranks have destroyed the
@@ -249,11 +250,11 @@ typedef struct tilepost_op_info {
   const int32_t* rows;   // where gemm or gemm_all_reduce keeps the tile layout: the destination row
                          // of the tile in tile row m and tile column n, at m * tiles_n + n (device
                          // memory; host memory on the host target); null otherwise
-  void* out;  // gemm_all_reduce whose ranks push their sums, without a consumer: memory of the
-              // operation, [m, n], into which the other ranks store. A run with this as its out
-              // gets the sums there without a copy. Every run of the operation, and of any
-              // operation that shares this memory, overwrites it, whatever its out is. So no other
-              // operand of such a run may lie in it. Null otherwise
+  void* out;  // where ranks push results into each other's outputs, without a consumer: memory of
+              // the operation, as large as the output, into which the other ranks store. A run with
+              // this as its out gets the results there without a copy. Every run of the operation,
+              // and of any operation that shares this memory, overwrites it, whatever its out is.
+              // So no other operand of such a run may lie in it. Null otherwise
 } tilepost_op_info_t;
 
 tilepost_result_t tilepost_op_get_info(tilepost_op_t op, tilepost_op_info_t* info);

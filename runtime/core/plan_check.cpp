@@ -343,7 +343,7 @@ class PlanRules {
                   "a multiple of 8 where kernels exchange tiles");
   }
 
-  // Where memory is shared, rows of A are always pushed, by tasks or by copy engines. Sums are
+  // Where memory is shared, rows of A are always pushed, by tasks or by copy engines. Results are
   // pushed where kernels store the parts, and on a GPU only inside the kernel.
   bool pushes() {
     if (row().moves_input())
@@ -356,15 +356,16 @@ class PlanRules {
       return expect(plan_.pushes == (plan_.shots == TILEPOST_TWO_SHOT ? 1 : 0), "pushes",
                     plan_.pushes, "1 where sums go to all ranks in a second shot, 0 elsewhere");
     if (on_host() && sums) return in_range("pushes", plan_.pushes, 0, 1);
-    return expect(plan_.pushes == (sums && moves_inside(plan_) ? 1 : 0), "pushes", plan_.pushes,
-                  "1 where the kernel adds up what all ranks get, 0 elsewhere");
+    const bool pushes = plan_.fused ? pushes_when_fused(row()) : sums && moves_inside(plan_);
+    return expect(plan_.pushes == (pushes ? 1 : 0), "pushes", plan_.pushes,
+                  "1 where the kernel stores what others need in their memory, 0 elsewhere");
   }
 
   // A kernel that adds to memory does so in every run, and only slots are zeroed before it.
   bool sums() {
     return expect(!writes() || plan_.sum != TILEPOST_SUM_ADDED || !paths_of(plan_).has(false),
                   "sum", plan_.sum, "staged (0) where some runs do not overlap") &&
-           expect(fuses_as_it_may(plan_), "fused_sum", plan_.fused_sum, "one that all else allows");
+           expect(fuses_as_it_may(plan_), "fused", plan_.fused, "one that all else allows");
   }
 
   // Parts lie side by side in slots. Bulk copies move rows of them, or rows of A, in multiples of

@@ -6,6 +6,7 @@
 #include "runtime/core/error.h"
 #include "runtime/core/operands.h"
 #include "runtime/core/run_terms.h"
+#include "runtime/map/slots.h"
 #include "runtime/schedule/run_map.h"
 #include "tilepost/dtype.h"
 
@@ -44,8 +45,9 @@ tilepost_result_t check_registers(const char* program, const tilepost_plan_t& pl
   if (paths_of(plan).planned.lends_out) return TILEPOST_OK;
   return fail(TILEPOST_UNSUPPORTED,
               "'%s': ranks store nothing in each other's outputs in runs of this plan: only those "
-              "of a gemm_all_reduce do that has transport peer, helper warps and no consumer; pass "
-              "the buffer as out without registering it",
+              "of a gemm_all_reduce or gemm_all_to_all with transport peer do, without a consumer, "
+              "whose kernel does all that crosses ranks; pass the buffer as out without "
+              "registering it",
               program);
 }
 
@@ -55,7 +57,7 @@ tilepost_result_t check_buffer(const tilepost_plan_t& plan, const void* buffer, 
   if (const auto result = check_alignment({"buffer", buffer, kVectorAlignment});
       result != TILEPOST_OK)
     return result;
-  const int64_t rows = plan.any_m != 0 ? 1 : plan.map.m;
+  const int64_t rows = plan.any_m != 0 ? 1 : most_rows_of_out(plan, plan.map);
   if (const int64_t least = rows * row_bytes(plan); bytes < least)
     return fail(TILEPOST_INVALID_ARGUMENT,
                 "bytes is %" PRId64 ", and the output of the operation's smallest run has %" PRId64

@@ -19,7 +19,7 @@ void add_parts(const HostSharedRun& run, const Step& step) {
                                 : static_cast<const T*>(own.slots) +
                                       run.slots.at(source, step.from_slot));
   }
-  if (row_of(run.plan).product_spreads() && run.path.pushes != Pushes::sums)
+  if (row_of(run.plan).product_spreads() && run.path.pushes != Pushes::results)
     sum.results.push_back(static_cast<T*>(own.sums) + step.from_slot);
   add_up(sum);
 }

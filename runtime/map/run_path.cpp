@@ -40,14 +40,14 @@ Buffer results_of(const tilepost_plan_t& plan, const RunPath& path) {
   if (!row.moves_product() || in_place) return path.stores;
   if (path.receives_in == Memory::window) return Buffer::received;
   if (!path.consumes) return Buffer::out;
-  return path.pushes == Pushes::sums ? Buffer::landed : Buffer::received;
+  return path.pushes == Pushes::results ? Buffer::landed : Buffer::received;
 }
 
 Pushes pushes_of(const tilepost_plan_t& plan, bool overlaps) {
   const PatternRow& row = row_of(plan);
   if (!overlaps || plan.pushes == 0) return Pushes::nothing;
   if (row.moves_input()) return Pushes::rows;
-  return row.product_spreads() ? Pushes::sums : Pushes::nothing;
+  return row.product_spreads() || plan.fused != 0 ? Pushes::results : Pushes::nothing;
 }
 
 // Where collectives of other communicators may run beside the GEMM (neighbours), no kernel may wait
@@ -62,13 +62,14 @@ Waits waits_of(const tilepost_plan_t& plan, bool overlaps) {
 
 bool fuses_as_it_may(const tilepost_plan_t& plan) {
   const tilepost_map_t& map = plan.map;
-  if (plan.fused_sum == 0) return map.turn == 0 && map.lag == 0;
+  if (plan.fused == 0) return map.turn == 0 && map.lag == 0;
   const bool order = map.num_groups == 1 && map.stagger > 0 && map.turn > 0 && map.lag >= 0 &&
                      map.turn % map.cluster == 0;
   const PatternRow& row = row_of(plan);
-  const bool sums = row.sums && plan.pushes == (row.product_spreads() ? 1 : 0) &&
-                    plan.access == TILEPOST_ACCESS_WRITE && plan.sum == TILEPOST_SUM_STAGED;
-  return plan.fused_sum == 1 && order && sums && plan.task_parts == 0 && plan.meets == 1 &&
+  const bool moves = row.moves_product() && plan.pushes == (pushes_when_fused(row) ? 1 : 0) &&
+                     plan.access == TILEPOST_ACCESS_WRITE && plan.sum == TILEPOST_SUM_STAGED;
+  const bool gaps = row.sums || plan.row_gap == 0;  // an output has none
+  return plan.fused == 1 && order && moves && gaps && plan.task_parts == 0 && plan.meets == 1 &&
          plan.kernel.launch == TILEPOST_LAUNCH_TMA;
 }
 
@@ -84,7 +85,7 @@ RunPath path_of(const tilepost_plan_t& plan, bool overlaps) {
   path.exchanged = exchanged_in(plan);
   path.receives_in = receives_in(plan, overlaps);
   path.tasks = overlaps && plan.task_parts > 0;
-  path.fuses = overlaps && plan.fused_sum != 0;
+  path.fuses = overlaps && plan.fused != 0;
   path.completes =
       path.exchanges || path.fuses || (path.tasks && plan.access == TILEPOST_ACCESS_WRITE);
   path.pushes = pushes_of(plan, overlaps);
@@ -96,7 +97,7 @@ RunPath path_of(const tilepost_plan_t& plan, bool overlaps) {
   if (row.moves_input()) path.reads = split ? InputFrom::split : InputFrom::gathered;
   path.packs = row.input_is_routed() && plan.routing == TILEPOST_ROUTING_ROWS;
   path.gathers_for_caller = !overlaps || path.exchanged == Memory::own;
-  path.lends_out = path.pushes == Pushes::sums && !has_consumer(plan);
+  path.lends_out = path.pushes == Pushes::results && !has_consumer(plan);
   return path;
 }
 

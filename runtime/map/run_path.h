@@ -43,9 +43,10 @@ enum class Waits {
   kernel,    // the kernel waits for all steps
 };
 
-// What a rank stores into the memory of the ranks that need it: rows of A, or sums of an AllReduce.
-// What it does not push, the others copy out of its memory, or get as messages.
-enum class Pushes { nothing, rows, sums };
+// What a rank stores into the memory of the ranks that need it: rows of A, or rows of the output
+// that need no more work. What it does not push, the others copy out of its memory, or get as
+// messages.
+enum class Pushes { nothing, rows, results };
 
 struct RunPath {
   bool overlaps;             // steps are carried out while the kernel runs
@@ -67,10 +68,11 @@ struct RunPath {
                     // rows. All runs of the plan have that kernel; in a run that does not overlap,
                     // every entry of its table is memory of this rank
   bool tasks;       // helper warps of the kernel carry out steps (tilepost_plan_t::task_parts)
-  bool fuses;       // in the epilogue of this rank's own tiles, the kernel adds the other ranks'
-                    // parts of them and stores the sums in `results` (tilepost_plan_t::fused_sum)
-  bool completes;   // the kernel carries out all steps itself, and none is left to streams. What
-                    // comes behind the steps (below) may still follow it
+  bool fuses;      // the kernel's epilogue does all that crosses ranks (tilepost_plan_t::fused). To
+                   // this rank's own tiles it adds the other ranks' parts of them, if rows are
+                   // summed, and it stores them in `results`
+  bool completes;  // the kernel carries out all steps itself, and none is left to streams. What
+                   // comes behind the steps (below) may still follow it
 
   // What the steps do.
   Waits waits;
@@ -114,9 +116,9 @@ struct RunPath {
   bool holds_sms() const { return completes || waits == Waits::tiles; }
   // Whether helper warps push. If they do not, copies push, or the epilogue does.
   bool tasks_push() const { return completes && !fuses && pushes != Pushes::nothing; }
-  // Whether sums that other ranks have pushed to this rank's landed memory belong into `out`. They
+  // Whether rows that other ranks have pushed to this rank's landed memory belong into `out`. They
   // are copied there, unless the run's out is landed memory or a registered output.
-  bool moves_landed() const { return fuses && pushes == Pushes::sums && results == Buffer::out; }
+  bool moves_landed() const { return fuses && pushes == Pushes::results && results == Buffer::out; }
 };
 
 // The path of the plan's runs that overlap, or of those that do not. The plan need not have such
@@ -147,15 +149,21 @@ constexpr bool normalises(const tilepost_plan_t& plan) {
 // Whether the kernel itself adds up or moves what ranks have stored, by its helper warps or in its
 // epilogue.
 constexpr bool moves_inside(const tilepost_plan_t& plan) {
-  return plan.task_parts > 0 || plan.fused_sum != 0;
+  return plan.task_parts > 0 || plan.fused != 0;
 }
 
-// Whether the plan's fused sums and turns fit its other fields. A plan without fused sums has
-// neither turns nor lag. A plan with fused sums has a kernel that begins and ends its runs and has
-// no tasks. Ranks store their parts side by side in the memory of the rank that adds them up, by
-// tensor maps, and that rank pushes sums that all ranks get. The tiles are one group, staggered, in
-// turns of whole clusters.
+// Whether `fused` and the turns of the plan's tiles fit its other fields. A plan that is not fused
+// has neither turns nor lag. A fused plan has a kernel that begins and ends its runs and has no
+// tasks. Where rows are summed, ranks store their parts side by side in the memory of the rank that
+// adds them up, by tensor maps, and that rank pushes sums that all ranks get. Elsewhere the kernel
+// pushes tiles. The tiles are one group, staggered, in turns of whole clusters.
 bool fuses_as_it_may(const tilepost_plan_t& plan);
+
+// Whether the epilogue of a fused plan of the pattern stores finished rows in other ranks' outputs:
+// sums that all ranks get, or rows that are not summed.
+constexpr bool pushes_when_fused(const PatternRow& row) {
+  return row.product_spreads() || !row.sums;
+}
 
 // Which rank reads or writes the memory of which with this transport, on every target.
 constexpr tilepost_access_t access_of(tilepost_transport_t transport) {

@@ -44,8 +44,10 @@ Slots slots_of(const tilepost_plan_t& plan, const tilepost_map_t& map) {
 }
 
 int exchanged_parts(const tilepost_plan_t& plan) {
-  if (plan.fused_sum != 0)  // and one part for all sums together, if they go to all ranks
-    return share_tiles(plan.map) * tiles_n(plan.map) * plan.map.signals_per_tile + plan.pushes;
+  if (plan.fused != 0) {  // and one part for all finished tiles together, where these cross ranks
+    const int tiles = row_of(plan).sums ? share_tiles(plan.map) * tiles_n(plan.map) : 0;
+    return tiles * plan.map.signals_per_tile + plan.pushes;
+  }
   if (plan.access != TILEPOST_ACCESS_TILES) return 0;
   if (row_of(plan).moves_input())  // parts of runs with fewer rows may be smaller
     return static_cast<int>(std::max<int64_t>(kPartsAtOnce, parts_of_share(plan, plan.map.m)));
@@ -83,6 +85,20 @@ int64_t exchanged_rows(const tilepost_plan_t& plan, const tilepost_map_t& map, i
 
 int64_t landed_row(const tilepost_map_t& map, int source, int owner) {
   return source * rows_of_rank(map, owner);
+}
+
+RowsOfOut rows_in_out(const tilepost_plan_t& plan, const tilepost_map_t& map, int source,
+                      int owner) {
+  const PatternRow& row = row_of(plan);
+  if (row.product_spreads()) return {first_row_of_rank(map, source), rows_of_rank(map, source)};
+  if (row.sums) return {0, source == owner ? rows_of_rank(map, owner) : 0};
+  return {landed_row(map, source, owner), rows_of_rank(map, owner)};
+}
+
+int64_t most_rows_of_out(const tilepost_plan_t& plan, const tilepost_map_t& map) {
+  constexpr int kFirst = 0;  // no rank has more rows than the first
+  const RowsOfOut last = rows_in_out(plan, map, plan.ranks - 1, kFirst);
+  return row_of(plan).product_spreads() ? map.m : last.first + last.count;
 }
 
 OwnerPlace place_at_owner(const tilepost_plan_t& plan, const Slots& slots,

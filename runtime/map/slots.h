@@ -34,8 +34,8 @@ Slots slots_of(const tilepost_plan_t& plan, const tilepost_map_t& map);
 
 // The number of parts, each of which has a flag. A part is what one CTA has of a tile.
 // TILEPOST_ACCESS_TILES: the parts of all tiles of the plan's largest run, or where rows of A move,
-// the parts of any rank's rows. Fused sums: the parts of the tiles of a share, and one for all sums
-// together where all ranks get them.
+// the parts of any rank's rows. Fused plans: the parts of the tiles of a share, if they are summed,
+// and one for all finished tiles together where these cross ranks.
 int exchanged_parts(const tilepost_plan_t& plan);
 // The most lines of one part that a rank gets (TILEPOST_ONE_SHOT_LINES).
 int64_t lines_of_part(const tilepost_plan_t& plan);
@@ -58,6 +58,15 @@ int64_t exchanged_rows(const tilepost_plan_t& plan, const tilepost_map_t& map, i
 // `source` stores there. They are rows_of_rank(map, owner) rows, in the order of out. `map` is the
 // run's.
 int64_t landed_row(const tilepost_map_t& map, int source, int owner);
+
+// The rows of `owner`'s output that rank `source` finishes in a fused plan. `map` is the run's.
+struct RowsOfOut {
+  int64_t first, count;
+};
+RowsOfOut rows_in_out(const tilepost_plan_t& plan, const tilepost_map_t& map, int source,
+                      int owner);
+// The most rows that the output has on any rank, where ranks push finished rows.
+int64_t most_rows_of_out(const tilepost_plan_t& plan, const tilepost_map_t& map);
 
 // Where the kernel of rank `source` stores the rows of rank `owner`, if it looks places up by owner
 // (RunPath::by_owner).

@@ -64,10 +64,10 @@ void set_shared_sizes(const tilepost_plan_t& plan, const tilepost_map_t& map, in
   const PatternRow& row = row_of(plan);
   const RunPath path = path_of(plan, true);
   const Slots slots = slots_of(plan, map);
-  const bool pushes_sums = path.pushes == Pushes::sums;
+  const bool pushes = path.pushes == Pushes::results;
   if (row.sums || (path.exchanges && row.moves_product())) sizes.slots = slots.elements();
-  if (row.product_spreads() && !pushes_sums && !path.exchanges) sizes.sums = slots.block;
-  if (pushes_sums) sizes.landed = landed;
+  if (row.product_spreads() && !pushes && !path.exchanges) sizes.sums = slots.block;
+  if (pushes) sizes.landed = landed;
   if (path.stores == Buffer::owners && !row.sums)
     sizes.landed = landed / map.n * stored_pitch(plan);
 }

@@ -38,9 +38,21 @@ std::vector<TurnsWorld> worlds_that_spread() {
   return all;
 }
 
+// Nothing is added.
+std::vector<TurnsWorld> worlds_that_leave() {
+  std::vector<TurnsWorld> all = {{{1, 1}, {0, 0, 0, 0}},    {{1, 0}, {0, 0, 0}},
+                                 {{2, 2}, {0, 0, 0}, 1, 1}, {{2, 1}, {0, 0}, 2},
+                                 {{1, 1, 1}, {0, 0}},       {{1, 1, 0}, {0, 0}},
+                                 {{1, 1}, {0, 1, 0}},       {{1, 1}, {1, 0, 1}},
+                                 {{1, 0}, {0, 1, 0, 0}},    {{1, 1}, {0, 0, 0}, 1, 0, 126}};
+  for (TurnsWorld& world : all) world.leaves = true;
+  return all;
+}
+
 std::vector<TurnsWorld> all_worlds() {
   std::vector<TurnsWorld> all = worlds();
-  for (const auto& more : {worlds_of_two_kinds(), worlds_of_zero(), worlds_that_spread()})
+  for (const auto& more :
+       {worlds_of_two_kinds(), worlds_of_zero(), worlds_that_spread(), worlds_that_leave()})
     all.insert(all.end(), more.begin(), more.end());
   return all;
 }
@@ -99,6 +111,19 @@ TEST_CASE("sums that all ranks get are there when the kernel ends") {
   TurnsWorld one = {{1, 0}, {0, 0, 0}};
   one.spreads = true;
   CHECK(fault_without(&TurnsRules::stores_behind_begun, {one}).empty());
+}
+
+TEST_CASE("tiles that nothing is added to are there when the kernel ends, and not before") {
+  for (const auto rule :
+       {&TurnsRules::waits_for_sums, &TurnsRules::sums_behind_stores, &TurnsRules::renews})
+    CHECK_THAT(fault_without(rule, worlds_that_leave()), Contains("in run"));
+  // The caller finds what a rank that is ahead has stored for the next run.
+  TurnsWorld one = {{1, 0}, {0, 0, 0}};
+  one.leaves = true;
+  for (const auto rule : {&TurnsRules::stores_behind_begun, &TurnsRules::begun_behind_end})
+    CHECK_THAT(fault_without(rule, {one}), Contains("in run"));
+  CHECK_THAT(fault_without(&TurnsRules::waits_for_other_kinds, worlds_that_leave()),
+             Contains("in run"));
 }
 
 TEST_CASE("own tiles that do not come behind the others' wait for ever") {

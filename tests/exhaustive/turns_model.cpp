@@ -108,7 +108,7 @@ class Run {
   void append_to(Rank& rank) const {
     if (kind(run_) != 0) return append_other_kind(rank);
     rank.phases.push_back(kernel());
-    if (world_.spreads) rank.phases.push_back({reading_of_sums()});
+    if (world_.pushes()) rank.phases.push_back({reading_of_out()});
   }
 
  private:
@@ -132,7 +132,7 @@ class Run {
   Phase kernel() const {
     Phase phase{meeting()};
     for (int cta = 0; cta < world_.ctas; ++cta) append_cta(phase, cta);
-    if (world_.spreads) append_sums(phase);
+    if (world_.pushes()) append_sums(phase);
     if (!rules_.begun_behind_end && run_ < runs()) phase.push_back(telling_of_next(phase[0]));
     return phase;
   }
@@ -165,7 +165,7 @@ class Run {
     for (int tile = 0; world_.before > 0 && tile < world_.tiles[rank_]; ++tile)
       thread.push_back(
           {Access::store, words_.flag(rank_, run_ + 1, source, tile), number(run_ - 1)});
-    if (world_.before > 0 && world_.spreads)
+    if (world_.before > 0 && world_.pushes())
       thread.push_back({Access::store, words_.sums(rank_, run_ + 1, source), number(run_ - 1)});
   }
   // Of the kernel of CTAs in `phase`: whoever is the last to have stored tells the others, and CTA
@@ -183,11 +183,14 @@ class Run {
   }
 
   // What the caller puts behind the run.
-  Thread reading_of_sums() const {
+  Thread reading_of_out() const {
     Thread thread;
     for_others([&](int rank) {
-      for (int tile = 0; tile < world_.tiles[rank]; ++tile)
-        thread.push_back({Access::read, words_.sum(rank_, rank, tile), value_});
+      for (int tile = 0; tile < world_.tiles[world_.leaves ? rank_ : rank]; ++tile)
+        thread.push_back(
+            {Access::read,
+             world_.leaves ? words_.slot(rank_, rank, tile) : words_.sum(rank_, rank, tile),
+             value_});
     });
     return thread;
   }
@@ -217,7 +220,8 @@ class Run {
   }
 
   // A CTA's source thread and its store thread, which have one buffer between them: the source
-  // thread hands it out for each position, and the store thread gives it back.
+  // thread hands it out for each position, and the store thread gives it back. If nothing is added
+  // the source thread has nothing to do.
   void append_cta(Phase& phase, int cta) const {
     const int source_thread = static_cast<int>(phase.size()), store_thread = source_thread + 1;
     Thread sources, stores;
@@ -231,6 +235,10 @@ class Run {
     for (size_t i = static_cast<size_t>(cta); i < positions.size();
          i += static_cast<size_t>(world_.ctas)) {
       const Position& at = positions[i];
+      if (world_.leaves) {
+        if (at.owner != rank_) store(stores, words_.slot(at.owner, rank_, at.tile));
+        continue;
+      }
       if (at.owner == rank_) read_sources(sources, at.tile);
       const auto handed_out = static_cast<uint8_t>(sources.size());
       stores.push_back({Access::await_thread, source_thread, handed_out});

@@ -1,4 +1,4 @@
-// The protocol of kernels that add other ranks' tiles in the epilogue of their own
+// The protocol of kernels whose epilogue does all that crosses ranks
 // (docs/internals/owner-sums.md), as steps of a few threads on memory that changes one word at a
 // time: every order in which they can happen is tried. Words hold numbers of runs: what is read
 // must be of the reader's run.
@@ -22,8 +22,10 @@ struct TurnsWorld {
   // used these flags. 0: none was before, and then numbers are not made new.
   int before = 0;
   bool spreads = false;  // sums go to all ranks, where the caller reads them behind each run
+  bool leaves = false;   // nothing is added: tiles go to their owners, whose callers read them
 
   int ranks() const { return static_cast<int>(tiles.size()); }
+  bool pushes() const { return spreads || leaves; }  // what is finished, to other ranks
 };
 
 // The rules that keep runs, and tiles, apart. Without one of them some order must go wrong.

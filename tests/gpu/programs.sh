@@ -9,7 +9,7 @@
 #   main        every pattern by every transport, two to four groups of 4096x1536x512, and some for any m
 #   small       small_…: the same, as small as is sensible: for compute-sanitizer
 #   fused       …_whole: kernels that are a whole run, as the model chooses them where no groups are asked for: sums in
-#               the epilogue (ar, rs), rows of A that helper warps push (ag, in_even)
+#               the epilogue (ar, rs), tiles in others' outputs (a2a_even), rows of A that helper warps push (ag, in_even)
 #   few         ar_tiles_…, rs_tiles_…, a2a_even_tiles_…: few rows, whose kernels exchange tiles, in every number of
 #               shots, of one m and of any; …_norm: whose rows are normalised there; ag_tiles…: rows of A;
 #               small_ar_tiles_… and so on: the same
@@ -121,9 +121,11 @@ grid() {
 
 fused() {
   local name short pattern given
-  for name in ar:gemm_all_reduce rs:gemm_reduce_scatter ag:all_gather_gemm in_even:all_to_all_gemm; do
+  for name in ar:gemm_all_reduce rs:gemm_reduce_scatter a2a_even:gemm_all_to_all ag:all_gather_gemm \
+    in_even:all_to_all_gemm; do
     short=${name%%:*} pattern=${name#*:} given=()
     [ "$short" != in_even ] || given=(routing=even)
+    [ "$short" != a2a_even ] || given=(routing=even registered=true)
     make "${short}_whole" "$pattern" peer 4096x3072x1024 "${given[@]}" || true
     make "${short}_ragged_whole" "$pattern" peer 2050x1160x520 "${given[@]}" || true
     make "${short}_whole_any" "$pattern" peer 4096x2048x512 gemm.m.max=4000 "${given[@]}" || true

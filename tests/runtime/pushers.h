@@ -14,6 +14,7 @@ namespace pushers {
 
 constexpr ranks::Way kTasks = ranks::tasks(kAllReduce);
 constexpr ranks::Way kFused = ranks::fuses(kAllReduce);
+constexpr ranks::Way kTiles = ranks::fuses(kAllToAll);  // go into the others' outputs
 constexpr int64_t kM = 61;
 // What ranks tell each other of a buffer.
 constexpr size_t kInfoNumbers =

@@ -64,14 +64,18 @@ class Kernel {
     }
   }
 
-  // A kernel that adds up in the epilogue of its own tiles: each waits until every other rank has
-  // stored its part. False: that did not come in time.
+  // A kernel whose epilogue does all that crosses ranks. Where it adds up, each of its own tiles
+  // waits until every other rank has stored its part. False: that did not come in time.
   bool compute_fused(uint32_t run, double seconds) {
     for (int i = 0; i < view_.num_tiles; ++i) {
       if (i % 5 == 0) linger();
       const tilepost_tile_t& tile = view_.tiles[i];
       if (tile.row < 0) continue;
       const int owner = tile.m / view_.share_rows;
+      if (!tilepost::row_of(plan_).sums) {
+        for_elements(tile, [&](int row, int column) { push(tile, row, column, owner); });
+        continue;
+      }
       if (owner == view_.rank) {
         if (!comes_within(seconds, [&] { return have_stored(tile, run); })) return false;
         for_elements(tile, [&](int row, int column) { add_sources(tile, row, column); });
@@ -120,7 +124,7 @@ class Kernel {
 
   // A kernel whose tasks wait until the host says abort.
   fakes::Hang stopped() const {
-    const uint32_t* const abort = plan_.fused_sum ? view_.exchange.abort : view_.tasks.abort;
+    const uint32_t* const abort = plan_.fused ? view_.exchange.abort : view_.tasks.abort;
     return {true, [abort] { return word(abort) != 0; }};
   }
 
@@ -220,7 +224,8 @@ class Kernel {
 
   // All sums of this rank are on the others, and theirs have to be here before the kernel ends.
   bool exchange_sums(uint32_t run, double seconds) const {
-    const int line = view_.share_tiles * view_.tiles_n * plan_.map.signals_per_tile;
+    const int parts = view_.share_tiles * view_.tiles_n * plan_.map.signals_per_tile;
+    const int line = tilepost::row_of(plan_).sums ? parts : 0;
     const auto flags = [&](int rank) {
       return tilepost::exchange_flags(view_.exchange, rank, run, 0, line);
     };
@@ -231,6 +236,15 @@ class Kernel {
         if (rank != view_.rank && word(flags(view_.rank) + rank) != run) return false;
       return true;
     });
+  }
+
+  // Stores an element where the rank that gets it wants it.
+  void push(const tilepost_tile_t& tile, int row, int column, int owner) const {
+    const MapOf to = owner == view_.rank ? c_ : map_of(&view_.push_maps[owner]);
+    const int64_t at = tile.m - int64_t{owner} * view_.share_rows + row;
+    if (at >= static_cast<int64_t>(to.rows) || column >= static_cast<int>(to.columns)) return;
+    fakes::bf16::write(to.base, at * static_cast<int64_t>(to.row_bytes) / 2 + column,
+                       value_of(tile, row, column));
   }
 
   void add_sources(const tilepost_tile_t& tile, int row, int column) const {
@@ -316,7 +330,7 @@ std::mutex add_mutex;
 // A kernel that meets the other ranks' by itself, and is the whole run.
 fakes::Hang run_whole(const std::shared_ptr<Kernel>& kernel, const tilepost_exchange_t& exchange,
                       const tilepost_plan_t& plan, double seconds) {
-  const bool fuses = plan.fused_sum != 0, moves_rows = gathers(plan);
+  const bool fuses = plan.fused != 0, moves_rows = gathers(plan);
   Meeting meeting(exchange);
   meeting.wait_quietly(seconds);
   meeting.begin();

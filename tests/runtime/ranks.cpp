@@ -46,7 +46,9 @@ void use(Program& program, const Way& way, int ranks, int64_t m, tilepost_routin
   plan.neighbours = way.neighbours ? 1 : 0;
   plan.meets = way.meets ? 1 : 0;
   const bool adds = way.tasks || way.fuses;
-  plan.pushes = way.gathers() || (adds && way.pattern == TILEPOST_GEMM_ALL_REDUCE) ? 1 : 0;
+  const bool finishes = way.fuses && way.pattern == TILEPOST_GEMM_ALL_TO_ALL;
+  const bool spreads = adds && way.pattern == TILEPOST_GEMM_ALL_REDUCE;
+  plan.pushes = way.gathers() || spreads || finishes ? 1 : 0;
   plan.routing = routing;
   plan.k = 8;
   plan.comm_lanes = way.gathers() ? 1 : 2;
@@ -58,7 +60,7 @@ void use(Program& program, const Way& way, int ranks, int64_t m, tilepost_routin
   plan.map.tile_m = 4;
   plan.map.tile_n = 8;
   plan.map.round_robin = way.gathers() && reads ? 1 : 0;
-  plan.fused_sum = way.fuses ? 1 : 0;
+  plan.fused = way.fuses ? 1 : 0;
   plan.map.stagger = plan.map.turn = way.fuses ? 4 : 0;
   plan.map.lag = way.fuses ? 1 : 0;
   const int share = static_cast<int>((plan.map.m + ranks - 1) / ranks);
@@ -72,7 +74,7 @@ void use(Program& program, const Way& way, int ranks, int64_t m, tilepost_routin
   plan.map.ranks = ranks;
   program.finish();
   plan.reads_own = way.gathers() && (way.tasks || way.beside) ? 1 : 0;
-  plan.row_gap = way.fuses ? 8 : 0;
+  plan.row_gap = way.fuses && !finishes ? 8 : 0;
   plan.kernel.early = way.fuses ? 1 : 0;
   if (!way.tasks) return;
   const bool sums = !way.gathers() && way.pattern != TILEPOST_GEMM_ALL_TO_ALL;
@@ -224,9 +226,20 @@ void Registered::free(bool replaced) {
   }
 }
 
+namespace {
+
+// The most rows that a rank gets in a run of m rows.
+int64_t rows_registered(const tilepost_plan_t& plan, int64_t m) {
+  const bool leaves = tilepost::row_of(plan).product_leaves();
+  return leaves ? (m + plan.ranks - 1) / plan.ranks * plan.ranks : m;
+}
+
+}  // namespace
+
 void Ranks::register_output(int64_t m, size_t buffers) {
   on_all([&](int rank, Rank& mine) {
-    const auto elements = static_cast<size_t>(m * program_.plan.map.n);
+    const auto elements =
+        static_cast<size_t>(rows_registered(program_.plan, m) * program_.plan.map.n);
     for (size_t i = 0; i < buffers && mine.result == TILEPOST_OK; ++i) {
       mine.registered.push_back(
           i == 0 ? std::make_unique<Registered>(rank, elements, (buffers - 1) * elements)

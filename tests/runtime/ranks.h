@@ -46,7 +46,7 @@ struct Way {
   bool meets = false;   // the kernel begins and ends the run
   bool beside = false;  // a kernel that reads its own rows of A where they are does not wait for
                         // the run to begin
-  bool fuses = false;   // the kernel adds up in the epilogue of its own tiles
+  bool fuses = false;   // the kernel's epilogue does all that crosses ranks
 
   bool gathers() const { return tilepost::row_of(pattern).moves_input(); }
   bool pushes_rows() const { return gathers() && access == TILEPOST_ACCESS_WRITE; }
@@ -77,7 +77,8 @@ constexpr Way tasks(tilepost_pattern_t pattern) {
           tilepost::row_of(pattern).moves_input() ? TILEPOST_ACCESS_READ : TILEPOST_ACCESS_WRITE,
           true};
 }
-// Kernels store into the others' memory and add up in the epilogue of their own tiles.
+// Kernels store into the others' memory and add up in the epilogue of their own tiles, or store
+// finished tiles into the others' outputs.
 constexpr Way fuses(tilepost_pattern_t pattern = TILEPOST_GEMM_REDUCE_SCATTER) {
   Way way{pattern, TILEPOST_ACCESS_WRITE};
   way.meets = way.fuses = true;

@@ -16,7 +16,7 @@ using sample::Program;
 TEST_CASE_METHOD(Pushers, "registered: every rank gets what it should in all kinds of runs") {
   const int count = GENERATE(2, 3, 4);
   const bool processes = GENERATE(false, true);
-  const auto way = GENERATE(kTasks, pushers::kFused);
+  const auto way = GENERATE(kTasks, pushers::kFused, pushers::kTiles);
   CAPTURE(count, processes, way);
   Ranks& all = create_pushers(count, processes, 5, way);
   const int before = world().live_mappings;
@@ -43,7 +43,7 @@ TEST_CASE_METHOD(Pushers, "registered: every rank gets what it should in all kin
 
 TEST_CASE_METHOD(Pushers, "registered: buffers in one allocation are apart") {
   const bool processes = GENERATE(false, true);
-  Ranks& all = create_pushers(3, processes, 5, GENERATE(kTasks, pushers::kFused));
+  Ranks& all = create_pushers(3, processes, 5, GENERATE(kTasks, pushers::kFused, pushers::kTiles));
   const int before = world().live_mappings;
   const auto opened = [&] { return world().live_mappings - before; };
   all.register_output(kM, 2);

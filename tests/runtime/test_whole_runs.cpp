@@ -39,8 +39,8 @@ TEST_CASE_METHOD(Team, "whole runs: a captured run is the kernel, which counts i
   ranks::check_third_replay();
 }
 
-TEST_CASE_METHOD(Team, "fused sums: every m is right, in graphs and beside other runs of its own") {
-  const auto pattern = GENERATE(kReduceScatter, kAllReduce);
+TEST_CASE_METHOD(Team, "fused: every m is right, in graphs and beside other runs of its own") {
+  const auto pattern = GENERATE(kReduceScatter, kAllReduce, kAllToAll);
   const int count = GENERATE(2, 3, 4, 8);
   CAPTURE(static_cast<int>(pattern), count);
   program.plan.any_m = 1;
@@ -56,8 +56,8 @@ TEST_CASE_METHOD(Team, "fused sums: every m is right, in graphs and beside other
   CHECK(world().early_launches == count);
 }
 
-TEST_CASE_METHOD(Team, "fused sums: slots and flags serve run after run") {
-  const auto pattern = GENERATE(kReduceScatter, kAllReduce);
+TEST_CASE_METHOD(Team, "fused: slots, outputs and flags serve run after run") {
+  const auto pattern = GENERATE(kReduceScatter, kAllReduce, kAllToAll);
   const int count = GENERATE(2, 4);
   CAPTURE(static_cast<int>(pattern), count);
   ranks::use(program, ranks::fuses(pattern), count, 61);
@@ -106,7 +106,8 @@ TEST_CASE_METHOD(SharedTeams, "whole runs: operations that share memory take tur
       Other{"pushed rows", by(ranks::pushed_rows())}, Other{"whole runs", by(whole(kAllToAll), 40)},
       Other{"whole runs of rows", by(whole(kAllGather))},
       Other{"one shot", exchange(TILEPOST_ONE_SHOT)},
-      Other{"two shots", exchange(TILEPOST_TWO_SHOT)}, Other{"fused sums", by(ranks::fuses())});
+      Other{"two shots", exchange(TILEPOST_TWO_SHOT)}, Other{"fused sums", by(ranks::fuses())},
+      Other{"tiles in outputs", by(ranks::fuses(kAllToAll))});
   const auto way = GENERATE(whole(kAllReduce), whole(kReduceScatter), whole(kAllGather),
                             ranks::fuses(), ranks::fuses(kAllReduce));
   CAPTURE(other.name, way);

@@ -30,12 +30,14 @@ int gemm_grid(const Draft& draft, const Candidate& candidate) {
   return static_cast<int>(std::max<int64_t>(std::min(ctas, wanted), 0) / cluster * cluster);
 }
 
-// Whether the kernel adds up parts in its epilogue. If the spec asks for groups or for
+// Whether the kernel's epilogue does all that crosses ranks. If the spec asks for groups or for
 // communication SMs, other kernels do that. Beside neighbours an epilogue may not wait for other
-// ranks.
+// ranks. Rows that are not summed are done with where they land, and helper warps that move them
+// beside the GEMM are faster than a copy behind it. So such rows have to land in outputs.
 bool fuses(const Draft& draft, const KernelChoice& kernel, const Transport& transport) {
   const ScheduleSpec& schedule = draft.spec.schedule;
-  return !schedule.comm_sms && !schedule.groups && draft.plan.neighbours == 0 &&
+  const bool lands = row_of(draft.plan).sums || draft.spec.registered.value;
+  return lands && !schedule.comm_sms && !schedule.groups && draft.plan.neighbours == 0 &&
          transport.fuses(kernel.config, draft.plan);
 }
 
@@ -109,7 +111,7 @@ int64_t bytes_sent(const Plan& plan) {
 
 GemmModel model_gemm(const Draft& draft, const KernelChoice& kernel, bool fused = false) {
   KernelRequest request = kernel.request;
-  if (fused) request.sources = draft.plan.ranks - 1;
+  request.fused = fused;
   return kernel.config.family->model(draft.profile, draft.plan, kernel.config, request);
 }
 
@@ -371,9 +373,9 @@ std::vector<const KernelChoice*> kernels_with(const Draft& draft, const Transpor
   return kernels;
 }
 
-// Candidates whose kernels add up parts in their epilogue. There are none on more ranks than that
-// was measured on.
-std::vector<Candidate> with_fused_sums(const Draft& draft, const Transport& transport) {
+// Candidates whose epilogue does all that crosses ranks. There are none on more ranks than that was
+// measured on.
+std::vector<Candidate> fused_candidates(const Draft& draft, const Transport& transport) {
   std::vector<Candidate> candidates;
   if (draft.plan.ranks > draft.profile.peers.fused.most_ranks) return candidates;
   for (const KernelChoice& kernel : draft.kernels) {
@@ -391,7 +393,7 @@ std::vector<Candidate> with_fused_sums(const Draft& draft, const Transport& tran
 
 std::vector<Candidate> overlapped(const Draft& draft, const Transport& transport,
                                   const std::optional<std::vector<int>>& groups) {
-  std::vector<Candidate> candidates = with_fused_sums(draft, transport);
+  std::vector<Candidate> candidates = fused_candidates(draft, transport);
   if (!candidates.empty()) return candidates;
   const std::vector<tilepost_shots_t> all_shots = transport.shots(draft.spec, draft.plan);
   for (const KernelChoice* kernel : kernels_with(draft, transport))

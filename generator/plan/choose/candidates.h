@@ -20,7 +20,7 @@ struct Candidate {
   int comm_lanes = 1;
   int task_parts = 0;      // tilepost_plan_t::task_parts
   bool reads_own = false;  // tilepost_plan_t::reads_own
-  bool fused = false;      // tilepost_plan_t::fused_sum
+  bool fused = false;      // tilepost_plan_t::fused
   tilepost_shots_t shots = TILEPOST_SHOTS_NONE;
   int gemm_ctas = 0;
   GroupProblem problem = {};  // map, positions at a time, model

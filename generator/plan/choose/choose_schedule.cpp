@@ -137,13 +137,14 @@ void take(Draft& draft, const Candidate& chosen) {
   plan.set_cuts(chosen.cuts);
   KernelRequest request = chosen.kernel->request;
   plan.task_parts = chosen.task_parts;
-  plan.fused_sum = chosen.fused ? 1 : 0;
+  plan.fused = chosen.fused ? 1 : 0;
   plan.shots = chosen.shots;
   plan.pushes = chosen.transport->pushes(plan) ? 1 : 0;
   plan.reads_own = chosen.reads_own ? 1 : 0;
   plan.row_gap = chosen.transport->row_gap(plan);
   plan.meets = chosen.transport->meets(plan) ? 1 : 0;
-  request.sources = plan.fused_sum != 0 ? plan.ranks - 1 : 0;
+  request.fused = plan.fused != 0;
+  request.sources = request.fused && row_of(plan).sums ? plan.ranks - 1 : 0;
   request.tasks = plan.task_parts > 0;
   request_exchange(plan, request);
   request.meets = plan.meets != 0;
@@ -151,7 +152,7 @@ void take(Draft& draft, const Candidate& chosen) {
   plan.set_kernel(make_kernel(config, request));
   const MachineProfile& profile = draft.profile;
   plan.pace =
-      pace_of(config, plan, plan.fused_sum != 0 ? profile.peers.fused.paced : profile.gemm.paced);
+      pace_of(config, plan, plan.fused != 0 ? profile.peers.fused.paced : profile.gemm.paced);
   plan.model = chosen.problem.model;
   plan.comm_ctas = chosen.comm_ctas;
   plan.comm_lanes = chosen.comm_lanes;

@@ -28,7 +28,7 @@ Plan plan_of_run(const Plan& plan, int64_t m) {
     run.meets = 0;
     run.shots = TILEPOST_SHOTS_NONE;
     run.map.stagger = run.map.turn = run.map.lag = 0;
-    run.fused_sum = 0;
+    run.fused = 0;
     run.pace = 0;
     run.comm_ctas = 0;
   }

@@ -126,6 +126,9 @@ void warn_of_fields(const Draft& draft) {
               "gemm_host stores the ranks' parts side by side");
   if (draft.spec.neighbours.value && !row_of(plan).communicates())
     no_effect(draft, draft.spec.neighbours.where, "neighbours", no_streams);
+  if (draft.spec.registered.value && !paths_of(plan).planned.lends_out)
+    no_effect(draft, draft.spec.registered.where, "registered",
+              "ranks store nothing in each other's outputs");
   if (schedule.kernels && schedule.kernels->value > 1 && !why_one_kernel(draft.spec).empty())
     no_effect(draft, schedule.kernels->where, "schedule.kernels", why_one_kernel(draft.spec));
   const Located<tilepost_accumulate_t>& accumulate = draft.spec.gemm.accumulate;

@@ -52,8 +52,9 @@ struct KernelRequest {
   bool routed = false;  // every row goes to a place of its own (TILEPOST_ROUTING_ROWS)
   bool added = false;   // tiles are added to what is where they go (TILEPOST_SUM_ADDED)
   bool tasks = false;   // a helper warp has tasks (tilepost_tasks_t)
-  int sources = 0;     // parts that the epilogue of its own tiles adds (tilepost_plan_t::fused_sum)
-  bool meets = false;  // it is a whole run (tilepost_plan_t::meets)
+  bool fused = false;   // its epilogue does all that crosses ranks (tilepost_plan_t::fused)
+  int sources = 0;      // parts that the epilogue of its own tiles adds
+  bool meets = false;   // it is a whole run (tilepost_plan_t::meets)
   // How it exchanges tiles, and the number of ranks whose kernels do.
   tilepost_shots_t shots = TILEPOST_SHOTS_NONE;
   int ranks = 1;

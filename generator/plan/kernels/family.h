@@ -78,6 +78,11 @@ class KernelFamily {
   virtual bool adds_sources(const KernelConfig& /*config*/, const Plan& /*plan*/) const {
     return false;
   }
+  // Whether a warp of it may begin and end runs by itself, while its store threads store tiles in
+  // other ranks' outputs.
+  virtual bool begins_runs(const KernelConfig& /*config*/, const Plan& /*plan*/) const {
+    return false;
+  }
   // Whether it has a helper warp: registers and shared memory are left for that warp's tasks.
   virtual bool has_helper_warp(const KernelConfig& /*config*/, const Plan& /*plan*/) const {
     return false;

@@ -64,7 +64,7 @@ struct SumProfile {
   double unawaited;            // of the time of sums, where no rank waits for another's
 };
 
-// Sums in the epilogue of the owner's tiles (tilepost_plan_t::fused_sum).
+// What crosses ranks done by the epilogue (tilepost_plan_t::fused).
 struct FusedProfile {
   double beside_sums;  // GEMM time with sums in its epilogue, and stores that links take at leisure
   double sharpness;    // exponent of the norm in which products and stores share a wave

@@ -45,7 +45,7 @@ struct SharedBytes {
   int64_t all() const { return front + pushed; }
 };
 SharedBytes shared_bytes(const Plan& plan) {
-  const bool pushes = path_of(plan, true).pushes == Pushes::sums;
+  const bool pushes = path_of(plan, true).pushes == Pushes::results;
   SharedBytes bytes;
   for (const PlannedMemory& part : planned_memory(plan)) {
     if (part.shared != std::string_view("shared")) continue;

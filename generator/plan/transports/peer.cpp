@@ -54,19 +54,22 @@ class Peer final : public Transport {
               int task_parts) const override;
   bool pushes(const Plan& plan) const override {
     if (row_of(plan).moves_input()) return true;
+    if (plan.fused != 0) return pushes_when_fused(row_of(plan));
     return row_of(plan).product_spreads() && plan.sum == TILEPOST_SUM_STAGED &&
            (moves_inside(plan) || plan.arch == Arch::host);
   }
   bool fuses(const KernelConfig& config, const Plan& plan) const override {
-    return row_of(plan).sums && plan.sum == TILEPOST_SUM_STAGED && plan.ranks > 1 &&
-           plan.ranks <= TILEPOST_MOST_EXCHANGING && adds_sources(config, plan);
+    const bool may = row_of(plan).moves_product() && plan.sum == TILEPOST_SUM_STAGED &&
+                     plan.ranks > 1 && plan.ranks <= TILEPOST_MOST_EXCHANGING;
+    return may && (row_of(plan).sums ? config.family->adds_sources(config, plan)
+                                     : config.family->begins_runs(config, plan));
   }
   bool reads_own(const KernelConfig&, const Plan& plan, int task_parts) const override {
     return row_of(plan).moves_input() && task_parts > 0;
   }
   int row_gap(const Plan& plan) const override;
   bool meets(const Plan& plan) const override {
-    return plan.fused_sum != 0 || meets_inside(plan, plan.task_parts);
+    return plan.fused != 0 || meets_inside(plan, plan.task_parts);
   }
   std::vector<CommChoice> choices(const Plan& plan, const MachineProfile& profile,
                                   int task_parts) const override {
@@ -106,7 +109,9 @@ bool Peer::serves(const Plan& plan, const std::vector<KernelChoice>& all, const 
 int Peer::row_gap(const Plan& plan) const {
   constexpr int64_t kSectorBytes = 32, kLineBytes = 128, kShortBytes = 1024;
   const int64_t width = bytes_of(plan.output), bytes = plan.map.n * width;
+  const bool finished = plan.fused != 0 && !row_of(plan).sums;  // outputs have no gaps
   if (row_of(plan).moves_input() || !moves_inside(plan) || bytes < kShortBytes) return 0;
+  if (finished) return 0;
   if (bytes % kSectorBytes == 0) return 0;
   return static_cast<int>((kLineBytes - bytes % kLineBytes) / width);
 }
@@ -297,8 +302,8 @@ TransferModel Peer::model_stores(const TransferProblem& problem) {
 
 // Stores and sums are part of the kernel, so that its waves take a little longer. Where the links
 // take about as long as the products, both times show, and are added as in a p-norm. Sums that all
-// ranks get take the links once more. After the last wave, its sources still have to arrive and its
-// sums to be stored.
+// ranks get take the links once more. After the last wave, its sources still have to arrive and
+// what is finished has to be stored.
 TransferModel Peer::model_fused(const TransferProblem& problem) {
   const FusedProfile& fused = problem.profile.peers.fused;
   const int times = row_of(problem.plan).product_spreads() ? 2 : 1;
@@ -316,9 +321,11 @@ TransferModel Peer::model_fused(const TransferProblem& problem) {
 // ---- What it does
 
 std::string describe_parts(const Plan& plan) {
-  if (plan.fused_sum)
-    return "the kernels of all ranks store this rank's rows here, and this rank's adds them in the "
-           "epilogue of its own tiles, which come later";
+  if (plan.fused)
+    return row_of(plan).sums
+               ? "the kernels of all ranks store this rank's rows here, and this rank's adds them "
+                 "in the epilogue of its own tiles, which come later"
+               : "each kernel stores tiles in the outputs of the ranks that get them";
   const std::string adder = plan.task_parts > 0 ? "a helper warp of each CTA" : "a kernel";
   if (!row_of(plan).sums)
     return "the kernels of all ranks store the rows for this rank here" +
@@ -331,7 +338,7 @@ std::string describe_parts(const Plan& plan) {
 // What follows the stores of an AllReduce.
 std::string describe_sums(const Plan& plan) {
   if (!plan.pushes) return "copy engines bring what the other ranks have summed";
-  if (plan.fused_sum)
+  if (plan.fused)
     return "it stores each sum with all ranks, in their outputs where these are registered";
   const std::string pushed = "helper warps store what is summed into the other ranks' memory, ";
   return pushed + (plan.consumer == TILEPOST_CONSUMER_NONE
@@ -353,7 +360,7 @@ std::vector<std::string> Peer::describe(const Plan& plan) const {
   if (plan.row_gap > 0)
     lines.push_back(fmt::format(
         "{0} elements follow each row there, so that all begin on lines of memory", plan.row_gap));
-  if (plan.meets && !plan.fused_sum)
+  if (plan.meets && !plan.fused)
     lines.emplace_back("warps that have nothing left to multiply do this for the last group");
   if (plan.meets) lines.push_back(meet);
   return lines;

@@ -43,7 +43,7 @@ struct TransferProblem {
   int tile_rows;       // rows of tiles in all
   int task_parts;      // tilepost_plan_t::task_parts
   bool reads_own;      // tilepost_plan_t::reads_own
-  bool fused = false;  // tilepost_plan_t::fused_sum
+  bool fused = false;  // tilepost_plan_t::fused
   tilepost_shots_t shots = TILEPOST_SHOTS_NONE;
 };
 
@@ -109,7 +109,8 @@ class Transport {
   // nothing to do or the kernel has no helper warp that could do it.
   int task_parts(const KernelConfig& config, const Plan& plan) const;
 
-  // Whether kernels of this configuration add up in their epilogue (tilepost_plan_t::fused_sum).
+  // Whether the epilogue of kernels of this configuration can do all that crosses ranks
+  // (tilepost_plan_t::fused).
   virtual bool fuses(const KernelConfig&, const Plan&) const { return false; }
 
   // tilepost_plan_t::reads_own of a plan with this kernel and this many task parts.

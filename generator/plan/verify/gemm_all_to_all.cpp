@@ -15,7 +15,7 @@ tilepost_division_t division(const Plan& plan) {
 }
 
 bool pushes_as_it_may(const Plan& plan) {
-  return plan.pushes == 0;
+  return (plan.pushes != 0) == (plan.fused != 0);
 }
 
 std::vector<Wanted> wanted(const Plan& plan, const Traffic& traffic, int rank) {

@@ -1,5 +1,6 @@
-// Where a kernel adds other ranks' tiles to its own (tilepost_plan_t::fused_sum): checks that no
-// rank waits for a rank that waits for it.
+// Where the epilogue does all that crosses ranks (tilepost_plan_t::fused): checks that the plan's
+// fields agree, and where it adds other ranks' tiles to its own that no rank waits for a rank that
+// waits for it.
 #include <fmt/format.h>
 
 #include <string>
@@ -28,31 +29,39 @@ void check_owner(const Plan& plan, const std::vector<TileMap>& maps, int owner,
   }
 }
 
-// Checks that the kernel's source says that it adds parts and of how many ranks, that tiles come in
-// turns, and that nothing else adds up.
+std::string tunable_of(const Plan& plan, const char* name) {
+  const auto found = plan.source.tunables.find(name);
+  return found == plan.source.tunables.end() ? "" : found->second;
+}
+
+// Checks that the kernel's source says that it is fused, and how many parts it adds, that tiles
+// come in turns, that rows that are finished are pushed, and that nothing else adds up or moves.
 bool check_sources(const Plan& plan, Findings& findings) {
-  const auto sources = plan.source.tunables.find("SOURCES");
-  const bool adds = sources != plan.source.tunables.end();
-  const bool alone = plan.access == TILEPOST_ACCESS_WRITE && row_of(plan).sums &&
-                     plan.task_parts == 0 && plan.sum == TILEPOST_SUM_STAGED;
-  const bool right = plan.fused_sum == 0
-                         ? !adds && plan.map.turn == 0 && plan.map.lag == 0
-                         : adds && sources->second == std::to_string(plan.ranks - 1) && alone &&
-                               plan.meets != 0 && plan.map.turn > 0 && plan.map.lag >= 0 &&
-                               plan.map.turn % plan.map.cluster == 0 && plan.map.num_groups == 1;
+  const std::string fused = tunable_of(plan, "FUSED"), sources = tunable_of(plan, "SOURCES");
+  const bool sums = row_of(plan).sums;
+  const bool alone = plan.access == TILEPOST_ACCESS_WRITE && row_of(plan).moves_product() &&
+                     plan.task_parts == 0 && plan.sum == TILEPOST_SUM_STAGED && plan.meets != 0;
+  const bool turns = plan.map.turn > 0 && plan.map.lag >= 0 &&
+                     plan.map.turn % plan.map.cluster == 0 && plan.map.num_groups == 1;
+  const bool pushes = (plan.pushes != 0) == (row_of(plan).product_spreads() || !sums);
+  const bool right =
+      plan.fused == 0 ? fused.empty() && sources.empty() && plan.map.turn == 0 && plan.map.lag == 0
+                      : fused == "1" && sources == (sums ? std::to_string(plan.ranks - 1) : "") &&
+                            alone && turns && pushes && (sums || plan.row_gap == 0);
   if (!right)
-    findings.add(
-        fmt::format("a kernel that adds {} sources, fused sums {}, turns of {} and lag {}, "
-                    "{} task parts, {} groups",
-                    adds ? sources->second : "no", plan.fused_sum, plan.map.turn, plan.map.lag,
-                    plan.task_parts, plan.map.num_groups));
+    findings.add(fmt::format(
+        "a kernel that is fused {} and adds {} sources, and a plan that is fused {}, "
+        "with turns of {} and lag {}, {} task parts, {} groups, pushes {}, row gap {}",
+        fused.empty() ? "0" : fused, sources.empty() ? "no" : sources, plan.fused, plan.map.turn,
+        plan.map.lag, plan.task_parts, plan.map.num_groups, plan.pushes, plan.row_gap));
   return right;
 }
 
 }  // namespace
 
 void verify_turns(const Plan& plan, Findings& findings) {
-  if (!check_sources(plan, findings) || plan.fused_sum == 0 || !findings.empty()) return;
+  if (!check_sources(plan, findings) || plan.fused == 0 || !findings.empty()) return;
+  if (!row_of(plan).sums) return;  // no tile waits for another
   std::vector<TileMap> maps;
   for (int rank = 0; rank < plan.ranks; ++rank)
     maps.push_back(build_tile_map(plan.map, {.rank = rank, .splits = {}}));

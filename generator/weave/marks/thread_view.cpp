@@ -95,20 +95,24 @@ class Threader {
             "or move rows; call it in a warp that has nothing else to do");
   }
 
-  // Requires the marks by which the kernel adds what other ranks have computed of its tiles.
+  // Requires the marks by which the kernel begins runs, adds what other ranks have computed of its
+  // tiles, and stores tiles in other ranks' outputs.
   template <class Require>
   void check_sources(const Require& require) const {
-    const bool all = marks_.count(Mark::num_sources) && marks_.count(Mark::begin_sources) &&
-                     marks_.count(Mark::end_sources) && marks_.count(Mark::await_source) &&
+    require(
+        !request_.fused || (marks_.count(Mark::begin_sources) && marks_.count(Mark::end_sources)),
+        "reaches no tilepost::begin_sources or end_sources: the plan has a warp of each CTA "
+        "begin and end its runs; mark where it does");
+    const bool all = marks_.count(Mark::num_sources) && marks_.count(Mark::await_source) &&
                      marks_.count(Mark::source_map);
     require(!request_.sources || all,
-            "reaches no tilepost::num_sources, begin_sources, end_sources, await_source or "
-            "source_map: the plan has it add other ranks' tiles to its own; mark where it does");
+            "reaches no tilepost::num_sources, await_source or source_map: the plan has it add "
+            "other ranks' tiles to its own; mark where it does");
     const bool pushes = marks_.count(Mark::num_pushes) && marks_.count(Mark::push_map) &&
                         marks_.count(Mark::stores_done);
     require(!request_.spreads || pushes,
-            "reaches no tilepost::num_pushes, push_map or stores_done: the plan has it store its "
-            "sums with all ranks; mark where it does");
+            "reaches no tilepost::num_pushes, push_map or stores_done: the plan has it store "
+            "finished tiles with other ranks; mark where it does");
   }
 
   // Requires the marks by which the kernel reads rows of A in two places.

@@ -1,7 +1,8 @@
 // Sources: tiles of this rank's rows that other ranks have computed. They are added up in the
-// epilogue of this rank's own tiles (tilepost_plan_t::fused_sum). The other ranks' kernels store
+// epilogue of this rank's own tiles (tilepost_plan_t::fused). The other ranks' kernels store
 // them in slots here and raise a flag for each. The own tiles come later in the schedule
-// (tilepost_map_t::turn). docs/internals/owner-sums.md has the proof.
+// (tilepost_map_t::turn). Also here: finished tiles that the kernel stores into other ranks'
+// outputs. docs/internals/owner-sums.md has the proof.
 #ifndef TILEPOST_DEVICE_SOURCES_CUH
 #define TILEPOST_DEVICE_SOURCES_CUH
 
@@ -66,14 +67,14 @@ __device__ __forceinline__ uint32_t notes_at(HelperMemory notes) {
 }
 template <class View>
 __device__ __forceinline__ void begin_sources(const View& view, HelperMemory notes, int storers) {
-  if constexpr (View::kSources > 0) {
+  if constexpr (View::kOthers > 0) {
     ptx::wait_for_previous_kernels();
     if (!is_whole_run(view)) return;
     begin_whole_run(view.exchange, notes_at(notes));
     __syncwarp();
     count_helper(view.exchange, notes_at(notes), storers);
     // No thread changes the maps while the kernel runs.
-    if (threadIdx.x % 32 == 0)
+    if (View::kSources > 0 && threadIdx.x % 32 == 0)
 #pragma unroll 1
       for (int rank = 0; rank < View::kSources + 1; ++rank)
         ptx::acquire_tensor_map(static_cast<const CUtensorMap*>(view.source_maps) + rank);
@@ -110,14 +111,16 @@ __device__ __forceinline__ bool await_flag(const tilepost_exchange_t& exchange,
   return true;
 }
 
-// ---- Sums that go to all ranks
+// ---- Finished tiles that go to other ranks
 
-// The flags that say that all sums of a rank are on rank `where`; flag r is that of the rank r that
-// stores. They lie behind the flags of the run's parts.
+// The flags that say that all finished tiles of a rank are on rank `where`; flag r is that of the
+// rank r that stores. They lie behind the flags of the run's parts, which tiles without sources do
+// not have.
 template <class View>
-__device__ __forceinline__ uint32_t* flags_of_sums(const View& view, int where, uint32_t run,
-                                                   int parts) {
-  return exchange_flags(view.exchange, where, run, 0, view.share_tiles * view.tiles_n * parts);
+__device__ __forceinline__ uint32_t* flags_of_end(const View& view, int where, uint32_t run,
+                                                  int parts) {
+  const int behind = View::kSources > 0 ? view.share_tiles * view.tiles_n * parts : 0;
+  return exchange_flags(view.exchange, where, run, 0, behind);
 }
 
 template <class View>
@@ -135,8 +138,8 @@ __device__ __forceinline__ const Map* push_map(const View& view, const Map* map,
 }
 
 // Called by each store thread when all of its stores are complete. The last one to call tells the
-// other ranks that all of this rank's sums are there. If a wait was given up, sums lack what it was
-// for, and nothing is told. The rank's source thread notes that the wait was given up before
+// other ranks that all that this rank stores there has come. If a wait was given up, sums lack what
+// it was for, and nothing is told. The rank's source thread notes that the wait was given up before
 // consumers get the source, and so before a store thread counts itself here.
 //
 // The last thread to count itself has observed the stores of all others: the stores of each are
@@ -154,21 +157,22 @@ __device__ __forceinline__ void stores_done(const View& view, const TileStores& 
     *static_cast<volatile uint32_t*>(exchange.run + kStoredWord) = 0;
     if (is_given_up(exchange)) return;
 #pragma unroll 1
-    for (int i = 0; i < View::kSources; ++i)
+    for (int i = 0; i < View::kOthers; ++i)
       ptx::store_release_sys(
-          flags_of_sums(view, rank_of_source(view, i), stores.run, parts) + view.rank, stores.run);
+          flags_of_end(view, rank_of_source(view, i), stores.run, parts) + view.rank, stores.run);
   }
 }
 
-// All lanes of CTA 0's source warp, one for each other rank. Waits for the sums of all other ranks:
-// the kernel must not end before they are here. Whatever reads them comes behind the kernel in its
-// stream. So it is enough that one thread of the kernel has acquired the flags (PTX ISA 8.9.5).
+// All lanes of CTA 0's source warp, one for each other rank. Waits for the tiles of all other
+// ranks: the kernel must not end before they are here. Whatever reads them comes behind the kernel
+// in its stream. So it is enough that one thread of the kernel has acquired the flags (PTX
+// ISA 8.9.5).
 template <class View>
-__device__ __forceinline__ void await_sums(const View& view, HelperMemory notes, int parts) {
+__device__ __forceinline__ void await_end(const View& view, HelperMemory notes, int parts) {
   const int lane = threadIdx.x % 32;
-  if (lane < View::kSources) {
+  if (lane < View::kOthers) {
     const uint32_t run = ptx::load_shared_word(notes_at(notes) + kRunNote);
-    const uint32_t* const flags = flags_of_sums(view, view.rank, run, parts);
+    const uint32_t* const flags = flags_of_end(view, view.rank, run, parts);
     await_flag(view.exchange, flags + rank_of_source(view, lane), run);
   }
   __syncwarp();
@@ -178,12 +182,12 @@ __device__ __forceinline__ void await_sums(const View& view, HelperMemory notes,
 // replay until the tiles of all CTAs have theirs, and the last CTA tells the host so.
 template <class View>
 __device__ __forceinline__ void end_sources(const View& view, HelperMemory notes, int parts) {
-  if constexpr (View::kSources > 0) {
+  if constexpr (View::kOthers > 0) {
     const tilepost_exchange_t& exchange = view.exchange;
     if (!is_whole_run(view)) return;
     __syncwarp();
     if constexpr (View::kSpreads)
-      if (blockIdx.x == 0) await_sums(view, notes, parts);
+      if (blockIdx.x == 0) await_end(view, notes, parts);
     if (exchange.replays == nullptr || threadIdx.x % 32 != 0) return;
     __threadfence();
     if (atomicAdd(exchange.run + kSourcesWord, 1) + 1 != gridDim.x) return;

@@ -47,10 +47,13 @@ struct alignas(TILEPOST_TENSOR_MAP_ALIGNMENT) View : tilepost_view_t {
   static constexpr int kTaskParts = 0;
   // Helper warps write some of their results into all ranks' memory.
   static constexpr bool kPushes = false;
-  // Number of sources of each of this rank's own tiles, one from every other rank
-  // (tilepost_plan_t::fused_sum); 0: none.
+  // Number of other ranks, if the epilogue does all that is to be done with tiles that cross ranks
+  // (tilepost_plan_t::fused); 0: it does not.
+  static constexpr int kOthers = 0;
+  // Number of sources of each of this rank's own tiles, one from every other rank; 0: none.
   static constexpr int kSources = 0;
-  // The sums of tiles with sources go to all ranks.
+  // Finished tiles go straight into other ranks' outputs: with kSources the sums, into those of all
+  // ranks. Otherwise tiles go into the output of the rank that owns them.
   static constexpr bool kSpreads = false;
   // Something waits for tiles while the kernel runs, or A arrives while it runs.
   static constexpr bool kOverlaps = true;
@@ -85,11 +88,13 @@ struct CheckedView {
                 "owners get whole rows of their own, as soon as they are computed");
   static_assert(View::kNorm == 0 || (View::kShots != 0 && View::kSums && View::kN % 8 == 0),
                 "rows that are normalised are sums of other ranks' tiles, in vectors of 16 bytes");
-  static_assert(View::kSources == 0 || (View::kMeets && View::kTaskParts == 0),
-                "sources come while the kernel is the whole run, and leave nothing for tasks");
+  static_assert(View::kOthers == 0 || (View::kMeets && View::kTaskParts == 0),
+                "the kernel is the whole run then, and leaves nothing for tasks");
+  static_assert(View::kSources == 0 || View::kSources == View::kOthers,
+                "each other rank has a part of a sum");
   static_assert(!View::kMeets || ((View::kStores || (View::kWaits && View::kPushes &&
                                                      View::kReadsOwn && View::kGroups > 0)) &&
-                                  (View::kTaskParts > 0 || View::kSources > 0)),
+                                  (View::kTaskParts > 0 || View::kOthers > 0)),
                 "a run ends with its kernel where that does all there is to do");
   static constexpr bool kIsRight = true;
 };
@@ -177,12 +182,16 @@ __device__ __forceinline__ OutPlace<Map> out_place(const View& view, const TileS
 }
 
 // The tensor map for the store at out_coord. It covers the memory of the rank that owns the tile's
-// rows. It is `map` for a tile of this rank's own to which sources are added, which is stored where
-// the caller wants it.
+// rows. It is `map` for a tile of this rank's own that is finished when it is stored: the caller's
+// output gets it.
 template <class View, class Map>
 __device__ __forceinline__ const Map* out_map(const View& view, const Map* map, const Tile& tile) {
-  if constexpr (View::kSources > 0)
-    if (num_sources(view, tile) > 0) return map;
+  if constexpr (View::kOthers > 0) {
+    const bool own = owner_of(view, tile) == view.rank;
+    if (is_whole_run(view) && own) return map;
+    if (is_whole_run(view) && View::kSources == 0)
+      return reinterpret_cast<const Map*>(view.push_maps + owner_of(view, tile));
+  }
   if constexpr (View::kStores)
     return static_cast<const Map*>(view.out_maps) + owner_of(view, tile);
   else
@@ -210,11 +219,11 @@ __device__ __forceinline__ bool open_out_maps(const View& view, int m, int store
   return may_store;
 }
 
-// The same in a kernel that adds sources; `stores` keeps what the thread learns of the run.
+// The same in a kernel that keeps in `stores` what the thread learns of the run.
 template <class View>
 __device__ __forceinline__ void open_out_maps(const View& view, int m, int storers,
                                               TileStores& stores) {
-  if constexpr (View::kSources > 0) {
+  if constexpr (View::kOthers > 0) {
     if (is_whole_run(view)) stores = await_owners(view.exchange, storers);
     open_maps_of_owners(view, m);
   } else {
@@ -231,7 +240,8 @@ __device__ __forceinline__ void pace(const View& view, Pacer& pacer, const Tile&
                                      bool last_tile) {
   if constexpr (View::kStores) {
     constexpr unsigned kPollNanoseconds = 20;
-    const bool leaves = View::kSpreads || owner_of(view, tile) != view.rank;
+    const bool spreads = View::kSpreads && View::kSources > 0;
+    const bool leaves = spreads || owner_of(view, tile) != view.rank;
     if (last_tile || !leaves) return;
     const auto step = static_cast<unsigned>(view.pace);
     if (pacer.last == 0)
@@ -376,16 +386,17 @@ __device__ __forceinline__ void tile_done(const View& view, const Tile& tile, Wa
 // The scope is .sys already, which spans GPUs (PTX ISA 8.5, Scope), and cumulativity does not
 // depend on whose memory anything is in (8.9.5). A padding tile has no owner and raises no counter.
 //
-// kSources: at the owner the tile's own flag is raised in place of a counter. Tiles of this rank's
-// own raise none.
+// kOthers: nothing waits for tiles by counters. With kSources the tile's own flag is raised at the
+// owner; tiles of this rank's own raise none.
 //
 // kShots: nothing waits for tiles. A run in sequence raises the counter only to say how far the
 // kernel got (raise).
 template <class View>
 __device__ __forceinline__ void tile_done(const View& view, const Tile& tile, BulkStores stores) {
-  if constexpr (View::kSources > 0) {
+  if constexpr (View::kOthers > 0) {
     if (is_whole_run(view)) {
-      if (!tile.is_padding() && owner_of(view, tile) != view.rank) raise_flag(view, tile, stores);
+      const bool leaves = !tile.is_padding() && owner_of(view, tile) != view.rank;
+      if (View::kSources > 0 && leaves) raise_flag(view, tile, stores);
       return;
     }
   }

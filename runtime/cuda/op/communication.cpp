@@ -7,6 +7,7 @@
 #include "runtime/cuda/consumers/norm.h"
 #include "runtime/cuda/consumers/pack.h"
 #include "runtime/cuda/consumers/unpermute.h"
+#include "runtime/map/slots.h"
 #include "tilepost/dtype.h"
 
 namespace tilepost::cuda {
@@ -166,7 +167,7 @@ tilepost_result_t Consumption::move_landed(const Run& run, const void* landed) c
   const bool lands = run.output.number != 0 || landed == run.operands->out;
   if (!run.path().moves_landed() || lands) return TILEPOST_OK;
   const tilepost_map_t& map = run.run_map().map();
-  const int64_t first = first_row_of_rank(map, rank_), end = first + rows_of_rank(map, rank_);
+  const RowsOfOut own = rows_in_out(plan_, map, rank_, rank_);
   const int64_t row_bytes = map.n * element_bytes(plan_.output);
   const auto copy = [&](int64_t row, int64_t rows) -> tilepost_result_t {
     if (rows == 0) return TILEPOST_OK;
@@ -176,8 +177,9 @@ tilepost_result_t Consumption::move_landed(const Run& run, const void* landed) c
                                   run.user));
     return TILEPOST_OK;
   };
-  TILEPOST_TRY(copy(0, first));
-  return copy(end, map.m - end);
+  const int64_t end = own.first + own.count;
+  TILEPOST_TRY(copy(0, own.first));
+  return copy(end, run.run_map().sizes.out / map.n - end);
 }
 
 // This rank's own rows are not copied if they already lie in their place in `gathered`: the GEMM

@@ -167,8 +167,8 @@ tilepost_result_t make_peer_tables(const tilepost_plan_t& plan, const RunMap& ru
     tables.counters.push_back(rows.counters);
     tables.out.push_back(rows.out);
   }
-  return run.path.fuses ? add_sources(plan, run, *places.shared, *places.driver, tables)
-                        : TILEPOST_OK;
+  const bool adds = run.path.fuses && row_of(plan).sums;
+  return adds ? add_sources(plan, run, *places.shared, *places.driver, tables) : TILEPOST_OK;
 }
 
 // Puts tables one after the other into the staging memory, and says where they will be on the

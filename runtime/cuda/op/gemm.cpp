@@ -20,6 +20,10 @@ bool has_work(const Run& run) {
   return !run.run_map().tiles.tiles.empty() || run.map->num_tasks > 0;
 }
 
+int64_t bytes_of_row(const tilepost_plan_t& plan) {  // of an output without gaps
+  return plan.map.n * element_bytes(plan.output);
+}
+
 tilepost_norm_t norm_of(const tilepost_plan_t& plan, const tilepost_run_operands_t& operands) {
   const bool keeps = plan.consumer == TILEPOST_CONSUMER_RESIDUAL_RMS_NORM;
   return {operands.norm_weight, keeps ? operands.norm_residual : nullptr, operands.norm_epsilon};
@@ -50,35 +54,32 @@ tilepost_result_t Gemm::find_arguments(Run& run) {
                                                     : TILEPOST_OK;
 }
 
-// The kernel stores the sums of this rank's rows by its own tensor map of C. A rank without rows
+// The kernel stores what it finishes for this rank by its own tensor map of C. A rank without rows
 // stores none, and may have no output.
 void Gemm::find_own_rows(const Run& run, GemmArguments& arguments) const {
   const tilepost_map_t& map = run.run_map().map();
-  const int64_t rows = rows_of_rank(map, state_.rank);
-  if (rows > 0) arguments.c = static_cast<char*>(run.buffers.out) + bytes_before_own(run);
-  arguments.out_rows = std::max<int64_t>(1, rows);
+  const RowsOfOut own = rows_in_out(plan_, map, state_.rank, state_.rank);
+  if (own.count > 0)
+    arguments.c = static_cast<char*>(run.buffers.out) + own.first * bytes_of_row(plan_);
+  arguments.out_rows = std::max<int64_t>(1, own.count);
 }
 
-// Bytes in front of this rank's rows in an output that has all ranks' rows; 0 in any other output.
-int64_t Gemm::bytes_before_own(const Run& run) const {
-  if (!row_of(plan_).product_spreads()) return 0;
-  const tilepost_map_t& map = run.run_map().map();
-  return first_row_of_rank(map, state_.rank) * map.n * element_bytes(plan_.output);
-}
-
-// Sums that all ranks get go, on each rank, to the place that this rank's rows have in a registered
-// output or in landed memory. The tensor maps are parameters of the kernel and not in tables,
-// because an output may be registered at any time and tables are made when m is seen first.
+// What this rank finishes for other ranks goes to its place in a registered output, or in landed
+// memory. The tensor maps are parameters of the kernel and not in tables, because an output may be
+// registered at any time and tables are made when m is seen first. No tile goes to a rank that has
+// no rows.
 tilepost_result_t Gemm::find_pushes(const Run& run, tilepost_view_t& view) const {
-  const int64_t rows = rows_of_rank(run.run_map().map(), state_.rank);
-  if (run.path().pushes != Pushes::sums || rows == 0) return TILEPOST_OK;
+  if (run.path().pushes != Pushes::results) return TILEPOST_OK;
   const SharedRegions& shared = transports_.shared->regions();
   for (int rank = 0; rank < plan_.ranks; ++rank) {
+    const RowsOfOut rows = rows_in_out(plan_, run.run_map().map(), state_.rank, rank);
+    if (rows.count == 0) continue;
     const void* const out =
         run.output.number != 0 ? run.output.places[rank] : shared.of(rank, shared.layout().landed);
     CUtensorMap map{};
-    TILEPOST_TRY(encode_output(
-        driver_, plan_, static_cast<const char*>(out) + bytes_before_own(run), rows, 0, map));
+    TILEPOST_TRY(encode_output(driver_, plan_,
+                               static_cast<const char*>(out) + rows.first * bytes_of_row(plan_),
+                               rows.count, 0, map));
     static_assert(sizeof map == sizeof view.push_maps[rank]);
     std::memcpy(&view.push_maps[rank], &map, sizeof map);
   }

@@ -27,7 +27,6 @@ class Gemm {
 
  private:
   void find_own_rows(const Run& run, GemmArguments& arguments) const;
-  int64_t bytes_before_own(const Run& run) const;
   tilepost_result_t find_pushes(const Run& run, tilepost_view_t& view) const;
   tilepost_result_t place_own_rows(const Run& run, const void*& first_row) const;
   tilepost_result_t find_tensor_maps(const Run& run, GemmArguments& arguments);

@@ -13,6 +13,7 @@
 #include "runtime/cuda/op/select.h"
 #include "runtime/cuda/op/warm_up.h"
 #include "runtime/cuda/watch/waiter.h"
+#include "runtime/map/slots.h"
 #include "tilepost/dtype.h"
 
 namespace tilepost::cuda {
@@ -234,10 +235,11 @@ tilepost_result_t CudaOp::run(const tilepost_run_operands_t& operands, CUstream_
 }
 
 // Finds out whether a run that pushes has a registered buffer as its out. Other runs write such a
-// buffer like any other memory.
+// buffer like any other memory. The size is the same on all ranks, so that all find the buffer.
 tilepost_result_t CudaOp::find_output(const tilepost_run_operands_t& operands, Run& run) const {
   if (!run.path().lends_out) return TILEPOST_OK;
-  const int64_t bytes = run.run_map().sizes.out * element_bytes(plan_.output);
+  const tilepost_map_t& map = run.run_map().map();
+  const int64_t bytes = most_rows_of_out(plan_, map) * map.n * element_bytes(plan_.output);
   return registered_.find(operands.out, bytes, run.output);
 }
 

@@ -52,7 +52,7 @@ SharedLayout shared_layout(const tilepost_plan_t& plan, const RunSizes& most, in
   layout.sums = regions.take(most.sums * width);
   layout.landed = regions.take(most.landed * width);
   layout.bytes = regions.end();
-  layout.pushed = path.pushes == Pushes::sums ? layout.landed : layout.bytes;
+  layout.pushed = path.pushes == Pushes::results ? layout.landed : layout.bytes;
   return layout;
 }
 

@@ -107,7 +107,7 @@ class TaskList {
   }
 
   void add_sum(const Step& step, int g) {
-    const bool push = pushes_ == Pushes::sums;
+    const bool push = pushes_ == Pushes::results;
     add(step, g,
         {layout_.slots + stored_byte(step.from_slot), push ? step.to * width() : -1, g,
          push ? landed_counter(g) : g});
@@ -148,7 +148,7 @@ class TaskList {
 int shared_counters(const tilepost_plan_t& plan) {
   const RunPath path = path_of(plan, true);
   const bool turns = path.pushes == Pushes::rows && path.meets;  // by the run's parity
-  return plan.map.num_groups * (path.pushes == Pushes::sums || turns ? 2 : 1);
+  return plan.map.num_groups * (path.pushes == Pushes::results || turns ? 2 : 1);
 }
 
 // Only tasks wait for tiles that ranks store. A rank that has ended a run without having waited for

@@ -4,4 +4,4 @@ __global__ void gemm(float* c) {
   tilepost::tile_done({}, tilepost::BlockStores{});
 }
 // spreads
-// expect: 2:17: error: kernel 'gemm' reaches no tilepost::num_pushes, push_map or stores_done: the plan has it store its sums with all ranks; mark where it does
+// expect: 2:17: error: kernel 'gemm' reaches no tilepost::num_pushes, push_map or stores_done: the plan has it store finished tiles with other ranks; mark where it does

@@ -4,4 +4,4 @@ __global__ void gemm(float* c) {
   tilepost::tile_done({}, tilepost::BlockStores{});
 }
 // sources
-// expect: 2:17: error: kernel 'gemm' reaches no tilepost::num_sources, begin_sources, end_sources, await_source or source_map: the plan has it add other ranks' tiles to its own; mark where it does
+// expect: 2:17: error: kernel 'gemm' reaches no tilepost::num_sources, await_source or source_map: the plan has it add other ranks' tiles to its own; mark where it does

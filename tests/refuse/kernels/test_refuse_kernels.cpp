@@ -63,6 +63,7 @@ void check_refused(const fs::path& path) {
   request.cuda = path.extension() == ".cu";
   request.waits = !lines_after(request.source, "// waits").empty();
   request.stores = !lines_after(request.source, "// stores").empty();
+  request.fused = !lines_after(request.source, "// fused").empty();
   request.sources = !lines_after(request.source, "// sources").empty();
   request.spreads = !lines_after(request.source, "// spreads").empty();
   request.tasks = !lines_after(request.source, "// tasks").empty();

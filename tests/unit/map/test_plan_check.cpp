@@ -255,7 +255,7 @@ TEST_CASE("every rule of a plan names what it found and what it expected") {
        [](auto& plan) { plan.pushes = 0; }},
       {kPushedRows, "task_parts is 0, expected 1 where helper warps push",
        [](auto& plan) { plan.task_parts = 0; }},
-      {kSums, "pushes is 1, expected 1 where the kernel adds up what all ranks get, 0 elsewhere",
+      {kSums, "pushes is 1, expected 1 where the kernel stores what others need in their memory, 0 elsewhere",
        [](auto& plan) { plan.pushes = 1; }},
       {kPushedSums, "pushes is 1, expected 1 where the kernel adds up",
        [](auto& plan) { plan.task_parts = 0; }},

@@ -117,7 +117,7 @@ TEST_CASE("sums of a share are made in the epilogue of its owner's tiles") {
     spec.ranks.value = 2;
     const Plan p = only(spec);
     INFO(k);
-    REQUIRE((p.fused_sum == 1 && p.task_parts == 0 && p.meets == 1 && p.cuts().size() == 1));
+    REQUIRE((p.fused == 1 && p.task_parts == 0 && p.meets == 1 && p.cuts().size() == 1));
     REQUIRE(p.source.tunables.at("SOURCES") == "1");
     REQUIRE(p.source.tunables.at("HELPER") == "0");
     REQUIRE(p.map.turn % p.map.cluster == 0);
@@ -130,9 +130,46 @@ TEST_CASE("sums of a share are made in the epilogue of its owner's tiles") {
         {"another number of sources", [](Plan& q) { q.source.tunables["SOURCES"] = "9"; }},
         {"no sources", [](Plan& q) { q.source.tunables.erase("SOURCES"); }},
         {"tasks too", [](Plan& q) { q.task_parts = q.ranks; }},
-        {"no fused sum", [](Plan& q) { q.fused_sum = 0; }},
+        {"no fused sum", [](Plan& q) { q.fused = 0; }},
         {"other pushes", [](Plan& q) { q.pushes ^= 1; }},
         {"sums as they arrive", [](Plan& q) { q.sum = TILEPOST_SUM_ADDED; }},
+    };
+    for (const auto& [what, change] : mutants) {
+      INFO(what);
+      Plan mutant = p;
+      change(mutant);
+      REQUIRE_FALSE(verify_plan(mutant).empty());
+    }
+  }
+}
+
+TEST_CASE("tiles of an All-to-All go straight into the outputs of the ranks that get them") {
+  for (const int64_t n : {8192, 8200}) {
+    Spec spec = make_spec(8192, n, 4096);
+    spec.pattern.value = TILEPOST_GEMM_ALL_TO_ALL;
+    spec.transport.value = TILEPOST_TRANSPORT_PEER;
+    spec.ranks.value = 2;
+    INFO(n);
+    REQUIRE((only(spec).fused == 0 && only(spec).task_parts == 1));
+    spec.registered.value = true;
+    const Plan p = only(spec);
+    REQUIRE((p.fused == 1 && p.task_parts == 0 && p.meets == 1 && p.cuts().size() == 1));
+    REQUIRE((p.pushes == 1 && p.row_gap == 0));
+    REQUIRE(p.source.tunables.at("FUSED") == "1");
+    REQUIRE(p.source.tunables.count("SOURCES") == 0);
+    const RunPath path = path_of(p, true);
+    REQUIRE((path.fuses && path.lends_out && path.moves_landed()));
+    REQUIRE(verify_plan(p).empty());
+    const Plan twin = host_twin(p);
+    REQUIRE((twin.task_parts == 1 && twin.pushes == 0 && verify_plan(twin).empty()));
+    const std::pair<const char*, std::function<void(Plan&)>> mutants[] = {
+        {"no turns", [](Plan& q) { q.map.turn = 0; }},
+        {"sources", [](Plan& q) { q.source.tunables["SOURCES"] = "1"; }},
+        {"nobody begins the run", [](Plan& q) { q.source.tunables.erase("FUSED"); }},
+        {"tasks too", [](Plan& q) { q.task_parts = 1; }},
+        {"not fused", [](Plan& q) { q.fused = 0; }},
+        {"no pushes", [](Plan& q) { q.pushes = 0; }},
+        {"gaps in an output", [](Plan& q) { q.row_gap = 8; }},
     };
     for (const auto& [what, change] : mutants) {
       INFO(what);
@@ -201,8 +238,7 @@ TEST_CASE("the SMs left free are few, and lanes take none of them") {
     for (const tilepost_pattern_t pattern : kCommunicating) {
       const Plan p = only(spec_of(pattern, transport));
       INFO(name_of(transport) << " " << name_of(pattern));
-      const bool alone =
-          (p.task_parts > 0 || p.fused_sum != 0) && transport == TILEPOST_TRANSPORT_PEER;
+      const bool alone = (p.task_parts > 0 || p.fused != 0) && transport == TILEPOST_TRANSPORT_PEER;
       REQUIRE(p.gemm_ctas + p.comm_ctas + (alone ? 0 : 1) <= 132);
       REQUIRE(p.gemm_ctas % p.map.cluster == 0);
       if (alone)

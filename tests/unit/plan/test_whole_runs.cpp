@@ -22,7 +22,7 @@ TEST_CASE("a kernel whose helper warps do all there is to do is the whole run") 
   for (const tilepost_pattern_t pattern : kOfProducts) {
     INFO(name_of(pattern));
     const Plan p = only(by_peer(pattern));
-    REQUIRE((p.task_parts > 0 || p.fused_sum != 0));
+    REQUIRE((p.task_parts > 0 || p.fused != 0));
     REQUIRE(p.meets == 1);
     REQUIRE(p.kernel.early == 1);
     REQUIRE(p.source.tunables.at("EARLY") == "1");
@@ -85,7 +85,7 @@ TEST_CASE("threads, and runs in sequence, are begun and ended") {
 
 TEST_CASE("caught: a kernel that is the whole run, and others that cannot be or do not say so") {
   const std::pair<const char*, std::function<void(Plan&)>> mutants[] = {
-      {"no tasks", [](Plan& p) { p.task_parts = p.fused_sum = 0; }},
+      {"no tasks", [](Plan& p) { p.task_parts = p.fused = 0; }},
       {"SMs beside it", [](Plan& p) { p.comm_ctas = 1, p.gemm_ctas -= 2 * p.kernel.cluster; }},
       {"too many ranks", [](Plan& p) { p.ranks = TILEPOST_MOST_EXCHANGING + 1; }},
       {"launched late", [](Plan& p) { p.kernel.early = 0; }},

@@ -77,17 +77,22 @@ class Sm90Family final : public KernelFamily {
     return shape.panels >= panels_of_tile(config, shape);
   }
 
-  // Three things are needed: a warp is left to bring sources, panels have the shape in which they
-  // are added, and there are so many panels that sources and sums do not wait for each other's.
+  // Panels have the shape in which sources are added.
   bool adds_sources(const KernelConfig& config, const Plan& plan) const override {
     constexpr int kAtOnce = 16;  // columns of four words
-    constexpr int kLeast = 4;    // with two panels of four 8192x4096x1024 takes 158 us, not 151
+    const Sm90Shape& shape = sm90_shape(config);
+    return begins_runs(config, plan) && !shape.swapped && shape.panel_n % kAtOnce == 0;
+  }
+
+  // A warp is left to begin and end runs. There are so many panels that what is stored at leisure,
+  // and sources, do not wait for each other's.
+  bool begins_runs(const KernelConfig& config, const Plan& plan) const override {
+    constexpr int kLeast = 4;  // with two panels of four 8192x4096x1024 takes 158 us, not 151
     const Sm90Shape& shape = sm90_shape(config);
     const int needed = panels_of_tile(config, shape);
     // Consumers that take turns have time to use each panel twice.
     const int uses = shape.pingpong ? 2 : 1;
-    return shape.consumers == 2 && !shape.swapped && !shape.for_tasks &&
-           shape.panel_n % kAtOnce == 0 && uses * shape.panels >= needed &&
+    return shape.consumers == 2 && !shape.for_tasks && uses * shape.panels >= needed &&
            shape.panels >= std::min(kLeast, needed) && stores_to_peers(config) &&
            bytes_of(plan.output) == 2;
   }
@@ -111,7 +116,7 @@ class Sm90Family final : public KernelFamily {
     const double products = static_cast<double>(config.tile_m) * columns_of_cta(config) * plan.k;
     const double cycles = products * bytes_of(plan.input) / 2 / per_cycle;
     // A consumer that takes turns has as long as two tiles take.
-    const int tiles = plan.fused_sum != 0 && shape.pingpong ? 2 : 1;
+    const int tiles = plan.fused != 0 && shape.pingpong ? 2 : 1;
     return static_cast<int>(paced * tiles * cycles / panels_of_tile(config, shape));
   }
 
@@ -170,6 +175,7 @@ class Sm90Family final : public KernelFamily {
     tunables["PRECISE"] = sums_twice(request.element, request.accumulate) ? "1" : "0";
     tunables["ADD"] = request.added ? "1" : "0";
     tunables["HELPER"] = std::to_string(plan.kernel.helper_bytes);
+    if (request.fused) tunables["FUSED"] = "1";
     if (request.sources > 0) tunables["SOURCES"] = std::to_string(request.sources);
     if (request.meets) tunables["EARLY"] = "1";
   }

@@ -16,7 +16,7 @@ namespace {
 // Whether collectives, copies or tasks of products go on beside the tiles. Tiles with sums in their
 // epilogue take as long as tiles alone.
 bool moves_products(const Plan& plan, const KernelRequest& request) {
-  return request.sources == 0 && row_of(plan).communicates() && !row_of(plan).moves_input();
+  return !request.fused && row_of(plan).communicates() && !row_of(plan).moves_input();
 }
 
 // Whether the profile has times of this configuration for plans like this one. Such times were

@@ -21,7 +21,7 @@
 
 static_assert(TILEPOST_ABI_VERSION == 10, "expert_up was generated for another tilepost runtime; generate it again");
 
-static_assert(tilepost_gen_expert_up::kFiles == 0xcffde7dfd04cefd4, "expert_up.h was not generated with this file; generate both again");
+static_assert(tilepost_gen_expert_up::kFiles == 0x46996b25386322a0, "expert_up.h was not generated with this file; generate both again");
 
 #if defined(__CUDA_ARCH__) && !TILEPOST_ARCH_SM_90A
 #error "expert_up.cu is planned for sm_90a, and for nothing else: compile with -gencode arch=compute_90a,code=sm_90a and without -arch, which may add compute_90"
@@ -127,7 +127,7 @@ tilepost_plan_t make_plan() {
 }  // namespace tilepost_gen_expert_up::sm_90a
 
 // Declared by the header of this set alone.
-decltype(tilepost_plan_expert_up_cffde7dfd04cefd4) tilepost_plan_expert_up_cffde7dfd04cefd4 = 0;
+decltype(tilepost_plan_expert_up_46996b25386322a0) tilepost_plan_expert_up_46996b25386322a0 = 0;
 
 extern "C" const tilepost_program_t* expert_up_program(void) {
   static const tilepost_plan_t plans[] = {tilepost_gen_expert_up::sm_90a::make_plan()};

@@ -20,7 +20,7 @@
 
 static_assert(TILEPOST_ABI_VERSION == 10, "dispatch was generated for another tilepost runtime; generate it again");
 
-static_assert(tilepost_gen_dispatch::kFiles == 0xada57663dde36fce, "dispatch.h was not generated with this file; generate both again");
+static_assert(tilepost_gen_dispatch::kFiles == 0xe2a30ee794b1de45, "dispatch.h was not generated with this file; generate both again");
 
 #if defined(__CUDA_ARCH__) && !TILEPOST_ARCH_SM_90A
 #error "dispatch.cu is planned for sm_90a, and for nothing else: compile with -gencode arch=compute_90a,code=sm_90a and without -arch, which may add compute_90"
@@ -102,7 +102,7 @@ tilepost_plan_t make_plan() {
 }  // namespace tilepost_gen_dispatch::sm_90a
 
 // Declared by the header of this set alone.
-decltype(tilepost_plan_dispatch_ada57663dde36fce) tilepost_plan_dispatch_ada57663dde36fce = 0;
+decltype(tilepost_plan_dispatch_e2a30ee794b1de45) tilepost_plan_dispatch_e2a30ee794b1de45 = 0;
 
 extern "C" const tilepost_program_t* dispatch_program(void) {
   static const tilepost_plan_t plans[] = {tilepost_gen_dispatch::sm_90a::make_plan()};

@@ -20,7 +20,7 @@
 
 static_assert(TILEPOST_ABI_VERSION == 10, "attn_out was generated for another tilepost runtime; generate it again");
 
-static_assert(tilepost_gen_attn_out::kFiles == 0xb3d8c77fbd972e00, "attn_out.h was not generated with this file; generate both again");
+static_assert(tilepost_gen_attn_out::kFiles == 0xd566af58dca4b812, "attn_out.h was not generated with this file; generate both again");
 
 #if defined(__CUDA_ARCH__) && !TILEPOST_ARCH_SM_90A
 #error "attn_out.cu is planned for sm_90a, and for nothing else: compile with -gencode arch=compute_90a,code=sm_90a and without -arch, which may add compute_90"
@@ -42,8 +42,8 @@ struct View : tilepost::woven::View {
 // One CTA per SM walks the schedule: its positions are blockIdx.x, blockIdx.x + gridDim.x, … Its
 // warpgroups share the work. Warpgroup 0 gives up registers and moves data: one thread loads
 // operands with TMA, and one for each consumer stores finished panels with TMA. Its last warp is
-// the helper warp or, with SOURCES, brings other ranks' parts of a tile. The other warpgroups, the
-// consumers, multiply. They all synchronise at mbarriers only:
+// the helper warp or, if FUSED, begins the run and brings other ranks' parts of a tile. The other
+// warpgroups, the consumers, multiply. They all synchronise at mbarriers only:
 //
 //   full[stage]    the loads of a stage have landed      loader -> consumers
 //   empty[stage]   a stage has been multiplied           consumers of the whole cluster -> loader
@@ -139,14 +139,11 @@ constexpr int kThreads = 128 * (1 + kConsumers);
 constexpr int kPanelsEnd = kPipelineBytes + kConsumers * kPanels * kPanelBytes;
 constexpr int kSharedBytes = kPanelsEnd + kHelper + kBarrierBytes;
 
-// 65536 registers: one warpgroup of movers and two of consumers share 504 per thread, one and three
-// share 512. With 192 sums a consumer's thread gets 240, unless movers of sources need 40.
 constexpr int kMoverRegisters = 40;
 constexpr int kConsumerRegisters = (504 - kMoverRegisters) / kConsumers;
 
 static_assert(kPart * kSharers == kDivided && kPart % kBlock == 0,
               "a consumer's part of a tile is whole blocks of 64");
-static_assert(kTileM <= 256, "a TMA box has at most 256 rows");
 static_assert(kWidth % kPanelWidth == 0 && kPanelWidth % 8 == 0 && kPanelN <= 64 &&
                   kPanelM == kBlock,
               "a block is whole panels of at most 64 columns, their extent a multiple of 8");
@@ -154,9 +151,7 @@ static_assert((kCluster == 1 || kCluster == 2 || kCluster == 4) && kTileN % kClu
               "CLUSTER is 1, 2 or 4, and its CTAs load as many columns of B each");
 static_assert(kStages >= 2 && kPanels >= 1 && kHelper % 128 == 0 && kBand >= 1 &&
               kBand % kCluster == 0);
-static_assert(kSources == 0 || (kConsumers == 2 && !kSwap && kHelper == 0 && kPanelN % 16 == 0),
-              "a warp is left to bring sources, which are added four words at a time");
-static_assert(kSharedBytes <= 232448, "shared memory");
+static_assert(kTileM <= 256 && kSharedBytes <= 232448, "of a TMA box and of a CTA");
 static_assert(!kNN || kElement != tilepost::DType::e4m3, "wgmma reads e4m3 K-major only");
 
 // Shared memory. Stages and panels are multiples of 1024 bytes, the period of the swizzle.
@@ -447,7 +442,7 @@ tilepost_plan_t make_plan() {
 }  // namespace tilepost_gen_attn_out::sm_90a
 
 // Declared by the header of this set alone.
-decltype(tilepost_plan_attn_out_b3d8c77fbd972e00) tilepost_plan_attn_out_b3d8c77fbd972e00 = 0;
+decltype(tilepost_plan_attn_out_d566af58dca4b812) tilepost_plan_attn_out_d566af58dca4b812 = 0;
 
 extern "C" const tilepost_program_t* attn_out_program(void) {
   static const tilepost_plan_t plans[] = {tilepost_gen_attn_out::sm_90a::make_plan()};

@@ -23,7 +23,7 @@
 
 static_assert(TILEPOST_ABI_VERSION == 10, "both was generated for another tilepost runtime; generate it again");
 
-static_assert(tilepost_gen_both::kFiles == 0x1e075415f952657c, "both.h was not generated with this file; generate both again");
+static_assert(tilepost_gen_both::kFiles == 0x1d6c2b675bff9bfd, "both.h was not generated with this file; generate both again");
 
 namespace tilepost_gen_both::sm_80 {
 
@@ -169,7 +169,7 @@ tilepost_plan_t make_plan() {
 }  // namespace tilepost_gen_both::sm_90a
 
 // Declared by the header of this set alone.
-decltype(tilepost_plan_both_1e075415f952657c) tilepost_plan_both_1e075415f952657c = 0;
+decltype(tilepost_plan_both_1d6c2b675bff9bfd) tilepost_plan_both_1d6c2b675bff9bfd = 0;
 
 extern "C" const tilepost_program_t* both_program(void) {
   static const tilepost_plan_t plans[] = {tilepost_gen_both::sm_80::make_plan(), tilepost_gen_both::sm_90a::make_plan()};
