@@ -12,7 +12,7 @@
 #include <set>
 #include <vector>
 
-#include "generator/infer/infer.h"
+#include "generator/infer/values/launch.h"
 #include "generator/infer/values/terms.h"
 
 namespace tilepost::inference {

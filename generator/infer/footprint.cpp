@@ -4,6 +4,7 @@
 #include <bit>
 #include <optional>
 
+#include "generator/infer/state/unknowns.h"
 #include "generator/infer/values/lanes.h"
 
 namespace tilepost::inference {
@@ -67,7 +68,6 @@ class Enumeration {
   std::string shape() const;
   std::string block_name() const;
   std::string thread_name(size_t thread) const;
-  std::string explain(NodeId id) const;
   bool is_ragged() const {
     return facts_.m % facts_.tile[0] != 0 || facts_.n % facts_.tile[1] != 0;
   }
@@ -106,11 +106,6 @@ std::string Enumeration::thread_name(size_t thread) const {
   const auto y = static_cast<int64_t>(thread) / facts_.threads[0] % facts_.threads[1];
   const auto z = static_cast<int64_t>(thread) / facts_.threads[0] / facts_.threads[1];
   return "thread " + at({x, y, z}, facts_.threads[2] > 1);
-}
-
-std::string Enumeration::explain(NodeId id) const {
-  const std::vector<NodeId> unknowns = nodes_.unknowns(id);
-  return unknowns.empty() ? "arithmetic that overflows" : nodes_.reason(unknowns.front()).text;
 }
 
 bool Enumeration::fail(clang::SourceLocation where, const std::string& text,
@@ -202,7 +197,7 @@ bool Enumeration::run_store(const Access& store) {
   for (size_t thread = 0; thread < threads; ++thread) {
     if (guard.is_lost(thread)) {
       return fail(
-          store.where, "whether this store is reached depends on " + explain(store.guard),
+          store.where, "whether this store is reached depends on " + explain(nodes_, store.guard),
           "conditions of stores must follow from numbers of the launch, the block's index and "
           "the thread's");
     }
@@ -220,7 +215,7 @@ bool Enumeration::run_store(const Access& store) {
       return fail(
           store.where,
           "where this store goes depends on " +
-              explain(address.is_lost(thread) ? store.address : store.pitch),
+              explain(nodes_, address.is_lost(thread) ? store.address : store.pitch),
           "addresses must follow from numbers of the launch, the block's index and the thread's");
     }
     for (int64_t row = 0; row < store.rows; ++row) {
@@ -252,7 +247,7 @@ bool Enumeration::run_read(const Access& read) {
     if (address.is_lost(thread) || pitch.is_lost(thread))
       return fail(read.where,
                   "which element of the output is read here depends on " +
-                      explain(address.is_lost(thread) ? read.address : read.pitch),
+                      explain(nodes_, address.is_lost(thread) ? read.address : read.pitch),
                   "a block may read its own tile alone");
     for (int64_t row = 0; row < read.rows; ++row)
       if (!is_in_tile(address.value(thread) + row * pitch.value(thread), read.width))
@@ -302,10 +297,11 @@ bool Enumeration::fail_meeting(const Meeting& meeting, const Warp& warp) {
   const char* others = meeting.of_warp ? "lanes of a warp that are waited for here come"
                                        : "threads of a block come to this barrier";
   if (!warp.missing)
-    return fail(meeting.where,
-                std::string("whether all ") + others + " depends on " + explain(meeting.unsure),
-                "those that do not would wait at the end of their tile instead: let all threads "
-                "come to every barrier");
+    return fail(
+        meeting.where,
+        std::string("whether all ") + others + " depends on " + explain(nodes_, meeting.unsure),
+        "those that do not would wait at the end of their tile instead: let all threads "
+        "come to every barrier");
   const Lanes& gone = lanes_[meeting.gone];
   const bool by_name = meeting.of_warp && !gone.value(*warp.missing);
   return fail(
@@ -313,7 +309,7 @@ bool Enumeration::fail_meeting(const Meeting& meeting, const Warp& warp) {
       shape() + block_name() + ", " + thread_name(*warp.missing) +
           (gone.is_lost(*warp.missing)
                ? " may have left the kernel before others wait for it here: that depends on " +
-                     explain(meeting.gone)
+                     explain(nodes_, meeting.gone)
                : std::string(" does not come here, where others wait for ") +
                      (by_name ? "it by its name" : "all that are left")),
       "it would wait at the end of its tile instead: let all threads come to every barrier, and "
@@ -435,24 +431,6 @@ Footprint Enumeration::run() {
 }
 
 }  // namespace
-
-std::vector<NodeId> roots_of(const Doings& doings) {
-  std::vector<NodeId> list{0};
-  for (const std::vector<Access>* accesses : {&doings.stores, &doings.reads})
-    for (const Access& access : *accesses)
-      list.insert(list.end(), {access.address, access.guard, access.pitch});
-  for (const Meeting& meeting : doings.meetings)
-    list.insert(list.end(), {meeting.guard, meeting.unsure, meeting.gone, meeting.lanes});
-  return list;
-}
-
-double work_of(const Doings& doings, const KernelFacts& facts) {
-  double work =
-      static_cast<double>(doings.stores.size() + doings.reads.size() + doings.meetings.size());
-  for (const int64_t count : facts.grid) work *= static_cast<double>(count);
-  for (const int64_t count : facts.threads) work *= static_cast<double>(count);
-  return work;
-}
 
 Footprint find_footprint(const Nodes& nodes, const Doings& doings, const KernelFacts& facts) {
   return Enumeration(nodes, doings, facts).run();

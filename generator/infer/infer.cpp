@@ -6,13 +6,14 @@
 #include "generator/infer/boundaries.h"
 #include "generator/infer/footprint.h"
 #include "generator/infer/interpreter.h"
+#include "generator/infer/source/hidden_stores.h"
 
 namespace tilepost {
 namespace {
 
 using inference::Boundaries;
 using inference::Complaint;
-using inference::Findings;
+using inference::Doings;
 using inference::Footprint;
 using inference::Interpreter;
 
@@ -140,19 +141,19 @@ bool Proof::run(const KernelFacts& facts, Boundaries* boundaries) {
   for (int runs = 0; runs < kMaxRuns; ++runs) {
     Interpreter interpreter(parsed_, facts, unrolling, boundaries ? &boundaries->terms() : nullptr);
     if (!interpreter.run(kernel_)) continue;
-    const Findings& findings = interpreter.findings;
-    std::vector<Complaint> complaints = findings.complaints;
+    const Doings& doings = interpreter.doings();
+    std::vector<Complaint> complaints = interpreter.complaints();
     if (complaints.empty()) {
-      Footprint footprint = inference::find_footprint(interpreter.nodes, findings, facts);
+      Footprint footprint = inference::find_footprint(interpreter.nodes(), doings, facts);
       complaints = footprint.complaints;
       if (footprint.meeting.isValid() && !inferred.leaves)
         inferred.leaves = {footprint.meeting, "warps that have left the kernel are not waited for"};
       blocks_ = std::move(footprint.blocks);
-      if (boundaries) boundaries->tried(facts.m, inference::work_of(findings, facts));
+      if (boundaries) boundaries->tried(facts.m, inference::work_of(doings, facts));
     }
     for (const Complaint& complaint : complaints) report(parsed_, complaint);
-    inferred.reads_output = inferred.reads_output || !findings.reads.empty();
-    if (!inferred.runs_once) inferred.runs_once = findings.runs_once;
+    inferred.reads_output = inferred.reads_output || !doings.reads.empty();
+    if (!inferred.runs_once) inferred.runs_once = interpreter.runs_once();
     return complaints.empty();
   }
   parsed_.error(kernel_->getLocation(),
@@ -194,6 +195,15 @@ bool Proof::prove_rest(Boundaries& boundaries, const FactsAt& at, KernelFacts& l
   return false;
 }
 
+// Whether the outermost namespace is cutlass: cutlass::gemm::kernel::GemmUniversal.
+bool is_cutlass(const clang::Decl* decl) {
+  const clang::DeclContext* context = decl->getDeclContext();
+  const clang::NamespaceDecl* outermost = nullptr;
+  for (; context; context = context->getParent())
+    if (const auto* space = clang::dyn_cast<clang::NamespaceDecl>(context)) outermost = space;
+  return outermost && outermost->getName() == "cutlass";
+}
+
 }  // namespace
 
 std::optional<Inferred> infer(const Parsed& parsed, const clang::FunctionDecl* kernel,
@@ -216,6 +226,44 @@ std::optional<Inferred> infer(const Parsed& parsed, const clang::FunctionDecl* k
   if (!boundaries || proof.prove_rest(*boundaries, at, last)) return std::move(proof.inferred);
   if (failed && last.m != first.m && !boundaries->too_many()) *failed = last;
   return std::nullopt;
+}
+
+void refuse_structure(const Parsed& parsed, const clang::FunctionDecl* kernel,
+                      const clang::ParmVarDecl* parameter) {
+  const char* marks = is_cutlass(kernel)
+                          ? "a kernel of CUTLASS 3.x is given tilepost's scheduler and epilogue "
+                            "instead, with kernel.adapter: cutlass"
+                          : "mark the kernel instead: tilepost::tile, out_base or out_coord, and "
+                            "tile_done";
+  if (const auto shared = inference::find_shared_work(kernel)) {
+    parsed.error(shared->where, "blocks wait for each other or add to one tile here (" +
+                                    shared->what +
+                                    "), and which of them makes a tile cannot be followed");
+    parsed.note(shared->where,
+                "use the kernel without split-K: a block must make its tile by itself");
+    return;
+  }
+  const auto by_map = inference::find_by_map(kernel);
+  if (by_map && by_map->changes) {
+    parsed.error(by_map->where, "the kernel makes tensor maps of its own here (" + by_map->what +
+                                    "), and tiles that it stores by them may go anywhere");
+    parsed.note(by_map->where,
+                "a kernel for several outputs at once is launched for one of them at a time");
+  } else if (by_map) {
+    parsed.error(by_map->where, "the kernel stores in bulk here (" + by_map->what +
+                                    "): where that goes is in a tensor map or in memory, and "
+                                    "cannot be seen");
+    parsed.note(by_map->where, marks);
+  } else {
+    parsed.error(parameter->getLocation(),
+                 "parameter '" + parameter->getName() +
+                     "' is a structure, and where a kernel stores through pointers in one is not "
+                     "followed");
+    parsed.note(parameter->getLocation(),
+                is_cutlass(kernel) ? marks
+                                   : "hand the output over as a pointer, or mark the kernel: "
+                                     "tilepost::tile, out_base or out_coord, and tile_done");
+  }
 }
 
 }  // namespace tilepost

@@ -37,6 +37,11 @@ struct Value {
   bool same_root(const Value& other) const { return root == other.root && object == other.object; }
 };
 
+// The place where an object begins.
+constexpr Value pointer_to(uint32_t object) {
+  return {Root::object, object, 0};
+}
+
 struct Cell {
   int64_t size;
   Value value;

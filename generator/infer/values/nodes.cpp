@@ -58,6 +58,10 @@ NodeId Nodes::constant(int64_t value, TermId term) {
                false, term});
 }
 
+NodeId Nodes::given(int64_t value, const std::string& name) {
+  return constant(value, terms_ ? terms_->given(name) : 0);
+}
+
 NodeId Nodes::choice(const std::string& name) {
   const auto [at, is_new] = choice_.try_emplace(name, 0);
   if (is_new) {

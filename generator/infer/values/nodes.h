@@ -59,6 +59,8 @@ class Nodes {
 
   // `term` is the constant's value at every m, if it depends on m.
   NodeId constant(int64_t value, TermId term = 0);
+  // The constant for a number that the launch gives by that name.
+  NodeId given(int64_t value, const std::string& name);
   NodeId symbol(Symbol which) { return symbols_[which]; }
   // The thread's place in its warp.
   NodeId lane();

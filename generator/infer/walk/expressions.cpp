@@ -1,8 +1,8 @@
-// Expressions: their values and the places they name.
-#include "generator/infer/interpreter.h"
+#include "generator/infer/walk/expressions.h"
 
 #include "clang/AST/Attr.h"
-#include "clang/AST/RecordLayout.h"
+#include "generator/infer/state/unknowns.h"
+#include "generator/infer/walk/statements.h"
 
 namespace tilepost::inference {
 
@@ -56,35 +56,9 @@ bool is_odd(const clang::ASTContext& ast, clang::QualType type) {
 
 }  // namespace
 
-// threadIdx and the like, which are in no file of the user's.
-Value Interpreter::builtin_variable(const clang::ValueDecl* variable, bool& found) {
-  const std::string name = variable->getNameAsString();
-  found = !variable->getDeclContext()->isFunctionOrMethod() && !parsed_.in_main(variable) &&
-          (name == "threadIdx" || name == "blockIdx" || name == "blockDim" || name == "gridDim" ||
-           name == "warpSize");
-  if (!found) return {};
-  const auto [at, is_new] = builtins_.try_emplace(name);
-  if (!is_new) return at->second;
-  const uint32_t object = memory_.add(name);
-  at->second = pointer_to(object);
-  if (name == "warpSize") {
-    memory_.write(object, 0, 4, {Root::number, 0, nodes.constant(32)});
-    return at->second;
-  }
-  for (int axis = 0; axis < 3; ++axis) {
-    const NodeId node = name == "threadIdx"  ? nodes.symbol(static_cast<Symbol>(thread_x + axis))
-                        : name == "blockIdx" ? nodes.symbol(static_cast<Symbol>(block_x + axis))
-                        : name == "blockDim"
-                            ? nodes.constant(launch_.threads[axis])
-                            : given(launch_.grid[axis], "gridDim." + std::string(1, "xyz"[axis]));
-    memory_.write(object, 4 * axis, 4, {Root::number, 0, node});
-  }
-  return at->second;
-}
-
 // The value of a constant that Clang can compute: an enumerator, a constexpr variable, a size, a
 // constexpr call.
-bool Interpreter::fold(const clang::Expr* e, Value& value) {
+bool Expressions::fold(const clang::Expr* e, Value& value) {
   if (e->isValueDependent() || !e->getType()->isIntegralOrEnumerationType()) return false;
   bool worth = isa<clang::IntegerLiteral>(e) || isa<clang::CXXBoolLiteralExpr>(e) ||
                isa<clang::CharacterLiteral>(e) || isa<clang::UnaryExprOrTypeTraitExpr>(e) ||
@@ -102,45 +76,41 @@ bool Interpreter::fold(const clang::Expr* e, Value& value) {
   }
   clang::Expr::EvalResult result;
   if (!worth || !e->EvaluateAsInt(result, parsed_.ast) || result.HasSideEffects) return false;
-  if (!isa<clang::CharacterLiteral>(e) && hangs_on_char(e)) return false;
+  if (!isa<clang::CharacterLiteral>(e) && chars_.decide(e)) return false;
   const llvm::APSInt number = result.Val.getInt();
   if (number.getBitWidth() > 64) return false;
   value = {Root::number, 0,
-           nodes.constant(number.isUnsigned() ? static_cast<int64_t>(number.getZExtValue())
-                                              : number.getSExtValue())};
+           nodes_.constant(number.isUnsigned() ? static_cast<int64_t>(number.getZExtValue())
+                                               : number.getSExtValue())};
   return true;
 }
 
-// A name for a number that is the same in the whole launch; else empty.
-std::string Interpreter::key_of(Value value) const {
-  if (value.root == Root::other && nodes.is(value.node, 0) && memory_[value.object].is_parameter)
-    return name_of(value);
-  if (value.root != Root::number) return "";
-  if (nodes.is_constant(value.node)) return std::to_string(nodes[value.node].value);
-  return nodes[value.node].op == Op::unknown ? nodes.key(value.node) : "";
+NodeId Expressions::condition(const clang::Expr* e) {
+  const Value value = storage_.number_if_null(eval(e));
+  if (value.root == Root::number) return facts_.assume(nodes_.condition(value.node));
+  return nodes_.condition(unknown(nodes_, "whether a pointer is null", e->getExprLoc()));
 }
 
-NodeId Interpreter::condition(const clang::Expr* e) {
-  const Value value = number_if_null(eval(e));
-  if (value.root == Root::number) return assume(nodes.condition(value.node));
-  return nodes.condition(unknown("whether a pointer is null", e->getExprLoc()));
-}
-
-Value Interpreter::eval(const clang::Expr* e) {
+Value Expressions::eval(const clang::Expr* e) {
   const Value value = eval_plain(e);
   if (e->isTypeDependent()) return value;
-  if (!is_odd(parsed_.ast, e->getType())) return without_sign(value, e->getType(), e->getExprLoc());
-  output_as_number_ |= value.root == Root::output;
-  return {Root::number, 0, unknown("a number of an unusual type", e->getExprLoc())};
+  if (!is_odd(parsed_.ast, e->getType())) {
+    if (!chars_.differs_by_host(value, e->getType())) return value;
+    return {value.root, value.object,
+            unknown(nodes_, "a number in a plain char, which has a sign on some hosts alone",
+                    e->getExprLoc(), nodes_.alike(value.node))};
+  }
+  storage_.note_number_of_output(value.root == Root::output);
+  return {Root::number, 0, unknown(nodes_, "a number of an unusual type", e->getExprLoc())};
 }
 
-Value Interpreter::eval_plain(const clang::Expr* e) {
+Value Expressions::eval_plain(const clang::Expr* e) {
   const clang::CXXRecordDecl* ends = nullptr;
   e = stripped(e, &ends);
-  if (!step(e->getExprLoc())) return {};
-  if (ends) destroy_later(ends, e->getExprLoc());
+  if (!budget_.step(e->getExprLoc())) return {};
+  if (ends) objects_.destroy_later(ends, e->getExprLoc());
   if (e->containsErrors())
-    return unknown_value(e->getType(), "what does not compile", e->getExprLoc());
+    return unknown_value(nodes_, e->getType(), "what does not compile", e->getExprLoc());
   Value value;
   if (fold(e, value)) return value;
   if (const auto* cast = dyn_cast<clang::CastExpr>(e)) return eval_cast(cast);
@@ -149,69 +119,72 @@ Value Interpreter::eval_plain(const clang::Expr* e) {
   if (const auto* choice = dyn_cast<clang::AbstractConditionalOperator>(e)) {
     return choose_between(choice, [&](const clang::Expr* one) { return eval(one); });
   }
-  if (const auto* made = dyn_cast<clang::CallExpr>(e)) return call(made);
-  if (const auto* lambda = dyn_cast<clang::LambdaExpr>(e)) return make_lambda(lambda);
-  if (isa<clang::CXXThisExpr>(e)) return frames_.back().self;
+  if (const auto* made = dyn_cast<clang::CallExpr>(e)) return calls_.call(made);
+  if (const auto* lambda = dyn_cast<clang::LambdaExpr>(e)) return lambdas_.make(lambda);
+  if (isa<clang::CXXThisExpr>(e)) return frames_.current().self;
   if (isa<clang::CXXNullPtrLiteralExpr>(e) || isa<clang::ImplicitValueInitExpr>(e) ||
       isa<clang::CXXScalarValueInitExpr>(e) || isa<clang::GNUNullExpr>(e)) {
-    if (!e->getType()->isRecordType()) return {Root::number, 0, nodes.constant(0)};
+    if (!e->getType()->isRecordType()) return {Root::number, 0, nodes_.constant(0)};
   }
   if (const auto* real = dyn_cast<clang::FloatingLiteral>(e)) {
     llvm::SmallString<24> digits;
     real->getValue().toString(digits, kAllDigits);
-    return {Root::number, 0, nodes.unknown({"a floating-point number"}, digits.str().str())};
+    return {Root::number, 0, nodes_.unknown({"a floating-point number"}, digits.str().str())};
   }
   if (const auto* block = dyn_cast<clang::StmtExpr>(e)) {
-    const NodeId before = gone();
-    exec(block->getSubStmt());
-    if (gone() != before) refuse_statement(block);
-    return unknown_value(e->getType(), "a statement in an expression", e->getExprLoc());
+    const NodeId before = frames_.gone();
+    walker_.exec(block->getSubStmt());
+    if (frames_.gone() != before) refuse_statement(course_, block);
+    return unknown_value(nodes_, e->getType(), "a statement in an expression", e->getExprLoc());
   }
   const auto* list = dyn_cast<clang::InitListExpr>(e);
   if (list && e->getType()->isScalarType() && list->getNumInits() <= 1) {
     if (list->getNumInits() == 1) return eval(list->getInit(0));
-    return {Root::number, 0, nodes.constant(0)};
+    return {Root::number, 0, nodes_.constant(0)};
   }
   if (isa<clang::CXXConstructExpr>(e) ||
       (list && (e->getType()->isRecordType() || e->getType()->isArrayType()))) {
-    const Value made = pointer_to(temporary(e, ""));
-    initialise(made, e->getType(), e);
+    const Value made = pointer_to(frames_.temporary(e, ""));
+    objects_.initialise(made, e->getType(), e);
     return made;
   }
   if (isa<clang::CXXNewExpr>(e) || isa<clang::CXXDeleteExpr>(e)) {
-    complain(e->getExprLoc(), "memory is allocated here, and what is stored to it cannot be seen");
-    return unknown_value(e->getType(), "allocated memory", e->getExprLoc());
+    course_.complain(e->getExprLoc(),
+                     "memory is allocated here, and what is stored to it cannot be seen");
+    return unknown_value(nodes_, e->getType(), "allocated memory", e->getExprLoc());
   }
   if (e->isGLValue()) {
     const bool property = isa<clang::MSPropertyRefExpr>(e);  // its type is not that of the value
-    return load(address(e), property ? parsed_.ast.UnsignedIntTy : e->getType(), e->getExprLoc());
+    return storage_.load(address(e), property ? parsed_.ast.UnsignedIntTy : e->getType(),
+                         e->getExprLoc());
   }
   run_operands(e);
-  return unknown_value(e->getType(), "an expression that is not understood", e->getExprLoc());
+  return unknown_value(nodes_, e->getType(), "an expression that is not understood",
+                       e->getExprLoc());
 }
 
 // Runs the operands of an expression that is not understood, because they could store. An
 // expression with an address among its operands could store itself, and is refused.
-void Interpreter::run_operands(const clang::Expr* e) {
+void Expressions::run_operands(const clang::Expr* e) {
   for (const clang::Stmt* child : e->children()) {
     const auto* operand = clang::dyn_cast_or_null<clang::Expr>(child);
     if (!operand) continue;
     const Value given = operand->isGLValue() ? address(operand) : eval(operand);
     const bool elsewhere = given.root == Root::output || given.root == Root::other ||
                            (given.root == Root::unknown && operand->getType()->isPointerType());
-    output_as_number_ |= given.root == Root::output ||
-                         (given.root == Root::object && memory_[given.object].held_output);
+    storage_.note_number_of_output(
+        given.root == Root::output ||
+        (given.root == Root::object && memory_[given.object].held_output));
     if (elsewhere && !operand->isGLValue())
-      complain(e->getExprLoc(),
-               "an expression that is not understood has an address here, and "
-               "whether it stores cannot be seen");
-    if (given.root == Root::output && operand->isGLValue()) read_somewhere(e->getExprLoc());
-    forget(given);
+      course_.complain(e->getExprLoc(),
+                       "an expression that is not understood has an address here, and "
+                       "whether it stores cannot be seen");
+    if (given.root == Root::output && operand->isGLValue()) output_.read_somewhere(e->getExprLoc());
+    storage_.forget(given);
   }
 }
 
-// Runs an expression for what it does. Its value is not even read.
-void Interpreter::discard(const clang::Expr* e) {
+void Expressions::discard(const clang::Expr* e) {
   if (e->isGLValue()) {
     address(e);
   } else {
@@ -219,32 +192,33 @@ void Interpreter::discard(const clang::Expr* e) {
   }
 }
 
-Value Interpreter::address(const clang::Expr* e) {
+Value Expressions::address(const clang::Expr* e) {
   const clang::CXXRecordDecl* ends = nullptr;
   e = stripped(e, &ends);
-  if (!step(e->getExprLoc())) return {};
-  if (ends) destroy_later(ends, e->getExprLoc());
+  if (!budget_.step(e->getExprLoc())) return {};
+  if (ends) objects_.destroy_later(ends, e->getExprLoc());
   const Where where = e->getExprLoc();
   if (const auto* name = dyn_cast<clang::DeclRefExpr>(e)) {
     const clang::ValueDecl* decl = name->getDecl();
-    if (const Captures* captures = frames_.back().captures) {
+    if (const Captures* captures = frames_.current().captures) {
       const auto captured = captures->find(decl);
       if (captured != captures->end()) return captured->second;
     }
     if (const auto* binding = dyn_cast<clang::BindingDecl>(decl))
       return address(binding->getBinding());
     const auto* variable = dyn_cast<clang::VarDecl>(decl);
-    if (!variable) return {Root::unknown, 0, unknown("'" + decl->getNameAsString() + "'", where)};
+    if (!variable)
+      return {Root::unknown, 0, unknown(nodes_, "'" + decl->getNameAsString() + "'", where)};
     bool builtin = false;
-    const Value known = builtin_variable(variable, builtin);
+    const Value known = builtins_.find(variable, builtin);
     if (builtin) return known;
     if (is_shared(variable)) return {Root::shared, 0, 0};
     if (!variable->hasLocalStorage())
       return {Root::other, memory_.add(variable->getNameAsString()), 0};
-    const Value object = pointer_to(object_of(variable));
+    const Value object = pointer_to(frames_.object_of(variable));
     if (!variable->getType()->isReferenceType()) return object;
-    return load(object, parsed_.ast.getPointerType(variable->getType().getNonReferenceType()),
-                where);
+    return storage_.load(
+        object, parsed_.ast.getPointerType(variable->getType().getNonReferenceType()), where);
   }
   // In the toolkit's headers threadIdx.x is a property that calls a function.
   if (const auto* property = dyn_cast<clang::MSPropertyRefExpr>(e)) {
@@ -253,11 +227,11 @@ Value Interpreter::address(const clang::Expr* e) {
     const auto* name = dyn_cast<clang::DeclRefExpr>(stripped(base));
     const std::string axis = property->getPropertyDecl()->getNameAsString();
     bool builtin = false;
-    const Value known = name ? builtin_variable(name->getDecl(), builtin) : Value{};
+    const Value known = name ? builtins_.find(name->getDecl(), builtin) : Value{};
     if (!builtin || axis.size() != 1 || axis[0] < 'x' || axis[0] > 'z') {
-      return {Root::unknown, 0, unknown("a property", where)};
+      return {Root::unknown, 0, unknown(nodes_, "a property", where)};
     }
-    return moved(known, nodes.constant(4 * (axis[0] - 'x')));
+    return storage_.moved(known, nodes_.constant(4 * (axis[0] - 'x')));
   }
   if (const auto* member = dyn_cast<clang::MemberExpr>(e)) {
     const auto* field = dyn_cast<clang::FieldDecl>(member->getMemberDecl());
@@ -266,17 +240,18 @@ Value Interpreter::address(const clang::Expr* e) {
       return {Root::other, memory_.add(member->getMemberDecl()->getNameAsString()), 0};
     }
     const Value base = member->isArrow() ? eval(member->getBase()) : address(member->getBase());
-    if (field->isBitField()) return {Root::unknown, 0, unknown("a bit field", where)};
+    if (field->isBitField()) return {Root::unknown, 0, unknown(nodes_, "a bit field", where)};
     const auto bits = static_cast<int64_t>(parsed_.ast.getFieldOffset(field));
-    const Value place = moved(base, nodes.constant(bits / 8));
+    const Value place = storage_.moved(base, nodes_.constant(bits / 8));
     if (!field->getType()->isReferenceType()) return place;
-    return load(place, parsed_.ast.getPointerType(field->getType().getNonReferenceType()), where);
+    return storage_.load(place, parsed_.ast.getPointerType(field->getType().getNonReferenceType()),
+                         where);
   }
   if (const auto* element = dyn_cast<clang::ArraySubscriptExpr>(e)) {
     const Value base = eval(element->getBase());
     const Value index = eval(element->getIdx());
-    return pointer_arithmetic(clang::BO_Add, base, index, element->getBase()->getType(),
-                              element->getIdx()->getType(), where);
+    return arithmetic_.pointer_arithmetic(clang::BO_Add, base, index, element->getBase()->getType(),
+                                          element->getIdx()->getType(), where);
   }
   if (const auto* unary = dyn_cast<clang::UnaryOperator>(e)) {
     if (unary->getOpcode() == clang::UO_Deref) return eval(unary->getSubExpr());
@@ -300,8 +275,8 @@ Value Interpreter::address(const clang::Expr* e) {
     const clang::Expr* inner = temporary_made->getSubExpr();
     if (inner->getType()->isRecordType() || inner->getType()->isArrayType()) return eval(inner);
     const Value value = eval(inner);
-    const Value made = pointer_to(temporary(e, ""));
-    store_variable(made, value, inner->getType(), where);
+    const Value made = pointer_to(frames_.temporary(e, ""));
+    storage_.store_variable(made, value, inner->getType(), where);
     return made;
   }
   if (const auto* changed = dyn_cast<clang::CastExpr>(e)) {
@@ -318,26 +293,27 @@ Value Interpreter::address(const clang::Expr* e) {
   if (isa<clang::StringLiteral>(e) || isa<clang::PredefinedExpr>(e))
     return {Root::other, memory_.add("a text"), 0};
   run_operands(e);
-  return {Root::unknown, 0, unknown("an expression that is not understood", where)};
+  return {Root::unknown, 0, unknown(nodes_, "an expression that is not understood", where)};
 }
 
-Value Interpreter::bump(const clang::UnaryOperator* e) {
+Value Expressions::bump(const clang::UnaryOperator* e) {
   const clang::Expr* operand = e->getSubExpr();
   const Type type = operand->getType();
   const Value place = address(operand);
-  const Value old = load(place, type, e->getExprLoc());
-  const Value one{Root::number, 0, nodes.constant(1)};
+  const Value old = storage_.load(place, type, e->getExprLoc());
+  const Value one{Root::number, 0, nodes_.constant(1)};
   const auto kind = e->isIncrementOp() ? clang::BO_Add : clang::BO_Sub;
-  Value next = arithmetic(kind, old, one, type, type, parsed_.ast.IntTy, e->getExprLoc());
-  store(place, next, type, e->getExprLoc());
+  Value next =
+      arithmetic_.arithmetic(kind, old, one, type, type, parsed_.ast.IntTy, e->getExprLoc());
+  storage_.store(place, next, type, e->getExprLoc());
   return e->isPostfix() ? old : next;
 }
 
-Value Interpreter::eval_unary(const clang::UnaryOperator* e) {
+Value Expressions::eval_unary(const clang::UnaryOperator* e) {
   const Where where = e->getExprLoc();
   switch (e->getOpcode()) {
     case clang::UO_Deref:
-      return load(eval(e->getSubExpr()), e->getType(), where);
+      return storage_.load(eval(e->getSubExpr()), e->getType(), where);
     case clang::UO_AddrOf:
       return address(e->getSubExpr());
     case clang::UO_PreInc:
@@ -346,7 +322,7 @@ Value Interpreter::eval_unary(const clang::UnaryOperator* e) {
     case clang::UO_PostDec:
       return bump(e);
     case clang::UO_LNot:
-      return {Root::number, 0, nodes.negation(condition(e->getSubExpr()))};
+      return {Root::number, 0, nodes_.negation(condition(e->getSubExpr()))};
     case clang::UO_Plus:
     case clang::UO_Extension:
       return eval(e->getSubExpr());
@@ -355,85 +331,86 @@ Value Interpreter::eval_unary(const clang::UnaryOperator* e) {
   }
   const Value value = eval(e->getSubExpr());
   if (value.root != Root::number || !e->getType()->isIntegralOrEnumerationType()) {
-    return unknown_value(e->getType(), "a floating-point number", where);
+    return unknown_value(nodes_, e->getType(), "a floating-point number", where);
   }
-  const IntType type = int_type(e->getType());
+  const IntType type = types_.int_type(e->getType());
   if (e->getOpcode() == clang::UO_Minus) {
-    return {Root::number, 0, nodes.binary(Op::subtract, nodes.constant(0), value.node, type)};
+    return {Root::number, 0, nodes_.binary(Op::subtract, nodes_.constant(0), value.node, type)};
   }
-  if (e->getOpcode() != clang::UO_Not) return unknown_value(e->getType(), "an operator", where);
-  const NodeId flipped = nodes.binary(Op::bit_xor, value.node, nodes.constant(-1), kInt64);
-  return {Root::number, 0, nodes.convert(flipped, type)};
+  if (e->getOpcode() != clang::UO_Not)
+    return unknown_value(nodes_, e->getType(), "an operator", where);
+  const NodeId flipped = nodes_.binary(Op::bit_xor, value.node, nodes_.constant(-1), kInt64);
+  return {Root::number, 0, nodes_.convert(flipped, type)};
 }
 
-Value Interpreter::logical(const clang::BinaryOperator* e) {
+Value Expressions::logical(const clang::BinaryOperator* e) {
   const bool conjunction = e->getOpcode() == clang::BO_LAnd;
   const NodeId first = condition(e->getLHS());
-  if (nodes.is(first, conjunction ? 0 : 1)) return {Root::number, 0, first};
+  if (nodes_.is(first, conjunction ? 0 : 1)) return {Root::number, 0, first};
   const size_t facts = facts_.size();
-  if (!nodes.is_constant(first)) push_fact(conjunction ? first : nodes.negation(first));
+  if (!nodes_.is_constant(first)) facts_.push(conjunction ? first : nodes_.negation(first));
   const NodeId second = condition(e->getRHS());
-  pop_facts(facts);
-  return {Root::number, 0, conjunction ? nodes.both(first, second) : nodes.either(first, second)};
+  facts_.pop(facts);
+  return {Root::number, 0, conjunction ? nodes_.both(first, second) : nodes_.either(first, second)};
 }
 
 // The result of `run` for the chosen operand.
-Value Interpreter::choose_between(const clang::AbstractConditionalOperator* e,
+Value Expressions::choose_between(const clang::AbstractConditionalOperator* e,
                                   llvm::function_ref<Value(const clang::Expr*)> run) {
   const auto* twice = dyn_cast<clang::BinaryConditionalOperator>(e);
   if (twice && twice->getCommon()->HasSideEffects(parsed_.ast))
-    complain(e->getExprLoc(), "what is in front of ?: here does more than to give a value",
-             e->getExprLoc(), "write it with ? and :");
+    course_.complain(e->getExprLoc(), "what is in front of ?: here does more than to give a value",
+                     e->getExprLoc(), "write it with ? and :");
   const NodeId which = condition(e->getCond());
-  if (nodes.is_constant(which))
-    return run(nodes[which].value ? e->getTrueExpr() : e->getFalseExpr());
+  if (nodes_.is_constant(which))
+    return run(nodes_[which].value ? e->getTrueExpr() : e->getFalseExpr());
   const size_t facts = facts_.size();
-  push_fact(which);
+  facts_.push(which);
   const Value a = run(e->getTrueExpr());
-  pop_facts(facts);
-  push_fact(nodes.negation(which));
+  facts_.pop(facts);
+  facts_.push(nodes_.negation(which));
   const Value b = run(e->getFalseExpr());
-  pop_facts(facts);
+  facts_.pop(facts);
   if (e->getType()->isVoidType()) return {};
-  return choose(which, a, b, e->getExprLoc());
+  return storage_.choose(which, a, b, e->getExprLoc());
 }
 
-Value Interpreter::assign(const clang::BinaryOperator* e) {
+Value Expressions::assign(const clang::BinaryOperator* e) {
   const Where where = e->getOperatorLoc();
   const Type type = e->getLHS()->getType();
   if (e->getOpcode() == clang::BO_Assign) {
     const Value value = eval(e->getRHS());
     const Value place = address(e->getLHS());
     if (type->isRecordType()) {
-      copy_record(place, value, size_of(type), where);
+      storage_.copy_record(place, value, types_.size_of(type), where);
     } else {
-      store(place, value, type, where);
+      storage_.store(place, value, type, where);
     }
     return place;
   }
   const auto* compound = cast<clang::CompoundAssignOperator>(e);
   const Value by = eval(e->getRHS());
   const Value place = address(e->getLHS());
-  Value old = load(place, type, where);
+  Value old = storage_.load(place, type, where);
   const Type computed = compound->getComputationLHSType();
   if (old.root == Root::number && computed->isIntegralOrEnumerationType() &&
       type->isIntegralOrEnumerationType()) {
-    old.node = nodes.convert(old.node, int_type(computed));
+    old.node = nodes_.convert(old.node, types_.int_type(computed));
   }
   const auto kind = clang::BinaryOperator::getOpForCompoundAssignment(e->getOpcode());
-  Value next = arithmetic(kind, old, by, compound->getComputationResultType(), type,
-                          e->getRHS()->getType(), where);
+  Value next = arithmetic_.arithmetic(kind, old, by, compound->getComputationResultType(), type,
+                                      e->getRHS()->getType(), where);
   if (next.root == Root::number && type->isIntegralOrEnumerationType())
-    next.node = type->isBooleanType() ? nodes.condition(next.node)
-                                      : nodes.convert(next.node, int_type(type));
-  store(place, next, type, where);
+    next.node = type->isBooleanType() ? nodes_.condition(next.node)
+                                      : nodes_.convert(next.node, types_.int_type(type));
+  storage_.store(place, next, type, where);
   return place;
 }
 
-Value Interpreter::eval_binary(const clang::BinaryOperator* e) {
+Value Expressions::eval_binary(const clang::BinaryOperator* e) {
   const auto kind = e->getOpcode();
   if (e->isLogicalOp()) return logical(e);
-  if (e->isAssignmentOp()) return load(assign(e), e->getType(), e->getExprLoc());
+  if (e->isAssignmentOp()) return storage_.load(assign(e), e->getType(), e->getExprLoc());
   if (kind == clang::BO_Comma) {
     discard(e->getLHS());
     return eval(e->getRHS());
@@ -441,9 +418,9 @@ Value Interpreter::eval_binary(const clang::BinaryOperator* e) {
   const Value a = eval(e->getLHS());
   const Value b = eval(e->getRHS());
   const Where where = e->getOperatorLoc();
-  if (e->isComparisonOp()) return compare(kind, a, b, e->getLHS()->getType(), where);
-  return arithmetic(kind, a, b, e->getType(), e->getLHS()->getType(), e->getRHS()->getType(),
-                    where);
+  if (e->isComparisonOp()) return arithmetic_.compare(kind, a, b, e->getLHS()->getType(), where);
+  return arithmetic_.arithmetic(kind, a, b, e->getType(), e->getLHS()->getType(),
+                                e->getRHS()->getType(), where);
 }
 
 }  // namespace tilepost::inference

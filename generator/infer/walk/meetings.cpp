@@ -1,12 +1,6 @@
-// Where threads of a block wait for each other.
-//
-// CUDA lets threads leave the kernel while others go on: a barrier is for those that are left (CUDA
-// C++ Programming Guide, Synchronization Functions; PTX ISA, bar: "all non-exited threads"). In a
-// woven kernel, a thread that waited at the end of its tile would count as if it had come to the
-// barrier in the body. So where whole warps may be missing, the woven kernel's threads end one by
-// one (Inferred::leaves). Of a warp, all lanes must come to a meeting, or none.
+#include "generator/infer/walk/meetings.h"
+
 #include "clang/AST/DeclTemplate.h"
-#include "generator/infer/interpreter.h"
 #include "llvm/ADT/STLExtras.h"
 
 namespace tilepost::inference {
@@ -80,87 +74,82 @@ bool names_lanes(StringRef instruction) {
 
 }  // namespace
 
-// The lanes that a mask names, or 0 if the mask is not known.
-NodeId Interpreter::mask_of(const clang::Expr* given) {
+NodeId Meetings::mask_of(const clang::Expr* given) {
   clang::Expr::EvalResult mask;
   if (given->EvaluateAsInt(mask, parsed_.ast)) {
     const llvm::APSInt number = mask.Val.getInt().extOrTrunc(kWarp);
-    return nodes.constant(static_cast<int64_t>(number.getZExtValue()));
+    return nodes_.constant(static_cast<int64_t>(number.getZExtValue()));
   }
-  if (given->HasSideEffects(parsed_.ast)) return nodes.constant(0);
-  const Value value = eval(given);
-  return value.root == Root::number ? value.node : nodes.constant(0);
+  if (given->HasSideEffects(parsed_.ast)) return nodes_.constant(0);
+  const Value value = walker_.eval(given);
+  return value.root == Root::number ? value.node : nodes_.constant(0);
 }
 
 // The lanes of a group that is a part of a warp. Its size is a power of 2, and its first lane is a
 // multiple of the size.
-NodeId Interpreter::lanes_of(const clang::CXXRecordDecl* group) {
+NodeId Meetings::lanes_of(const clang::CXXRecordDecl* group) {
   const int64_t size = size_of_tile(group);
-  if (size <= 0 || size > kWarp) return nodes.constant(0);
-  const NodeId first = nodes.binary(Op::bit_and, nodes.lane(), nodes.constant(-size), kInt64);
-  return nodes.binary(Op::shift_left, nodes.constant((int64_t{1} << size) - 1), first, kInt64);
+  if (size <= 0 || size > kWarp) return nodes_.constant(0);
+  const NodeId first = nodes_.binary(Op::bit_and, nodes_.lane(), nodes_.constant(-size), kInt64);
+  return nodes_.binary(Op::shift_left, nodes_.constant((int64_t{1} << size) - 1), first, kInt64);
 }
 
-void Interpreter::note_meeting(const clang::CallExpr* e, const clang::FunctionDecl* function) {
+void Meetings::note(const clang::CallExpr* e, const clang::FunctionDecl* function) {
   const StringRef name = function->getName();
   const clang::CXXRecordDecl* const group = group_of(e, function);
   if (group && !only_asks(name)) return meet(e->getExprLoc(), is_in_warp(group), lanes_of(group));
-  if (is_of_block(name)) return meet(e->getExprLoc(), /*of_warp=*/false, nodes.constant(0));
+  if (is_of_block(name)) return meet(e->getExprLoc(), /*of_warp=*/false, nodes_.constant(0));
   if (is_of_warp(name))
     meet(e->getExprLoc(), /*of_warp=*/true,
-         e->getNumArgs() > 0 ? mask_of(e->getArg(0)) : nodes.constant(0));
+         e->getNumArgs() > 0 ? mask_of(e->getArg(0)) : nodes_.constant(0));
 }
 
 // Notes an instruction that waits. `bar.sync 1, 128` waits for 128 threads at a barrier at which no
 // tile ends, so only whole warps matter. Any other instruction with `.sync` in its name waits for
 // lanes of the warp: shfl, vote, mma … `last` is the last operand, if that is a number.
-void Interpreter::note_meeting(Where where, StringRef instruction,
-                               const std::vector<StringRef>& operands, Value last) {
+void Meetings::note(Where where, StringRef instruction, const std::vector<StringRef>& operands,
+                    Value last) {
   const bool of_warp = !instruction.starts_with("bar") || instruction.starts_with("bar.warp");
   if (of_warp) {
     if (instruction.contains(".sync"))
-      meet(where, of_warp, names_lanes(instruction) ? last.node : nodes.constant(0));
+      meet(where, of_warp, names_lanes(instruction) ? last.node : nodes_.constant(0));
     return;
   }
   unsigned number = 0;
   const bool apart = operands.size() > 1 && !operands[0].getAsInteger(10, number) && number > 0;
   if (apart)
-    meet(where, /*of_warp=*/true, nodes.constant(-1));
+    meet(where, /*of_warp=*/true, nodes_.constant(-1));
   else
-    meet(where, of_warp, nodes.constant(0));
+    meet(where, of_warp, nodes_.constant(0));
 }
 
 // Notes a meeting. It has to be seen which threads come, so an unknown condition is allowed only if
 // it is the same for all threads that wait for each other. `lanes` is a mask of those lanes of the
 // warp that a thread that comes waits for. If it is 0, a thread waits only for lanes that come.
-void Interpreter::meet(Where where, bool of_warp, NodeId lanes) {
+void Meetings::meet(Where where, bool of_warp, NodeId lanes) {
   Meeting meeting{
-      nodes.constant(1), nodes.constant(1), frames_.front().returned, of_warp, lanes, where};
+      nodes_.constant(1), nodes_.constant(1), frames_.outermost().returned, of_warp, lanes, where};
   const Alike enough = !of_warp ? Alike::block : Alike::warp;
-  nodes.decide(lanes);
-  const bool is_for_all = !of_warp || !nodes.is(lanes, 0);
-  std::vector<NodeId> parts = facts_;
+  nodes_.decide(lanes);
+  const bool is_for_all = !of_warp || !nodes_.is(lanes, 0);
+  std::vector<NodeId> parts = facts_.all();
   while (!parts.empty()) {
     const NodeId id = parts.back();
-    const Node part = nodes[id];
+    const Node part = nodes_[id];
     parts.pop_back();
     if (part.op == Op::both) {
       parts.insert(parts.end(), {part.a, part.b});
     } else if (part.safe || !part.thread) {
-      meeting.guard = nodes.both(meeting.guard, id);
-    } else if (is_for_all && nodes.alike(id) < enough) {
-      need_loops_of(id, where);
-      if (restart_) return;
-      meeting.unsure = nodes.both(meeting.unsure, id);
+      meeting.guard = nodes_.both(meeting.guard, id);
+    } else if (is_for_all && nodes_.alike(id) < enough) {
+      course_.need_loops_of(id, where);
+      if (course_.restarts()) return;
+      meeting.unsure = nodes_.both(meeting.unsure, id);
     }
   }
-  const bool guarded = is_for_all && nodes.alike(meeting.guard) < enough;
-  if (nodes.is(meeting.gone, 0) && !guarded && nodes.is(meeting.unsure, 1)) return;
-  const auto same = [&](const Meeting& other) {
-    return other.guard == meeting.guard && other.unsure == meeting.unsure &&
-           other.gone == meeting.gone && other.of_warp == of_warp && other.lanes == lanes;
-  };
-  if (std::ranges::none_of(findings.meetings, same)) findings.meetings.push_back(meeting);
+  const bool guarded = is_for_all && nodes_.alike(meeting.guard) < enough;
+  if (nodes_.is(meeting.gone, 0) && !guarded && nodes_.is(meeting.unsure, 1)) return;
+  log_.note(meeting);
 }
 
 }  // namespace tilepost::inference

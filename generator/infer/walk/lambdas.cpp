@@ -1,14 +1,13 @@
-// Lambdas: what they capture, and what they find of it when they run.
-#include "generator/infer/interpreter.h"
+#include "generator/infer/walk/lambdas.h"
+
+#include "generator/infer/state/unknowns.h"
 
 namespace tilepost::inference {
 
 using clang::dyn_cast;
 using clang::isa;
 
-// Captures by copy are copied now, captures by reference are the variables themselves. The lambda
-// object holds the index of its captures, which is copied with it.
-Value Interpreter::make_lambda(const clang::LambdaExpr* e) {
+Value Lambdas::make(const clang::LambdaExpr* e) {
   Captures captures;
   bool carries = false;  // calling it may give access to the output
   const auto holds = [&](Value place) {
@@ -18,12 +17,13 @@ Value Interpreter::make_lambda(const clang::LambdaExpr* e) {
   auto init = e->capture_init_begin();
   const auto copy = [&](const std::string& name, Type type, const clang::Expr* given) {
     if (e->isMutable())
-      complain(e->getBeginLoc(),
-               "a lambda may change what it captured here, and in which copy of it is not followed",
-               e->getBeginLoc(), "capture by reference, or leave out mutable");
+      course_.complain(
+          e->getBeginLoc(),
+          "a lambda may change what it captured here, and in which copy of it is not followed",
+          e->getBeginLoc(), "capture by reference, or leave out mutable");
     const Value made = pointer_to(memory_.add(name));
     memory_.begin(made.object, facts_.size());
-    initialise(made, type.getNonReferenceType(), given);
+    objects_.initialise(made, type.getNonReferenceType(), given);
     return made;
   };
   for (const clang::LambdaCapture& capture : e->captures()) {
@@ -31,7 +31,7 @@ Value Interpreter::make_lambda(const clang::LambdaExpr* e) {
     if (capture.capturesThis()) {
       captures[nullptr] = capture.getCaptureKind() == clang::LCK_StarThis
                               ? copy("this", given->getType(), given)
-                              : frames_.back().self;
+                              : frames_.current().self;
       carries |= holds(captures[nullptr]);
     }
     if (!capture.capturesVariable()) continue;
@@ -40,7 +40,7 @@ Value Interpreter::make_lambda(const clang::LambdaExpr* e) {
     if (variable && !variable->hasLocalStorage()) continue;
     const bool by_reference = capture.getCaptureKind() == clang::LCK_ByRef;
     captures[captured] = by_reference
-                             ? address(given)
+                             ? walker_.address(given)
                              : copy(captured->getNameAsString(), captured->getType(), given);
     // The pointer may be set to the output later.
     const bool changes = by_reference && captured->getType()->isPointerType() &&
@@ -48,29 +48,28 @@ Value Interpreter::make_lambda(const clang::LambdaExpr* e) {
                          !isa<clang::ParmVarDecl>(captured);
     carries |= changes || holds(captures[captured]);
   }
-  const Value made = pointer_to(temporary(e, "a lambda"));
+  const Value made = pointer_to(frames_.temporary(e, "a lambda"));
   memory_.write(made.object, 0, 1,
-                {Root::number, 0, nodes.constant(static_cast<int64_t>(captures_.size()))});
+                {Root::number, 0, nodes_.constant(static_cast<int64_t>(captures_.size()))});
   captures_.push_back(std::move(captures));
   if (carries)
-    memory_.write(made.object, 1, std::max<int64_t>(size_of(e->getType()) - 1, 1),
-                  {Root::output, 0, unknown("what a lambda captures", e->getExprLoc())});
+    memory_.write(made.object, 1, std::max<int64_t>(types_.size_of(e->getType()) - 1, 1),
+                  {Root::output, 0, unknown(nodes_, "what a lambda captures", e->getExprLoc())});
   return made;
 }
 
-// Sets the captures of the lambda whose call was entered.
-void Interpreter::open_lambda(Value self, Where where) {
-  const auto number = self.root == Root::object && nodes.is_constant(self.node)
-                          ? memory_.read(self.object, nodes[self.node].value, 1)
+void Lambdas::open(Value self, Where where) {
+  const auto number = self.root == Root::object && nodes_.is_constant(self.node)
+                          ? memory_.read(self.object, nodes_[self.node].value, 1)
                           : std::nullopt;
-  if (!number || !nodes.is_constant(number->node)) {
-    complain(where, "which lambda is called here cannot be seen");
+  if (!number || !nodes_.is_constant(number->node)) {
+    course_.complain(where, "which lambda is called here cannot be seen");
     return;
   }
-  const Captures& captures = captures_[nodes[number->node].value];
-  frames_.back().captures = &captures;
+  const Captures& captures = captures_[nodes_[number->node].value];
+  frames_.current().captures = &captures;
   if (const auto outer = captures.find(nullptr); outer != captures.end()) {
-    frames_.back().self = outer->second;
+    frames_.current().self = outer->second;
   }
 }
 

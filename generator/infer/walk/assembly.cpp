@@ -1,7 +1,9 @@
-// Inline PTX: which instructions a kernel may have, and what they store.
-//
-// An instruction is recognised by the beginning of its name. An unknown one is refused.
-#include "generator/infer/interpreter.h"
+#include "generator/infer/walk/assembly.h"
+
+#include <map>
+#include <set>
+
+#include "generator/infer/state/unknowns.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 
@@ -207,7 +209,7 @@ bool is_harmless(StringRef name) {
 }  // namespace
 
 // What is known about a statement's operands %0, %1 … while its instructions are run.
-struct Interpreter::Assembly {
+struct InlineAssembly::Assembly {
   const clang::GCCAsmStmt* statement = nullptr;
   std::vector<Value> operands;
   std::map<StringRef, NodeId> predicates;
@@ -230,43 +232,46 @@ struct Interpreter::Assembly {
 
 // Notes asynchronous copies that are under way, and instructions that cannot run twice in one
 // block.
-void Interpreter::note_one_shot(Assembly& assembly, StringRef name, StringRef operand) {
+void InlineAssembly::note_one_shot(Assembly& assembly, StringRef name, StringRef operand) {
   const Where where = assembly.statement->getAsmLoc();
-  if (name.starts_with("setmaxnreg")) run_once(where, "registers are given back or taken here");
-  if (name.starts_with("mbarrier.init")) run_once(where, "a barrier is initialised here");
-  if (name.starts_with("tcgen05")) run_once(where, "tensor memory is used here");
+  if (name.starts_with("setmaxnreg"))
+    log_.run_once(where, "registers are given back or taken here");
+  if (name.starts_with("mbarrier.init")) log_.run_once(where, "a barrier is initialised here");
+  if (name.starts_with("tcgen05")) log_.run_once(where, "tensor memory is used here");
   if (name.starts_with("bar.arrive") || name.starts_with("barrier.arrive"))
-    run_once(where, "threads come to a barrier here and do not wait at it");
-  if (name.starts_with("cp.async.ca") || name.starts_with("cp.async.cg")) pending_copies_ = where;
-  if (name.starts_with("cp.async.wait_all")) pending_copies_ = {};
+    log_.run_once(where, "threads come to a barrier here and do not wait at it");
+  if (name.starts_with("cp.async.ca") || name.starts_with("cp.async.cg")) log_.begin_copies(where);
+  if (name.starts_with("cp.async.wait_all")) log_.end_copies();
   if (name.starts_with("cp.async.wait_group")) {
     int64_t bytes = 0;
     const Value* left = assembly.find(operand, bytes);
-    if (operand == "0" || (left && nodes.is(left->node, 0))) pending_copies_ = {};
+    if (operand == "0" || (left && nodes_.is(left->node, 0))) log_.end_copies();
   }
 }
 
 // Runs an instruction that stores into no global memory. What it writes becomes unknown.
-void Interpreter::exec_harmless(Assembly& assembly, StringRef name,
-                                const std::vector<StringRef>& operands, bool predicated) {
+void InlineAssembly::exec_harmless(Assembly& assembly, StringRef name,
+                                   const std::vector<StringRef>& operands, bool predicated) {
   const Where where = assembly.statement->getAsmLoc();
   if (!is_harmless(name) && !name.starts_with("tcgen05")) {
-    return complain(where, "the instruction '" + name.str() + "' is not known here, and may store",
-                    where, "write it in C++, or mark the kernel");
+    return course_.complain(where,
+                            "the instruction '" + name.str() + "' is not known here, and may store",
+                            where, "write it in C++, or mark the kernel");
   }
   int64_t bytes = 0;
   for (const StringRef operand : operands) {
     const Value* value = assembly.find(operand, bytes);
-    if (!value && assembly.hides_output(operand)) return read_somewhere(where);
-    if (value && operand.starts_with("[") && follows_null(*value, "reads through", where)) return;
+    if (!value && assembly.hides_output(operand)) return output_.read_somewhere(where);
+    if (value && operand.starts_with("[") && storage_.follows_null(*value, "reads through", where))
+      return;
     if (!value || value->root != Root::output) continue;
-    if (name.starts_with("ld.global.nc")) return refuse_stale(where);
+    if (name.starts_with("ld.global.nc")) return output_.refuse_stale(where);
     if (begins_with_word(name, "ld") && accessed_bytes(name) > 0) {
-      read_output(moved(*value, nodes.constant(bytes)), accessed_bytes(name), where);
+      output_.read(storage_.moved(*value, nodes_.constant(bytes)), accessed_bytes(name), where);
     } else if (begins_with_word(name, "ld") || begins_with_word(name, "cp.async")) {
-      return read_somewhere(where);
+      return output_.read_somewhere(where);
     } else if (!begins_with_word(name, "prefetch")) {
-      return complain(
+      return course_.complain(
           where, "assembly computes with the output's address, and where that goes cannot be seen",
           where, "give st.global the address itself");
     }
@@ -278,8 +283,8 @@ void Interpreter::exec_harmless(Assembly& assembly, StringRef name,
     const Value* tested = assembly.find(operands[1], bytes);
     const bool equal = name.contains(".eq.");
     tests = tested && tested->root == Root::number && (equal || name.contains(".ne."));
-    if (tests) truth = nodes.condition(tested->node);
-    if (tests && equal) truth = nodes.negation(truth);
+    if (tests) truth = nodes_.condition(tested->node);
+    if (tests && equal) truth = nodes_.negation(truth);
   }
   llvm::SmallVector<StringRef> written;
   operands[0].split(written, '|');  // "%0|p" and "p|q"
@@ -295,52 +300,53 @@ void Interpreter::exec_harmless(Assembly& assembly, StringRef name,
     const bool output =
         value && value < &assembly.operands[0] + assembly.statement->getNumOutputs();
     if (value && (output || operand.data() == operands[0].data()) && !operand.starts_with("[")) {
-      *value = {Root::number, 0, unknown("a value from inline assembly", where)};
+      *value = {Root::number, 0, unknown(nodes_, "a value from inline assembly", where)};
     }
   }
 }
 
-void Interpreter::exec_store(Assembly& assembly, StringRef name, StringRef target, NodeId guard) {
+void InlineAssembly::exec_store(Assembly& assembly, StringRef name, StringRef target,
+                                NodeId guard) {
   const Where where = assembly.statement->getAsmLoc();
   int64_t bytes = 0;
   const Value* base = assembly.find(target, bytes);
   const int64_t width = accessed_bytes(name);
   if (!base || width == 0) {
-    return complain(where, "where the assembly '" + name.str() + "' stores cannot be seen", where,
-                    "give it the address as an operand of its own");
+    return course_.complain(where, "where the assembly '" + name.str() + "' stores cannot be seen",
+                            where, "give it the address as an operand of its own");
   }
-  guard = assume(guard);
-  if (nodes.is(guard, 0)) return;
-  const Value to = moved(*base, nodes.constant(bytes));
+  guard = facts_.assume(guard);
+  if (nodes_.is(guard, 0)) return;
+  const Value to = storage_.moved(*base, nodes_.constant(bytes));
   const size_t facts = facts_.size();
-  if (!nodes.is(guard, 1)) push_fact(guard);
+  if (!nodes_.is(guard, 1)) facts_.push(guard);
   if (to.root == Root::output) {
-    store_output(to, width, where);
+    output_.store(to, width, where);
   } else if (to.root == Root::object) {
-    forget(to);
+    storage_.forget(to);
   } else {
-    store(to, {}, parsed_.ast.CharTy, where);
+    storage_.store(to, {}, parsed_.ast.CharTy, where);
   }
-  pop_facts(facts);
+  facts_.pop(facts);
 }
 
 // Notes where an instruction waits for other threads. `guard` is its predicate.
-void Interpreter::meet_under(Assembly& assembly, StringRef name,
-                             const std::vector<StringRef>& operands, NodeId guard) {
+void InlineAssembly::meet_under(Assembly& assembly, StringRef name,
+                                const std::vector<StringRef>& operands, NodeId guard) {
   int64_t bytes = 0;
   Value last;
   if (!operands.empty()) {
     if (const Value* value = assembly.find(operands.back(), bytes)) last = *value;
-    if (int64_t mask = 0; !operands.back().getAsInteger(0, mask)) last.node = nodes.constant(mask);
+    if (int64_t mask = 0; !operands.back().getAsInteger(0, mask)) last.node = nodes_.constant(mask);
   }
   if (last.root != Root::number) last = {};
   const size_t facts = facts_.size();
-  if (!nodes.is(guard, 1)) push_fact(guard);
-  note_meeting(assembly.statement->getAsmLoc(), name, operands, last);
-  pop_facts(facts);
+  if (!nodes_.is(guard, 1)) facts_.push(guard);
+  meetings_.note(assembly.statement->getAsmLoc(), name, operands, last);
+  facts_.pop(facts);
 }
 
-void Interpreter::exec_instructions(Assembly& assembly, StringRef text) {
+void InlineAssembly::exec_instructions(Assembly& assembly, StringRef text) {
   const Where where = assembly.statement->getAsmLoc();
   std::set<StringRef> labels;
   const std::vector<Instruction> instructions = read_instructions(text, labels);
@@ -351,81 +357,83 @@ void Interpreter::exec_instructions(Assembly& assembly, StringRef text) {
     const StringRef first = one.operands.empty() ? StringRef() : one.operands[0];
     const std::string refused = refusal_of(one.name);
     if (!refused.empty()) {
-      return complain(where, refused, where,
-                      "mark the kernel instead: tilepost::tile, out_base and tile_done");
+      return course_.complain(where, refused, where,
+                              "mark the kernel instead: tilepost::tile, out_base and tile_done");
     }
     if (begins_with_word(one.name, "bra") && !labels.contains(first))
-      return complain(where, "assembly jumps out of itself here");
+      return course_.complain(where, "assembly jumps out of itself here");
     if (jumps && waits(one.name))
-      return complain(where,
-                      "assembly jumps around '" + one.name.str() +
-                          "', and who of the others that wait comes to it cannot be seen",
-                      where, "put an if around the assembly instead");
+      return course_.complain(where,
+                              "assembly jumps around '" + one.name.str() +
+                                  "', and who of the others that wait comes to it cannot be seen",
+                              where, "put an if around the assembly instead");
     note_one_shot(assembly, one.name, first);
-    NodeId guard = nodes.constant(1);
+    NodeId guard = nodes_.constant(1);
     if (!one.predicate.empty()) {
       const auto found = assembly.predicates.find(one.predicate);
       guard = found != assembly.predicates.end() && !assembly.hidden
                   ? found->second
-                  : nodes.condition(unknown("a predicate of the assembly", where));
-      if (one.negated) guard = nodes.negation(guard);
-      if (nodes.is(guard, 0)) continue;
+                  : nodes_.condition(unknown(nodes_, "a predicate of the assembly", where));
+      if (one.negated) guard = nodes_.negation(guard);
+      if (nodes_.is(guard, 0)) continue;
     }
     meet_under(assembly, one.name, one.operands, guard);
     if (!is_store(one.name)) {
       exec_harmless(assembly, one.name, one.operands, !one.predicate.empty());
     } else if (jumps) {
-      return complain(where,
-                      "assembly jumps around a store, and whether it is reached cannot be seen",
-                      where, "give the store a predicate, or an if around it");
+      return course_.complain(
+          where, "assembly jumps around a store, and whether it is reached cannot be seen", where,
+          "give the store a predicate, or an if around it");
     } else {
       exec_store(assembly, one.name, first, guard);
     }
-    if (stopped()) return;
+    if (course_.stopped()) return;
   }
 }
 
-void Interpreter::exec_asm(const clang::GCCAsmStmt* s) {
+void InlineAssembly::exec(const clang::GCCAsmStmt* s) {
   const Where where = s->getAsmLoc();
   const std::string text = without_comments(s->getAsmString()->getString());
-  if (s->isAsmGoto()) return complain(where, "assembly jumps out of itself here");
+  if (s->isAsmGoto()) return course_.complain(where, "assembly jumps out of itself here");
   if (StringRef(text).contains("%["))
-    return complain(where, "operands of this assembly have names", where,
-                    "write their numbers, as nvcc reads them: %0");
+    return course_.complain(where, "operands of this assembly have names", where,
+                            "write their numbers, as nvcc reads them: %0");
   for (const char* name : {"%ctaid", "%nctaid", "%cluster", "%gridid"}) {
     if (!StringRef(text).contains(name)) continue;
-    return complain(where,
-                    std::string("assembly reads ") + name +
-                        ", which is not the block that is told to the kernel",
-                    where, "read blockIdx");
+    return course_.complain(where,
+                            std::string("assembly reads ") + name +
+                                ", which is not the block that is told to the kernel",
+                            where, "read blockIdx");
   }
   Assembly assembly;
   assembly.statement = s;
   std::vector<Value> outputs;
   for (unsigned i = 0; i < s->getNumOutputs(); ++i) {
-    outputs.push_back(address(s->getOutputExpr(i)));
+    outputs.push_back(walker_.address(s->getOutputExpr(i)));
     assembly.operands.push_back(
         s->isOutputPlusConstraint(i)
-            ? load(outputs.back(), s->getOutputExpr(i)->getType(), where)
-            : Value{Root::number, 0, unknown("a value from inline assembly", where)});
+            ? storage_.load(outputs.back(), s->getOutputExpr(i)->getType(), where)
+            : Value{Root::number, 0, unknown(nodes_, "a value from inline assembly", where)});
   }
   for (unsigned i = 0; i < s->getNumInputs(); ++i) {
     const clang::Expr* input = s->getInputExpr(i);
-    assembly.operands.push_back(input->isGLValue() ? address(input) : eval(input));
+    assembly.operands.push_back(input->isGLValue() ? walker_.address(input) : walker_.eval(input));
   }
-  if (stopped()) return;
+  if (course_.stopped()) return;
   const std::vector<Value> given(assembly.operands.begin() + s->getNumOutputs(),
                                  assembly.operands.end());
   exec_instructions(assembly, text);
-  if (stopped()) return;
+  if (course_.stopped()) return;
   // The assembly may have stored through pointers among its operands.
   for (unsigned i = 0; i < s->getNumInputs(); ++i) {
-    if (given[i].root == Root::object && !s->getInputExpr(i)->isGLValue()) forget(given[i]);
+    if (given[i].root == Root::object && !s->getInputExpr(i)->isGLValue())
+      storage_.forget(given[i]);
   }
   for (unsigned i = 0; i < s->getNumOutputs(); ++i) {
     const Type type = s->getOutputExpr(i)->getType();
-    store(outputs[i], unknown_value(type, "a value from inline assembly", where), type, where);
-    if (stopped()) return;
+    storage_.store(outputs[i], unknown_value(nodes_, type, "a value from inline assembly", where),
+                   type, where);
+    if (course_.stopped()) return;
   }
 }
 

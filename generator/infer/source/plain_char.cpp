@@ -1,13 +1,14 @@
-// Numbers in a plain char. The host decides whether the type is signed: on x86 it is, on ARM it is
-// not. So a number outside of 0 to 127 becomes another one if the code is compiled for another
-// host.
+#include "generator/infer/source/plain_char.h"
+
+#include <set>
+
 #include "clang/AST/RecursiveASTVisitor.h"
-#include "generator/infer/interpreter.h"
 
 namespace tilepost::inference {
-namespace {
 
 using clang::dyn_cast;
+
+namespace {
 
 constexpr int64_t kEnd = 128;  // from here on the host's signedness matters
 
@@ -64,25 +65,21 @@ class CharFinder : public clang::RecursiveASTVisitor<CharFinder> {
 
 }  // namespace
 
-bool Interpreter::hangs_on_char(const clang::Expr* e) {
-  const auto [at, is_new] = hangs_on_char_.try_emplace(e, false);
+bool PlainChars::decide(const clang::Expr* e) {
+  const auto [at, is_new] = decided_.try_emplace(e, false);
   if (!is_new) return at->second;
-  CharFinder finder(parsed_.ast);
+  CharFinder finder(ast_);
   finder.look_at(e);
   return at->second = finder.found;
 }
 
-// The value of an expression. It is unknown if it is that of a plain char and not the same on all
-// hosts.
-Value Interpreter::without_sign(Value value, Type type, Where where) {
-  if (!is_plain_char(type) || value.root != Root::number || nodes[value.node].lost) return value;
-  if (nodes[value.node].rows)  // a decision: each m that leads there is tried
-    nodes.binary(Op::less, nodes.convert(value.node, {8, false}), nodes.constant(kEnd), kInt);
-  const Node& node = nodes[value.node];
-  if (node.least >= 0 && node.most < kEnd) return value;
-  value.node = unknown("a number in a plain char, which has a sign on some hosts alone", where,
-                       nodes.alike(value.node));
-  return value;
+// A number in a plain char differs between hosts unless its bounds say otherwise.
+bool PlainChars::differs_by_host(Value value, Type type) {
+  if (!is_plain_char(type) || value.root != Root::number || nodes_[value.node].lost) return false;
+  if (nodes_[value.node].rows)  // a decision: each m that leads there is tried
+    nodes_.binary(Op::less, nodes_.convert(value.node, {8, false}), nodes_.constant(kEnd), kInt);
+  const Node& node = nodes_[value.node];
+  return node.least < 0 || node.most >= kEnd;
 }
 
 }  // namespace tilepost::inference

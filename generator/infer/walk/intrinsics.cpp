@@ -1,7 +1,7 @@
-// CUDA's functions, which are known by name: those that store, those that compute an index or a
-// bound, and those that no block of a reordered grid may call.
+#include "generator/infer/walk/intrinsics.h"
+
 #include "clang/AST/DeclTemplate.h"
-#include "generator/infer/interpreter.h"
+#include "generator/infer/state/unknowns.h"
 #include "llvm/ADT/STLExtras.h"
 
 namespace tilepost::inference {
@@ -41,33 +41,32 @@ StringRef name_of_class(const clang::FunctionDecl* function) {
 
 }  // namespace
 
-// Refuses functions that no kernel may call, whatever their arguments are.
-bool Interpreter::refused_call(const clang::CallExpr* e, const clang::FunctionDecl* function) {
+bool Intrinsics::refuses(const clang::CallExpr* e, const clang::FunctionDecl* function) {
   if (!function->getIdentifier() && !dyn_cast<clang::CXXMethodDecl>(function)) return false;
-  if (!is_foreign(function)) return false;
+  if (!origins_.is_foreign(function)) return false;
   const StringRef name = function->getIdentifier() ? function->getName() : "";
   const StringRef record = name_of_class(function);
   const Where where = e->getExprLoc();
   const char* mark = "mark the kernel instead: tilepost::tile, out_base and tile_done";
   if (is_one_of(name, {"this_grid", "this_multi_grid", "cudaCGSynchronizeGrid", "cudaGridSync"}) ||
       record == "grid_group" || record == "multi_grid_group") {
-    complain(where,
-             "all blocks of the grid wait for each other here, and blocks come in another order",
-             where, "end the kernel here and launch another");
+    course_.complain(
+        where, "all blocks of the grid wait for each other here, and blocks come in another order",
+        where, "end the kernel here and launch another");
   } else if (is_one_of(name, {"this_cluster", "cluster_arrive", "cluster_wait"}) ||
              record == "cluster_group" || name.starts_with("__cluster")) {
-    complain(where,
-             "blocks of a cluster work together here, and each would be given a tile of its own",
-             where, mark);
+    course_.complain(
+        where, "blocks of a cluster work together here, and each would be given a tile of its own",
+        where, mark);
   } else if (name.starts_with("cuda") && function->isExternC()) {
-    complain(where,
-             "'" + name.str() + "' is called in the kernel, and what it starts cannot be seen");
+    course_.complain(
+        where, "'" + name.str() + "' is called in the kernel, and what it starts cannot be seen");
   } else if (name.starts_with("surf") && name.contains("write")) {
-    complain(where, "'" + name.str() + "' stores into a surface, which is not the output", where,
-             "a kernel without marks stores its output and nothing else");
+    course_.complain(where, "'" + name.str() + "' stores into a surface, which is not the output",
+                     where, "a kernel without marks stores its output and nothing else");
   } else if (is_one_of(name, {"__trap", "__brkpt", "exit", "abort", "__builtin_trap"})) {
-    complain(where,
-             "'" + name.str() + "' ends the kernel here: a signal behind it would never be sent");
+    course_.complain(
+        where, "'" + name.str() + "' ends the kernel here: a signal behind it would never be sent");
   } else {
     return false;
   }
@@ -75,21 +74,21 @@ bool Interpreter::refused_call(const clang::CallExpr* e, const clang::FunctionDe
 }
 
 // A warp's store of a fragment by nvcuda::wmma, or its load of one.
-void Interpreter::move_matrix(const clang::CallExpr* e, bool stores) {
+void Intrinsics::move_matrix(const clang::CallExpr* e, bool stores) {
   const Where where = e->getExprLoc();
   const unsigned memory = stores ? 0 : 1;
-  const Value place = eval(e->getArg(memory));
-  const Value pitch = eval(e->getArg(2));
-  address(e->getArg(1 - memory));
-  for (unsigned i = 3; i < e->getNumArgs(); ++i) eval(e->getArg(i));
+  const Value place = walker_.eval(e->getArg(memory));
+  const Value pitch = walker_.eval(e->getArg(2));
+  walker_.address(e->getArg(1 - memory));
+  for (unsigned i = 3; i < e->getNumArgs(); ++i) walker_.eval(e->getArg(i));
   const Type element = e->getArg(memory)->getType()->getPointeeType();
   const auto* fragment = clang::dyn_cast_or_null<clang::ClassTemplateSpecializationDecl>(
       e->getArg(1 - memory)->getType().getNonReferenceType()->getAsCXXRecordDecl());
   if (place.root != Root::output) {
     if (stores)
-      store(place, {}, element, where);
+      storage_.store(place, {}, element, where);
     else
-      follows_null(place, "reads through", where);
+      storage_.follows_null(place, "reads through", where);
     return;
   }
   clang::Expr::EvalResult layout;
@@ -99,38 +98,28 @@ void Interpreter::move_matrix(const clang::CallExpr* e, bool stores) {
       fragment->getTemplateArgs()[2].getKind() == clang::TemplateArgument::Integral &&
       e->getArg(3)->EvaluateAsInt(layout, parsed_.ast);
   if (!known) {
-    complain(where, "the shape or the layout of this fragment cannot be seen");
+    course_.complain(where, "the shape or the layout of this fragment cannot be seen");
     return;
   }
-  std::vector<Access>& accesses = stores ? findings.stores : findings.reads;
-  const size_t before = accesses.size();
+  const size_t before = log_.number(stores);
   int64_t rows = fragment->getTemplateArgs()[1].getAsIntegral().getExtValue();
   int64_t columns = fragment->getTemplateArgs()[2].getAsIntegral().getExtValue();
   // mem_row_major is 0, mem_col_major is 1: then columns are contiguous, as rows are otherwise.
   if (layout.Val.getInt().getBoolValue()) std::swap(rows, columns);
-  const int64_t size = size_of(element);
+  const int64_t size = types_.size_of(element);
   const bool by_warp = true;
-  stores ? store_output(place, columns * size, where, by_warp)
-         : read_output(place, columns * size, where, by_warp);
-  if (accesses.size() == before) return;
-  need_loops_of(pitch.node);
-  Access& made = accesses.back();
-  made.rows = rows;
-  made.pitch = nodes.binary(Op::multiply, pitch.node, nodes.constant(size), kInt64);
+  stores ? output_.store(place, columns * size, where, by_warp)
+         : output_.read(place, columns * size, where, by_warp);
+  if (log_.number(stores) == before) return;
+  course_.need_loops_of(pitch.node);
+  log_.add_rows(stores, rows,
+                nodes_.binary(Op::multiply, pitch.node, nodes_.constant(size), kInt64));
 }
 
-// PTX ISA, ld.global.nc: a read of memory that the kernel itself writes may give the old contents.
-void Interpreter::refuse_stale(Where where) {
-  complain(where,
-           "the output is read as memory that the kernel does not change, and it stores there",
-           where, "read it with an assignment");
-}
-
-// Returns whether the call was one of these, and its value.
-bool Interpreter::known_call(const clang::CallExpr* e, const clang::FunctionDecl* function,
-                             Value& result) {
-  if (!function->getIdentifier() || !is_foreign(function)) return false;
-  note_meeting(e, function);
+bool Intrinsics::knows(const clang::CallExpr* e, const clang::FunctionDecl* function,
+                       Value& result) {
+  if (!function->getIdentifier() || !origins_.is_foreign(function)) return false;
+  meetings_.note(e, function);
   const StringRef name = function->getName();
   const Where where = e->getExprLoc();
   const Type type = e->getType();
@@ -144,28 +133,28 @@ bool Interpreter::known_call(const clang::CallExpr* e, const clang::FunctionDecl
       {"__nvvm_read_ptx_sreg_tid_z", thread_z},  {"__nvvm_read_ptx_sreg_ctaid_x", block_x},
       {"__nvvm_read_ptx_sreg_ctaid_y", block_y}, {"__nvvm_read_ptx_sreg_ctaid_z", block_z}};
   if (const auto found = registers.find(name); found != registers.end()) {
-    return number(nodes.symbol(found->second));
+    return number(nodes_.symbol(found->second));
   }
   if (name.starts_with("__nvvm_read_ptx_sreg_ntid_")) {
-    return number(nodes.constant(launch_.threads[name.back() - 'x']));
+    return number(nodes_.constant(launch_.threads[name.back() - 'x']));
   }
   if (name.starts_with("__nvvm_read_ptx_sreg_nctaid_")) {
-    return number(nodes.constant(launch_.grid[name.back() - 'x']));
+    return number(nodes_.constant(launch_.grid[name.back() - 'x']));
   }
   if (is_one_of(name, {"min", "max", "umin", "umax", "llmin", "llmax", "ullmin", "ullmax"}) &&
       count == 2 && type.getNonReferenceType()->isIntegralOrEnumerationType() &&
       !type->isReferenceType()) {
-    const Value first = eval(e->getArg(0)), second = eval(e->getArg(1));
+    const Value first = walker_.eval(e->getArg(0)), second = walker_.eval(e->getArg(1));
     if (first.root != Root::number || second.root != Root::number) {
-      output_as_number_ |= first.root == Root::output || second.root == Root::output;
-      return number(unknown("an address", where));
+      storage_.note_number_of_output(first.root == Root::output || second.root == Root::output);
+      return number(unknown(nodes_, "an address", where));
     }
     // With an int and an unsigned argument both are converted to unsigned.
-    const NodeId a = nodes.convert(first.node, int_type(type));
-    const NodeId b = nodes.convert(second.node, int_type(type));
+    const NodeId a = nodes_.convert(first.node, types_.int_type(type));
+    const NodeId b = nodes_.convert(second.node, types_.int_type(type));
     const bool smaller = name.contains("min");
-    const NodeId less = nodes.binary(Op::less, a, b, int_type(type));
-    return number(nodes.select(less, smaller ? a : b, smaller ? b : a));
+    const NodeId less = nodes_.binary(Op::less, a, b, types_.int_type(type));
+    return number(nodes_.select(less, smaller ? a : b, smaller ? b : a));
   }
   const auto is_number = [](const clang::Expr* given) {
     return !given->isGLValue() && given->getType()->isArithmeticType();
@@ -173,25 +162,26 @@ bool Interpreter::known_call(const clang::CallExpr* e, const clang::FunctionDecl
   if (is_of_numbers(name) && type->isArithmeticType() && llvm::all_of(e->arguments(), is_number)) {
     Alike same = Alike::block;
     for (const clang::Expr* given : e->arguments())
-      same = std::min(same, nodes.alike(eval(given).node));
-    result = unknown_value(type, "the result of '" + name.str() + "'", where, same);
+      same = std::min(same, nodes_.alike(walker_.eval(given).node));
+    result = unknown_value(nodes_, type, "the result of '" + name.str() + "'", where, same);
     return true;
   }
   // Clang treats these functions of the standard library as builtin and gives them no body.
   if (is_one_of(name, {"move", "forward", "move_if_noexcept", "as_const"}) && count == 1 &&
       function->getBuiltinID() != 0) {
-    result = address(e->getArg(0));
+    result = walker_.address(e->getArg(0));
     return true;
   }
   if (is_one_of(name, {"__stcg", "__stcs", "__stwb", "__stwt"}) && count == 2) {
-    const Value value = eval(e->getArg(1));
-    store(eval(e->getArg(0)), value, e->getArg(0)->getType()->getPointeeType(), where);
+    const Value value = walker_.eval(e->getArg(1));
+    storage_.store(walker_.eval(e->getArg(0)), value, e->getArg(0)->getType()->getPointeeType(),
+                   where);
     return true;
   }
   if (is_one_of(name, {"__ldg", "__ldca", "__ldcg", "__ldcs", "__ldcv", "__ldlu"}) && count == 1) {
-    const Value from = eval(e->getArg(0));
-    if (name == "__ldg" && from.root == Root::output) refuse_stale(where);
-    result = load(from, type, where);
+    const Value from = walker_.eval(e->getArg(0));
+    if (name == "__ldg" && from.root == Root::output) output_.refuse_stale(where);
+    result = storage_.load(from, type, where);
     return true;
   }
   if (name == "store_matrix_sync" && count >= 3) {
@@ -204,59 +194,60 @@ bool Interpreter::known_call(const clang::CallExpr* e, const clang::FunctionDecl
   }
   if (is_one_of(name, {"__cvta_generic_to_global", "__builtin_assume_aligned", "__builtin_expect",
                        "__builtin_launder"})) {
-    result = eval(e->getArg(0));
-    for (unsigned i = 1; i < count; ++i) eval(e->getArg(i));
+    result = walker_.eval(e->getArg(0));
+    for (unsigned i = 1; i < count; ++i) walker_.eval(e->getArg(i));
     return true;
   }
   if (name == "__shfl_sync" && count == 4 && launch_.threads[0] % 32 == 0) {
-    eval(e->getArg(0));
-    const Value value = eval(e->getArg(1)), lane = eval(e->getArg(2)), width = eval(e->getArg(3));
+    walker_.eval(e->getArg(0));
+    const Value value = walker_.eval(e->getArg(1)), lane = walker_.eval(e->getArg(2)),
+                width = walker_.eval(e->getArg(3));
     const bool known = value.root == Root::number && type->isIntegralOrEnumerationType() &&
-                       !nodes[value.node].lost && nodes.is(width.node, 32) &&
-                       nodes.is_constant(lane.node);
-    if (known) nodes.decide(lane.node);
-    if (known) return number(nodes.in_lane(value.node, nodes[lane.node].value & 31));
-    const bool same = nodes.is(width.node, 32) && nodes.alike(lane.node) >= Alike::warp;
-    result =
-        unknown_value(type, "the result of '__shfl_sync'", where, same ? Alike::warp : Alike::none);
+                       !nodes_[value.node].lost && nodes_.is(width.node, 32) &&
+                       nodes_.is_constant(lane.node);
+    if (known) nodes_.decide(lane.node);
+    if (known) return number(nodes_.in_lane(value.node, nodes_[lane.node].value & 31));
+    const bool same = nodes_.is(width.node, 32) && nodes_.alike(lane.node) >= Alike::warp;
+    result = unknown_value(nodes_, type, "the result of '__shfl_sync'", where,
+                           same ? Alike::warp : Alike::none);
     return true;
   }
   if (is_one_of(name, {"__any_sync", "__all_sync", "__ballot_sync"}) && count == 2) {
-    const NodeId mask = mask_of(e->getArg(0));
-    eval(e->getArg(0));
-    eval(e->getArg(1));
-    const bool whole = nodes.is(mask, UINT32_MAX);
-    result = unknown_value(type, "the result of '" + name.str() + "'", where,
+    const NodeId mask = meetings_.mask_of(e->getArg(0));
+    walker_.eval(e->getArg(0));
+    walker_.eval(e->getArg(1));
+    const bool whole = nodes_.is(mask, UINT32_MAX);
+    result = unknown_value(nodes_, type, "the result of '" + name.str() + "'", where,
                            whole ? Alike::warp : Alike::none);
     return true;
   }
   if (name.starts_with("atomic") && count >= 1) {
-    const Value at = eval(e->getArg(0));
-    for (unsigned i = 1; i < count; ++i) eval(e->getArg(i));
+    const Value at = walker_.eval(e->getArg(0));
+    for (unsigned i = 1; i < count; ++i) walker_.eval(e->getArg(i));
     if (at.root == Root::output) {
-      complain(where,
-               "'" + name.str() +
-                   "' into the output: several blocks add to one tile (split-K), "
-                   "so no one store finishes it",
-               where, "use the kernel without split-K");
+      course_.complain(where,
+                       "'" + name.str() +
+                           "' into the output: several blocks add to one tile (split-K), "
+                           "so no one store finishes it",
+                       where, "use the kernel without split-K");
     } else if (at.root != Root::shared && at.root != Root::object) {
-      complain(where,
-               "blocks depend on each other here ('" + name.str() + "' on " +
-                   (at.root == Root::other ? "'" + name_of(at) + "'" : "memory") +
-                   "), and they come in another order",
-               where, "a block must make its tile by itself");
+      course_.complain(where,
+                       "blocks depend on each other here ('" + name.str() + "' on " +
+                           (at.root == Root::other ? "'" + storage_.name_of(at) + "'" : "memory") +
+                           "), and they come in another order",
+                       where, "a block must make its tile by itself");
     }
-    if (at.root == Root::object) forget(at);
-    result = unknown_value(type, "the result of '" + name.str() + "'", where);
+    if (at.root == Root::object) storage_.forget(at);
+    result = unknown_value(nodes_, type, "the result of '" + name.str() + "'", where);
     return true;
   }
   if (is_one_of(name, {"init", "__mbarrier_init", "mbarrier_init"})) {
-    run_once(where, "a barrier is initialised here");
+    log_.run_once(where, "a barrier is initialised here");
   }
-  if (name == "__pipeline_memcpy_async") pending_copies_ = where;
+  if (name == "__pipeline_memcpy_async") log_.begin_copies(where);
   if (name == "__pipeline_wait_prior" && count == 1) {
-    const Value left = eval(e->getArg(0));
-    if (nodes.is(left.node, 0)) pending_copies_ = {};
+    const Value left = walker_.eval(e->getArg(0));
+    if (nodes_.is(left.node, 0)) log_.end_copies();
   }
   return false;
 }

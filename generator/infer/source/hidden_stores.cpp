@@ -1,8 +1,7 @@
-#include "generator/infer/hidden_stores.h"
+#include "generator/infer/source/hidden_stores.h"
 
 #include "clang/AST/ExprCXX.h"
 #include "clang/AST/RecursiveASTVisitor.h"
-#include "generator/infer/infer.h"
 #include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/StringExtras.h"
 
@@ -209,57 +208,3 @@ std::optional<ByMap> find_by_map(const clang::FunctionDecl* kernel) {
 }
 
 }  // namespace tilepost::inference
-
-namespace tilepost {
-namespace {
-
-// Whether the outermost namespace is cutlass: cutlass::gemm::kernel::GemmUniversal.
-bool is_cutlass(const clang::Decl* decl) {
-  const clang::DeclContext* context = decl->getDeclContext();
-  const clang::NamespaceDecl* outermost = nullptr;
-  for (; context; context = context->getParent())
-    if (const auto* space = clang::dyn_cast<clang::NamespaceDecl>(context)) outermost = space;
-  return outermost && outermost->getName() == "cutlass";
-}
-
-}  // namespace
-
-void refuse_structure(const Parsed& parsed, const clang::FunctionDecl* kernel,
-                      const clang::ParmVarDecl* parameter) {
-  const char* marks = is_cutlass(kernel)
-                          ? "a kernel of CUTLASS 3.x is given tilepost's scheduler and epilogue "
-                            "instead, with kernel.adapter: cutlass"
-                          : "mark the kernel instead: tilepost::tile, out_base or out_coord, and "
-                            "tile_done";
-  if (const auto shared = inference::find_shared_work(kernel)) {
-    parsed.error(shared->where, "blocks wait for each other or add to one tile here (" +
-                                    shared->what +
-                                    "), and which of them makes a tile cannot be followed");
-    parsed.note(shared->where,
-                "use the kernel without split-K: a block must make its tile by itself");
-    return;
-  }
-  const auto by_map = inference::find_by_map(kernel);
-  if (by_map && by_map->changes) {
-    parsed.error(by_map->where, "the kernel makes tensor maps of its own here (" + by_map->what +
-                                    "), and tiles that it stores by them may go anywhere");
-    parsed.note(by_map->where,
-                "a kernel for several outputs at once is launched for one of them at a time");
-  } else if (by_map) {
-    parsed.error(by_map->where, "the kernel stores in bulk here (" + by_map->what +
-                                    "): where that goes is in a tensor map or in memory, and "
-                                    "cannot be seen");
-    parsed.note(by_map->where, marks);
-  } else {
-    parsed.error(parameter->getLocation(),
-                 "parameter '" + parameter->getName() +
-                     "' is a structure, and where a kernel stores through pointers in one is not "
-                     "followed");
-    parsed.note(parameter->getLocation(),
-                is_cutlass(kernel) ? marks
-                                   : "hand the output over as a pointer, or mark the kernel: "
-                                     "tilepost::tile, out_base or out_coord, and tile_done");
-  }
-}
-
-}  // namespace tilepost

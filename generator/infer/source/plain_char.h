@@ -1,0 +1,31 @@
+// Numbers in a plain char. The host decides whether the type is signed: on x86 it is, on ARM it is
+// not. So a number outside of 0 to 127 becomes another one if the code is compiled for another
+// host.
+#pragma once
+
+#include <unordered_map>
+
+#include "clang/AST/Expr.h"
+#include "generator/infer/source/names.h"
+#include "generator/infer/values/memory.h"
+#include "generator/infer/values/nodes.h"
+
+namespace tilepost::inference {
+
+class PlainChars {
+ public:
+  PlainChars(const clang::ASTContext& ast, Nodes& nodes) : ast_(ast), nodes_(nodes) {}
+
+  // Whether such a number is in an expression that Clang computes as a constant, or in anything
+  // that the expression names.
+  bool decide(const clang::Expr* e);
+  // Whether the value, of an expression of this type, is not the same on all hosts.
+  bool differs_by_host(Value value, Type type);
+
+ private:
+  const clang::ASTContext& ast_;
+  Nodes& nodes_;
+  std::unordered_map<const clang::Expr*, bool> decided_;  // answers so far
+};
+
+}  // namespace tilepost::inference

@@ -1,0 +1,30 @@
+// The C++ types of the source, as sizes and as types of whole numbers.
+#pragma once
+
+#include <cstdint>
+
+#include "clang/AST/ASTContext.h"
+#include "generator/infer/source/names.h"
+#include "generator/infer/values/memory.h"
+#include "generator/infer/values/nodes.h"
+
+namespace tilepost::inference {
+
+class Types {
+ public:
+  explicit Types(const clang::ASTContext& ast) : ast_(ast) {}
+
+  // In bytes. A reference has the size of what it refers to.
+  int64_t size_of(Type type) const;
+  // The type in which nodes compute numbers of that type.
+  IntType int_type(Type type) const;
+  // Whether `type` can represent each number of the type `of`.
+  bool holds_all(Type type, Type of) const;
+  // Whether the floating-point type `real` can represent the number, which has the type `of`.
+  bool is_exact(const Nodes& nodes, Value value, Type of, Type real) const;
+
+ private:
+  const clang::ASTContext& ast_;
+};
+
+}  // namespace tilepost::inference

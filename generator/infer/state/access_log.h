@@ -1,0 +1,45 @@
+// What the kernel's threads have done so far that other threads can see.
+#pragma once
+
+#include <optional>
+#include <set>
+#include <string>
+#include <tuple>
+
+#include "generator/infer/source/names.h"
+#include "generator/infer/state/doings.h"
+
+namespace tilepost::inference {
+
+class AccessLog {
+ public:
+  const Doings& doings() const { return doings_; }
+
+  // Notes an access, but only once if the turns of a loop repeat it at the same place. Accesses by
+  // a warp are always noted, because more about their matrix is added.
+  void note(bool stores, const Access& access);
+  // Makes the last access one of a matrix, in which rows are `pitch` bytes apart.
+  void add_rows(bool stores, int64_t rows, NodeId pitch);
+  size_t number(bool stores) const { return (stores ? doings_.stores : doings_.reads).size(); }
+
+  // Notes a meeting, unless the same one is noted already.
+  void note(const Meeting& meeting);
+
+  // Notes why the kernel's body cannot run again in the same block. The first reason counts.
+  void run_once(Where where, const std::string& what);
+  const std::optional<InferredPlace>& runs_once() const { return runs_once_; }
+
+  // Asynchronous copies that are under way, and have not been waited for. An invalid place stands
+  // for none.
+  void begin_copies(Where where) { pending_copies_ = where; }
+  void end_copies() { pending_copies_ = {}; }
+  Where pending_copies() const { return pending_copies_; }
+
+ private:
+  Doings doings_;
+  std::set<std::tuple<bool, NodeId, NodeId, int64_t>> accesses_;  // those in the doings
+  std::optional<InferredPlace> runs_once_;
+  Where pending_copies_;
+};
+
+}  // namespace tilepost::inference

@@ -1,0 +1,67 @@
+// What a kernel's threads do that other threads can see, and what is wrong with it.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "clang/Basic/SourceLocation.h"
+#include "generator/infer/values/launch.h"
+#include "generator/infer/values/nodes.h"
+
+namespace tilepost {
+
+// A fact and where it is in the source.
+struct InferredPlace {
+  clang::SourceLocation where;
+  std::string what;
+};
+
+namespace inference {
+
+// One store of each thread into the output, or one read of it. A matrix that a warp moves together
+// has `rows` rows of `width` bytes each, `pitch` bytes apart, by the values of lane 0.
+struct Access {
+  NodeId address;  // bytes from the output's start
+  NodeId guard;    // whether the thread gets here
+  int64_t width;   // bytes
+  int64_t rows = 1;
+  NodeId pitch = 0;
+  bool by_warp = false;
+  clang::SourceLocation where;
+  clang::SourceLocation loop;  // the outermost loop around it, if there is one
+};
+
+// A *meeting*: a barrier, or an operation that lanes of a warp do together.
+struct Meeting {
+  NodeId guard;   // whether the thread gets here: conditions that are known, or the same for all
+  NodeId unsure;  // … and conditions that may differ and may not be known
+  NodeId gone;    // whether the thread has left the kernel before
+  bool of_warp;
+  NodeId lanes;  // … a mask: whom a thread that comes waits for; 0: those that come
+  clang::SourceLocation where;
+};
+
+// What is wrong with a kernel's stores, and where.
+struct Complaint {
+  clang::SourceLocation where;  // invalid: about the kernel as a whole
+  std::string text;
+  clang::SourceLocation note_at;
+  std::string note;
+};
+
+// The effects of a kernel's threads that other threads can see.
+struct Doings {
+  std::vector<Access> stores;
+  std::vector<Access> reads;  // of the output
+  std::vector<Meeting> meetings;
+};
+
+// The nodes that say where and whether these effects happen.
+std::vector<NodeId> roots_of(const Doings& doings);
+// How many stores, reads and meetings there are, each counted once for every thread of every block.
+double work_of(const Doings& doings, const KernelFacts& facts);
+
+}  // namespace inference
+}  // namespace tilepost

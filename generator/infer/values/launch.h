@@ -1,0 +1,32 @@
+// What the spec says of a kernel's launch.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace tilepost {
+
+// What the spec says of a kernel's launch at one shape. The output is m rows of n elements. A
+// column-major output is described with m and n exchanged, and the tile's sides too.
+struct KernelFacts {
+  int64_t m = 0, n = 0, k = 0;
+  std::array<int64_t, 2> tile{};  // rows, columns
+  std::array<int64_t, 3> threads{1, 1, 1};
+  std::array<int64_t, 3> grid{1, 1, 1};    // of the plain kernel's launch
+  std::map<std::string, int64_t> numbers;  // value of each integer parameter, by its name
+  std::set<std::string> nulls;             // pointer parameters that are given null
+  std::string out;                         // the parameter that points to the output
+  int64_t out_ld = 0;                      // elements from one row to the next
+  int out_bytes = 0;                       // of an element
+  std::vector<std::string> libraries;      // folders of headers that are neither CUDA's nor C++'s
+};
+
+// The launch of a kernel whose m is bounded, at each m from 1 on.
+using FactsAt = std::function<KernelFacts(int64_t m)>;
+
+}  // namespace tilepost

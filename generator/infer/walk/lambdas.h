@@ -1,0 +1,40 @@
+// Lambdas: what they capture, and what they find of it when they run.
+#pragma once
+
+#include <deque>
+
+#include "generator/infer/walk/objects.h"
+
+namespace tilepost::inference {
+
+class Lambdas {
+ public:
+  Lambdas(State& state, Objects& objects, Walker& walker)
+      : nodes_(state.nodes),
+        facts_(state.facts),
+        memory_(state.memory),
+        types_(state.types),
+        frames_(state.frames),
+        course_(state.course),
+        objects_(objects),
+        walker_(walker) {}
+
+  // Captures by copy are copied now, captures by reference are the variables themselves. The lambda
+  // object holds the index of its captures, which is copied with it.
+  Value make(const clang::LambdaExpr* e);
+  // Sets the captures of the lambda whose call was entered.
+  void open(Value self, Where where);
+
+ private:
+  Nodes& nodes_;
+  const Facts& facts_;
+  Memory& memory_;
+  const Types& types_;
+  Frames& frames_;
+  Course& course_;
+  Objects& objects_;
+  Walker& walker_;
+  std::deque<Captures> captures_;
+};
+
+}  // namespace tilepost::inference
