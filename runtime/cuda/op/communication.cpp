@@ -24,7 +24,7 @@ uint64_t nanoseconds(double seconds) {
 // A captured run always polls: whether a stream's wait for a value may be captured depends on the
 // driver.
 tilepost_result_t GroupWaits::wait(const Run& run, int group) const {
-  if (state_.stream_waits && run.bank == kEager) return wait_on_stream(run, group);
+  if (state_.traits.stream_waits && run.bank == kEager) return wait_on_stream(run, group);
   return poll(run, group);
 }
 
@@ -32,9 +32,9 @@ tilepost_result_t GroupWaits::poll(const Run& run, int group) const {
   WaitArguments wait{};
   wait.counter = state_.bank(run.bank) + group * TILEPOST_COUNTER_STRIDE;
   wait.target = run.record->expected(group);
-  wait.deadline_ns = nanoseconds(state_.deadline_seconds);
+  wait.deadline_ns = nanoseconds(state_.traits.deadline_seconds);
   wait.page = state_.page();
-  wait.on_timeout = wait_records(state_.page(), run.bank, state_.most_groups) + group;
+  wait.on_timeout = wait_records(state_.page(), run.bank, state_.traits.most_groups) + group;
   wait.report.before = run.record->before[group];
   wait.report.target = run.record->targets[group];
   wait.report.groups = static_cast<uint32_t>(run.record->groups);
@@ -68,7 +68,8 @@ PostArguments GroupWaits::post_of(const Run& run, int group) const {
   PostArguments post{};
   post.counter = state_.bank(run.bank) + group * TILEPOST_COUNTER_STRIDE;
   post.value = run.record->ready;
-  post.behind = group + 1 == run.record->groups ? state_.most_groups - run.record->groups : 0;
+  post.behind =
+      group + 1 == run.record->groups ? state_.traits.most_groups - run.record->groups : 0;
   post.page = state_.page();
   post.progress = &state_.page()->progress[run.bank];
   post.progress_value = progress_word(run.record->progress, group);

@@ -4,8 +4,8 @@
 
 #include "runtime/cuda/device/device.h"
 #include "runtime/cuda/op/buffers.h"
+#include "runtime/cuda/op/op_base.h"
 #include "runtime/cuda/op/run.h"
-#include "runtime/cuda/op/run_state.h"
 #include "runtime/cuda/watch/waiter.h"
 
 namespace tilepost::cuda {
@@ -67,15 +67,13 @@ class Consumption {
 
 class Communication {
  public:
-  // All arguments outlive this object.
-  Communication(const tilepost_plan_t& plan, const Transports& transports, RunState& state,
-                const Driver& driver, const Lanes& lanes, const OpBuffers& buffers,
-                const Consumption& consumption)
-      : plan_(plan),
-        transports_(transports),
-        waits_(state, driver),
-        lanes_(lanes),
-        buffers_(buffers),
+  // `consumption` outlives this object.
+  Communication(const OpBase& base, const Consumption& consumption)
+      : plan_(base.plan),
+        transports_(base.transports),
+        waits_(base.state, base.driver),
+        lanes_(base.lanes),
+        buffers_(base.buffers),
         consumption_(consumption) {}
 
   const GroupWaits& waits() const { return waits_; }

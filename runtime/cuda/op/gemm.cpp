@@ -58,7 +58,7 @@ tilepost_result_t Gemm::find_arguments(Run& run) {
 // stores none, and may have no output.
 void Gemm::find_own_rows(const Run& run, GemmArguments& arguments) const {
   const tilepost_map_t& map = run.run_map().map();
-  const RowsOfOut own = rows_in_out(plan_, map, state_.rank, state_.rank);
+  const RowsOfOut own = rows_in_out(plan_, map, state_.traits.rank, state_.traits.rank);
   if (own.count > 0)
     arguments.c = static_cast<char*>(run.buffers.out) + own.first * bytes_of_row(plan_);
   arguments.out_rows = std::max<int64_t>(1, own.count);
@@ -72,7 +72,7 @@ tilepost_result_t Gemm::find_pushes(const Run& run, tilepost_view_t& view) const
   if (run.path().pushes != Pushes::results) return TILEPOST_OK;
   const SharedRegions& shared = transports_.shared->regions();
   for (int rank = 0; rank < plan_.ranks; ++rank) {
-    const RowsOfOut rows = rows_in_out(plan_, run.run_map().map(), state_.rank, rank);
+    const RowsOfOut rows = rows_in_out(plan_, run.run_map().map(), state_.traits.rank, rank);
     if (rows.count == 0) continue;
     const void* const out =
         run.output.number != 0 ? run.output.places[rank] : shared.of(rank, shared.layout().landed);
@@ -144,7 +144,7 @@ void Gemm::find_owners(const Run& run, tilepost_view_t& view) const {
     view.pace = plan_.pace;
   else
     view.share_rows = std::numeric_limits<int32_t>::max();
-  view.rank = state_.rank;
+  view.rank = state_.traits.rank;
   view.out_maps = run.map->out_maps;
   view.peer_counters = run.map->peer_counters;
   view.peer_out = run.map->peer_out;

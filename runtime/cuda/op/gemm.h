@@ -3,19 +3,15 @@
 
 #include "runtime/cuda/device/launch.h"
 #include "runtime/cuda/device/tensor_maps.h"
-#include "runtime/cuda/op/run.h"
-#include "runtime/cuda/op/run_state.h"
+#include "runtime/cuda/op/op_base.h"
 
 namespace tilepost::cuda {
 
 class Gemm {
  public:
-  // All arguments outlive this object. `transports` own what ranks share, `state` owns the
-  // counters.
-  Gemm(const tilepost_plan_t& plan, const Driver& driver, const Transports& transports,
-       const RunState& state)
-      : plan_(plan), driver_(driver), transports_(transports), state_(state) {
-    tensor_maps_.init(plan, driver);
+  explicit Gemm(const OpBase& base)
+      : plan_(base.plan), driver_(base.driver), transports_(base.transports), state_(base.state) {
+    tensor_maps_.init(plan_, driver_);
   }
 
   // Fills in run.gemm. A route may leave this rank without rows; then there is no kernel to launch.

@@ -7,7 +7,7 @@ namespace tilepost::cuda {
 tilepost_result_t RunIssuer::run_eager(Run& run, DeviceMap& map) {
   TILEPOST_TRY(wait_for_room());
   TILEPOST_TRY(follow_last_run(run.user));
-  TILEPOST_TRY(follow_others(run));
+  TILEPOST_TRY(orders_.follow(run, last_stream_));
   run.bank = kEager;
   run.record = &state_.ledger.next(run.run_map(), run.output.number);
   run.end = state_.tracker.end_event();
@@ -16,12 +16,12 @@ tilepost_result_t RunIssuer::run_eager(Run& run, DeviceMap& map) {
   const bool forks_later = (run.arrives() || shares) && !run.path().begins_beside();
   run.fork = forks_later ? lanes_.fork_event() : run.begin;
   TILEPOST_CUDA(cudaEventRecord(run.begin, run.user));
-  if (board_ != nullptr) board_->say(run.record->call);
+  if (RunBoard* board = state_.traits.board) board->say(run.record->call);
   if (const tilepost_result_t result = communication_.warm_up(run, map); result != TILEPOST_OK)
     return give_up(run, result);
   if (const tilepost_result_t result = start(run); result != TILEPOST_OK) {
     if (run.begun) return give_up(run, result);
-    if (board_ != nullptr) board_->take_back();
+    if (RunBoard* board = state_.traits.board) board->take_back();
     return result;
   }
   // From here on the counters will grow, or other ranks wait. So the run counts, whatever happens.
@@ -30,7 +30,7 @@ tilepost_result_t RunIssuer::run_eager(Run& run, DeviceMap& map) {
   if (const tilepost_result_t result = finish(run); result != TILEPOST_OK)
     return give_up(run, result);
   if (state_.failure.is_set()) return come_too_late();
-  let_others_follow(run);
+  orders_.add(run, last_stream_);
   state_.tracker.commit(run.record->number, run.ends_apart);
   watchdog_.wake();
   return TILEPOST_OK;
@@ -39,7 +39,7 @@ tilepost_result_t RunIssuer::run_eager(Run& run, DeviceMap& map) {
 // Ends the operation because only half of a run was issued: other ranks would wait for the other
 // half.
 tilepost_result_t RunIssuer::give_up(const Run& run, tilepost_result_t result) {
-  state_.abort(result, "rank " + std::to_string(state_.rank) + ": run " +
+  state_.abort(result, "rank " + std::to_string(state_.traits.rank) + ": run " +
                            std::to_string(run.record->called) + ": " + tilepost_last_error());
   // A watcher may have released all waits before this run was among them.
   state_.release_waits();
@@ -64,7 +64,7 @@ tilepost_result_t RunIssuer::run_captured(Run& run) {
   const size_t words = static_cast<size_t>(run.record->groups) * TILEPOST_COUNTER_STRIDE;
   if (!run.path().meets && run.comm != run.user)
     TILEPOST_CUDA(cudaMemsetAsync(state_.bank(kCaptured), 0, words * sizeof(uint32_t), run.user));
-  if (board_ != nullptr) board_->say_captured();
+  if (RunBoard* board = state_.traits.board) board->say_captured();
   TILEPOST_TRY(start(run));
   TILEPOST_TRY(finish(run));
   state_.captured = true;
@@ -86,39 +86,6 @@ tilepost_result_t RunIssuer::follow_last_run(cudaStream_t stream) {
     TILEPOST_CUDA(cudaStreamWaitEvent(stream, state_.tracker.last_end(), 0));
   last_stream_ = id;
   return TILEPOST_OK;
-}
-
-// In the order of shared memory all runs are exclusive, because even a run that does not overlap
-// may have its output in that memory.
-tilepost_result_t RunIssuer::follow_others(const Run& run) {
-  RunOrder::Run mine = in_order(run);
-  if (communicates_) TILEPOST_TRY(order_->follow(in_comm_, mine));
-  mine.exclusive = true;
-  if (family_ != nullptr) TILEPOST_TRY(family_->follow(in_family_, mine));
-  if (shared_order() == nullptr) return TILEPOST_OK;
-  return shared_order()->follow(in_arena_, mine);
-}
-
-void RunIssuer::let_others_follow(const Run& run) {
-  RunOrder::Run mine = in_order(run);
-  if (communicates_) order_->add(in_comm_, mine, run.end);
-  mine.exclusive = true;
-  if (family_ != nullptr) family_->add(in_family_, mine, run.end);
-  if (shared_order() != nullptr) shared_order()->add(in_arena_, mine, run.end);
-}
-
-RunOrder::Run RunIssuer::in_order(const Run& run) const {
-  return {run.user, last_stream_, run.path().holds_sms()};
-}
-
-void RunIssuer::leave_orders() {
-  order_->leave(in_comm_);
-  if (family_ != nullptr) family_->leave(in_family_);
-  if (shared_order() != nullptr) shared_order()->leave(in_arena_);
-}
-
-RunOrder* RunIssuer::shared_order() const {
-  return transports_.shared ? transports_.shared->order() : nullptr;
 }
 
 // Does all that can fail without consequences, and then issues the GEMM, unless what the GEMM reads

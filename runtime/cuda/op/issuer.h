@@ -37,54 +37,40 @@
 
 #include "runtime/cuda/op/communication.h"
 #include "runtime/cuda/op/gemm.h"
-#include "runtime/cuda/shared/run_order.h"
+#include "runtime/cuda/op/state/run_orders.h"
 
 namespace tilepost::cuda {
 
 class RunIssuer {
  public:
-  // All references and pointers outlive this. `order` orders the communicator's runs that
-  // communicate. `family` orders the runs of all plans that are one operation to the caller.
-  // `board` and `family` are null where there is none.
-  RunIssuer(const Transports& transports, RunState& state, Watchdog& watchdog, const Lanes& lanes,
-            const OpBuffers& buffers, Gemm& gemm, const Communication& communication,
-            std::shared_ptr<RunOrder> order, RunOrder* family, RunBoard* board, bool communicates)
-      : transports_(transports),
-        state_(state),
+  // All arguments outlive this.
+  RunIssuer(const OpBase& base, Watchdog& watchdog, Gemm& gemm, const Communication& communication,
+            RunOrders& orders)
+      : transports_(base.transports),
+        state_(base.state),
         watchdog_(watchdog),
-        lanes_(lanes),
-        buffers_(buffers),
+        lanes_(base.lanes),
+        buffers_(base.buffers),
         gemm_(gemm),
         communication_(communication),
-        order_(std::move(order)),
-        family_(family),
-        board_(board),
-        communicates_(communicates) {}
+        orders_(orders) {}
 
   // `run` has what the caller gave and its map, which `map` is too. A failure ends the operation
   // once other ranks wait for the run or counters are going to grow.
   tilepost_result_t run_eager(Run& run, DeviceMap& map);
   tilepost_result_t run_captured(Run& run);
 
-  // Takes this operation out of the orders, when its runs have ended and before its events and the
-  // memory that ranks share are destroyed.
-  void leave_orders();
-
  private:
   tilepost_result_t give_up(const Run& run, tilepost_result_t result);
   tilepost_result_t come_too_late();
   tilepost_result_t wait_for_room();
   tilepost_result_t follow_last_run(cudaStream_t stream);
-  tilepost_result_t follow_others(const Run& run);
-  void let_others_follow(const Run& run);
-  RunOrder::Run in_order(const Run& run) const;
   tilepost_result_t start(Run& run);
   tilepost_result_t begin_moving(Run& run);
   tilepost_result_t finish(const Run& run);
   tilepost_result_t launch_behind(const Run& run, int group);
   tilepost_result_t end(const Run& run);
   tilepost_result_t end_apart(const Run& run, cudaStream_t last);
-  RunOrder* shared_order() const;
 
   const Transports& transports_;
   RunState& state_;
@@ -93,11 +79,7 @@ class RunIssuer {
   const OpBuffers& buffers_;
   Gemm& gemm_;
   const Communication& communication_;
-  const std::shared_ptr<RunOrder> order_;
-  RunOrder* const family_;
-  RunBoard* const board_;
-  const bool communicates_;
-  RunOrder::Member in_comm_, in_arena_, in_family_;
+  RunOrders& orders_;
   unsigned long long last_stream_ = 0;  // cudaStreamGetId of the last eager run's stream
 };
 

@@ -91,22 +91,24 @@ CudaOp::CudaOp(const tilepost_program_t& program, std::shared_ptr<OpFamily> fami
       order_(comm.order()),
       state_(transports_),
       buffers_(plan_, transports_),
+      base_{plan_, driver_, transports_, state_, lanes_, buffers_},
+      orders_(row_of(plan_).communicates() ? comm.order() : nullptr,
+              family_->takes_turns() ? &family_->order : nullptr, transports_),
       check_(plan_, device_, driver_),
-      gemm_(plan_, driver_, transports_, state_),
+      gemm_(base_),
       consumption_(plan_, device_, comm.rank()),
-      communication_(plan_, transports_, state_, driver_, lanes_, buffers_, consumption_),
-      routes_(program.name, plan_, transports_, state_, lanes_, buffers_, maps_),
+      communication_(base_, consumption_),
+      routes_(base_, program.name, maps_),
       registered_(plan_, driver_, family_->operation),
-      issuer_(transports_, state_, watchdog_, lanes_, buffers_, gemm_, communication_, order_,
-              family_->takes_turns() ? &family_->order : nullptr, board(),
-              row_of(plan_).communicates()) {
-  state_.device = device.ordinal;
-  state_.rank = comm.rank();
+      issuer_(base_, watchdog_, gemm_, communication_, orders_) {
+  RunTraits& traits = state_.traits;
+  traits.device = device.ordinal;
+  traits.rank = comm.rank();
   state_.comm_aborted = comm.aborted();
-  state_.deadline_seconds = options.deadline_seconds;
-  state_.board = board();
-  state_.range = range;
-  state_.own_words = family_->words();
+  traits.deadline_seconds = options.deadline_seconds;
+  traits.board = board();
+  traits.range = range;
+  traits.own_words = family_->words();
 }
 
 // The board on which ranks see each other's calls; null where this rank sees none.
@@ -120,15 +122,13 @@ CudaOp::~CudaOp() {
   guard.enter(device_.ordinal);
   if (state_.tracker.last_end() != nullptr || state_.captured) state_.finish();
   watchdog_.stop();
-  issuer_.leave_orders();
+  orders_.leave();
   const bool stuck = state_.failure.is_set() && !state_.is_at_rest(lanes_.stream());
   if (!stuck) registered_.close();
   transports_.close(!made_ || state_.failure.is_set(), stuck);
   if (!stuck) return;
   // Freeing memory, pinned memory too, waits for the device, and this device has not come back.
   state_.counters.leak();
-  state_.watch_memory.leak();
-  state_.access.leak();
   buffers_.leak();
   routes_.leak();
   registered_.leak();
@@ -154,18 +154,19 @@ tilepost_result_t CudaOp::create(Communicator& comm) {
   TILEPOST_TRY(create_state());
   const SharedRegions* regions = transports_.shared ? &transports_.shared->regions() : nullptr;
   places_ = {&driver_, regions, state_.bank(kEager), nullptr};
-  TILEPOST_TRY(maps_.create(plan_, state_.rank, places_, family_->part_of(options_.schedule_bytes),
+  TILEPOST_TRY(maps_.create(plan_, state_.traits.rank, places_,
+                            family_->part_of(options_.schedule_bytes),
                             [this](uint64_t run) { return state_.wait_for_run(run); }));
   TILEPOST_TRY(buffers_.create(maps_.planned()->run.get(), lanes_.num(), lanes_.stream()));
   places_.send = buffers_.send();
   TILEPOST_TRY(routes_.create());
   TILEPOST_TRY(create_registered());
-  if (state_.range == 0) TILEPOST_TRY(family_->captures.create());
+  if (state_.traits.range == 0) TILEPOST_TRY(family_->captures.create());
   TILEPOST_TRY(load_kernels());
-  const WarmUp warm_up(plan_, transports_, state_, lanes_, buffers_, communication_.waits(),
-                       routes_);
+  const WarmUp warm_up(base_, communication_.waits(), routes_);
   TILEPOST_TRY(warm_up.run(program_.name, *maps_.planned()));
-  watchdog_.start(state_.device, state_.deadline_seconds, [this] { return state_.watch(); });
+  watchdog_.start(state_.traits.device, state_.traits.deadline_seconds,
+                  [this] { return state_.watch(); });
   made_ = true;
   return TILEPOST_OK;
 }
@@ -173,24 +174,23 @@ tilepost_result_t CudaOp::create(Communicator& comm) {
 // Makes the counters, and what watchers look at.
 tilepost_result_t CudaOp::create_state() {
   set_up_state();
-  TILEPOST_TRY(make_device_memory(state_.counters, state_.counter_bytes()));
-  TILEPOST_CUDA(cudaMemsetAsync(state_.counters.get(), 0, state_.counter_bytes(), lanes_.stream()));
-  TILEPOST_TRY(make_pinned_memory(state_.watch_memory, watch_page_bytes(state_.most_groups)));
+  TILEPOST_TRY(state_.counters.create(state_.traits.most_groups, lanes_.stream()));
   if (transports_.shared) transports_.shared->report_to(state_.page(), options_.deadline_seconds);
-  return state_.access.create(state_.most_groups);
+  return TILEPOST_OK;
 }
 
 void CudaOp::set_up_state() {
   const RunPath path = path_of(plan_, true);
   const PatternRow& row = row_of(plan_);
-  state_.gathers = row.moves_input();
-  state_.stream_waits = plan_.wait == TILEPOST_WAIT_STREAM && !state_.gathers;
-  state_.tiles_from_all = path.exchanges || path.access == TILEPOST_ACCESS_WRITE;
-  state_.kernel_waits = path.completes;
-  state_.holds_sms = path.holds_sms();
-  state_.collective = row.collective;
-  state_.plan = &plan_;
-  state_.most_groups = plan_.map.num_groups;
+  RunTraits& traits = state_.traits;
+  traits.gathers = row.moves_input();
+  traits.stream_waits = plan_.wait == TILEPOST_WAIT_STREAM && !traits.gathers;
+  traits.tiles_from_all = path.exchanges || path.access == TILEPOST_ACCESS_WRITE;
+  traits.kernel_waits = path.completes;
+  traits.holds_sms = path.holds_sms();
+  traits.collective = row.collective;
+  traits.plan = &plan_;
+  traits.most_groups = plan_.map.num_groups;
   if (transports_.shared) state_.others_aborted = transports_.shared->others_aborted();
   const bool arrivals = plan_.map.division == TILEPOST_DIVISION_ARRIVALS && !path.completes;
   state_.ledger.create(plan_, arrivals, family_->runs);
@@ -204,7 +204,7 @@ tilepost_result_t CudaOp::load_kernels() const {
 
 tilepost_result_t CudaOp::run(const tilepost_run_operands_t& operands, CUstream_st* stream) {
   TILEPOST_TRY(state_.check_usable());
-  const EpilogueOperands epilogue(plan_, state_.rank, operands);
+  const EpilogueOperands epilogue(plan_, state_.traits.rank, operands);
   TILEPOST_TRY(epilogue.check());
   DeviceGuard guard;
   TILEPOST_TRY(guard.enter(device_.ordinal));
@@ -271,7 +271,7 @@ tilepost_result_t CudaOp::route(const tilepost_route_t& route, tilepost_arrivals
 
 tilepost_result_t CudaOp::create_registered() {
   if (!paths_of(plan_).planned.lends_out) return TILEPOST_OK;
-  return registered_.create({state_.rank, plan_.ranks, device_.ordinal,
+  return registered_.create({state_.traits.rank, plan_.ranks, device_.ordinal,
                              *transports_.channels.front(), options_.deadline_seconds});
 }
 
@@ -304,9 +304,9 @@ tilepost_result_t CudaOp::synchronize() {
 tilepost_result_t CudaOp::get_info(tilepost_op_info_t& info) {
   const DeviceMap& map = *maps_.planned();
   info.plan = &plan_;
-  info.rank = state_.rank;
+  info.rank = state_.traits.rank;
   info.out_elements = map.run != nullptr ? map.run->sizes.out : 0;
-  info.device_bytes = static_cast<int64_t>(state_.counter_bytes()) + buffers_.device_bytes() +
+  info.device_bytes = static_cast<int64_t>(state_.counters.bytes()) + buffers_.device_bytes() +
                       routes_.device_bytes() + registered_.device_bytes() + maps_.device_bytes();
   info.rows = keeps_slots(plan_) ? map.rows : nullptr;
   info.out = buffers_.lent_out();

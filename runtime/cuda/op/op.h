@@ -3,11 +3,14 @@
 //   OpBuffers (buffers.h)            memory, and what of it a run uses
 //   DeviceMaps (device_map.h)        a map per number of rows, with its tables
 //   Run, Lanes (run.h)               streams beside the caller's
-//   RunState, Watchdog (run_state.h) what watching runs needs
+//   RunState, Watchdog               what watching runs needs
+//     (state/run_state.h)
 //   RunCheck (run_check.h)           a run's arguments
+//   OpBase (op_base.h)               what the objects below have in common
 //   Gemm (gemm.h)                    the kernel's arguments, and its launch
 //   Communication (communication.h)  what follows the GEMM, or comes before it
 //   Consumption (communication.h)    what is done with the result on this rank
+//   RunOrders (state/run_orders.h)   whose runs come before others'
 //   RunIssuer (issuer.h)             all of a run, in the order in which it goes out
 //   Routes (routes.h)                routes of the runs that follow
 //   RegisteredOutputs                outputs of the caller's into which other ranks store
@@ -72,6 +75,8 @@ class CudaOp final : public tilepost_op {
   Transports transports_;
   RunState state_;
   OpBuffers buffers_;
+  const OpBase base_;
+  RunOrders orders_;
   Watchdog watchdog_;
   RunCheck check_;
   Gemm gemm_;

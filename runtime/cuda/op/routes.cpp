@@ -35,15 +35,15 @@ tilepost_result_t Routes::agree(const RouteInputs& given) {
     TILEPOST_TRY(exchange(std::span(&given.rows, 1), all));
     inputs.most = *std::max_element(all.begin(), all.end());
   }
-  auto run = begin_route(plan_, state_.rank, inputs);
+  auto run = begin_route(plan_, state_.traits.rank, inputs);
   TILEPOST_TRY(exchange(run->own_counts, all));
   TILEPOST_TRY(check_received(plan_, all));
-  finish_route(plan_, state_.rank, all, *run);
+  finish_route(plan_, state_.traits.rank, all, *run);
   bool grown = false;
   TILEPOST_TRY(buffers_.grow_received(run->sizes.receive, lanes_.stream(), grown));
   if (grown)
     TILEPOST_TRY(state_.finish_in_time(lanes_.stream(), "tilepost_op_route: memory was not there"));
-  arrivals_ = Arrivals(*run, state_.rank, inputs);
+  arrivals_ = Arrivals(*run, state_.traits.rank, inputs);
   return maps_.set_route(std::move(run));
 }
 

@@ -6,24 +6,21 @@
 #include <vector>
 
 #include "runtime/core/route.h"
-#include "runtime/cuda/op/buffers.h"
 #include "runtime/cuda/op/device_map.h"
-#include "runtime/cuda/op/run.h"
-#include "runtime/cuda/op/run_state.h"
+#include "runtime/cuda/op/op_base.h"
 
 namespace tilepost::cuda {
 
 class Routes {
  public:
   // All arguments outlive this object.
-  Routes(const char* program, const tilepost_plan_t& plan, Transports& transports, RunState& state,
-         const Lanes& lanes, OpBuffers& buffers, DeviceMaps& maps)
+  Routes(const OpBase& base, const char* program, DeviceMaps& maps)
       : program_(program),
-        plan_(plan),
-        transports_(transports),
-        state_(state),
-        lanes_(lanes),
-        buffers_(buffers),
+        plan_(base.plan),
+        transports_(base.transports),
+        state_(base.state),
+        lanes_(base.lanes),
+        buffers_(base.buffers),
         maps_(maps) {}
 
   // Allocates memory in which ranks tell each other numbers, zeroed on the communication stream.

@@ -137,9 +137,9 @@ tilepost_result_t WarmUp::run_groups(const RunMap* planned, void* scratch) const
 }
 
 tilepost_result_t WarmUp::finish(const char* program) const {
-  TILEPOST_TRY(state_.finish_in_time(lanes_.stream(), std::string("tilepost_op_create of '") +
-                                                          program + "': the first " +
-                                                          state_.collective + " did not finish"));
+  TILEPOST_TRY(state_.finish_in_time(
+      lanes_.stream(), std::string("tilepost_op_create of '") + program + "': the first " +
+                           state_.traits.collective + " did not finish"));
   store(state_.page()->progress[kEager], 0);
   return TILEPOST_OK;
 }

@@ -12,14 +12,12 @@ namespace tilepost::cuda {
 class WarmUp {
  public:
   // All arguments outlive this object.
-  WarmUp(const tilepost_plan_t& plan, const Transports& transports, RunState& state,
-         const Lanes& lanes, const OpBuffers& buffers, const GroupWaits& waits,
-         const Routes& routes)
-      : plan_(plan),
-        transports_(transports),
-        state_(state),
-        lanes_(lanes),
-        buffers_(buffers),
+  WarmUp(const OpBase& base, const GroupWaits& waits, const Routes& routes)
+      : plan_(base.plan),
+        transports_(base.transports),
+        state_(base.state),
+        lanes_(base.lanes),
+        buffers_(base.buffers),
         waits_(waits),
         routes_(routes) {}
 

@@ -11,12 +11,12 @@
 #include <thread>
 #include <vector>
 
+#include "runtime/cuda/op/state/run_counters.h"
+#include "runtime/cuda/op/state/run_explainer.h"
+#include "runtime/cuda/op/state/run_traits.h"
 #include "runtime/cuda/transport/transport.h"
-#include "runtime/cuda/watch/counter_access.h"
 #include "runtime/cuda/watch/failure.h"
-#include "runtime/cuda/watch/run_board.h"
 #include "runtime/cuda/watch/run_record.h"
-#include "runtime/cuda/watch/timeout.h"
 #include "runtime/cuda/watch/tracker.h"
 #include "runtime/cuda/watch/watch_page.h"
 #include "runtime/cuda/watch/watchdog.h"
@@ -26,41 +26,21 @@ namespace tilepost::cuda {
 class RunState {
  public:
   // `transports` are watched, and aborted with the runs; they outlive this.
-  explicit RunState(Transports& transports) : transports_(transports) {}
+  explicit RunState(Transports& transports)
+      : transports_(transports), explainer_(traits, ledger, counters, transports) {}
 
-  // Set up once, in create().
-  int device = 0, rank = 0;
-  double deadline_seconds = 0;  // 0 = none
-  bool stream_waits = false;    // streams wait for counters: cuStreamWaitValue32
-  bool gathers = false;         // the collective comes before the GEMM
-  bool tiles_from_all = false;  // of runs that overlap: all ranks store what this one waits for
-  bool kernel_waits = false;    // of runs that overlap: the GEMM's own warps wait for tiles
-  bool holds_sms = false;       // of runs that overlap: RunPath::holds_sms
-  const char* collective = "";
-  const tilepost_plan_t* plan = nullptr;
-  int most_groups = 0;    // of any run
-  DeviceMemory counters;  // [bank][group * TILEPOST_COUNTER_STRIDE]
-  PinnedMemory watch_memory;
-  CounterAccess access;
+  RunTraits traits;
+  RunCounters counters;
   AbortedFlag comm_aborted;
-  AbortedFlag others_aborted;       // of operations that use the same memory; null: none
-  RunBoard* board = nullptr;        // null where ranks do not see what the others call
-  size_t range = 0;                 // number of this plan in the caller's operation (ranges.h)
-  std::vector<uint32_t> own_words;  // of all its plans, in shared memory (OpFamily::words)
+  AbortedFlag others_aborted;  // of operations that use the same memory; null: none
 
   RunTracker tracker;
   RunLedger ledger;
   Failure failure;
   std::atomic<bool> captured = false;  // a run was captured: replays can begin at any time
 
-  WatchPage* page() const { return static_cast<WatchPage*>(watch_memory.get()); }
-  size_t counter_words() const {
-    return most_groups * static_cast<size_t>(TILEPOST_COUNTER_STRIDE);
-  }
-  size_t counter_bytes() const { return kBanks * counter_words() * sizeof(uint32_t); }
-  uint32_t* bank(Bank which) const {
-    return static_cast<uint32_t*>(counters.get()) + which * counter_words();
-  }
+  WatchPage* page() const { return counters.page(); }
+  uint32_t* bank(Bank which) const { return counters.bank(which); }
 
   // TILEPOST_ABORTED when the operation, or another one of the communicator, has failed.
   tilepost_result_t check_usable() const;
@@ -109,36 +89,21 @@ class RunState {
  private:
   using Clock = RunTracker::Clock;
   static constexpr std::chrono::microseconds kPoll{20};
-  struct InFlight {
-    Bank bank;
-    uint64_t run;  // number of an eager run, or which captured run
-    Clock::time_point since;
-  };
 
   // Calls body() where nothing may be thrown. An exception of body()'s counts as a lack of host
   // memory, and ends the runs.
   template <class Body>
   tilepost_result_t quietly(Body body) noexcept;
   void record_no_memory() noexcept;
-  tilepost_result_t find_in_flight(bool& busy, std::optional<InFlight>& started);
-  void find_replay(std::optional<InFlight>& started);
-  bool is_late(const InFlight& run) const;
-  std::string explain_late(const InFlight& run);
-  void find_missing_tiles(TimeoutFacts& facts);
-  std::string explain(const RunDifference& difference, const std::string& run) const;
-  std::string explain_calls(int other, const RunBoard::Call& theirs,
-                            const RunBoard::Call& own) const;
-  std::string explain_difference(const std::optional<InFlight>& started) const;
-  std::string explain_other_calls(bool late) const;
-  std::string explain(const RunBoard::Difference& difference, const std::string& run) const;
-  std::optional<std::vector<int>> find_absent(const InFlight& run, uint64_t called) const;
-  bool is_own(const RunWords& words) const;
-  std::string explain_given_up(const std::optional<InFlight>& started);
-  InFlight latest() const;
+  tilepost_result_t find_in_flight(bool& busy, std::optional<RunInFlight>& started);
+  void find_replay(std::optional<RunInFlight>& started);
+  bool is_late(const RunInFlight& run) const;
+  std::string explain_given_up(const std::optional<RunInFlight>& started);
+  RunInFlight latest() const;
   bool has_started();
-  TimeoutFacts facts_of(Bank which, uint64_t number) const;
 
   Transports& transports_;
+  RunExplainer explainer_;
   std::mutex observe_mutex_;
   bool says_replay_ = false;
   std::optional<uint32_t> replay_seen_;  // the replay under way, and when it was seen

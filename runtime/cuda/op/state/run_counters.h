@@ -1,0 +1,46 @@
+// The counters of an operation's groups, and the page on which the device tells the host what it
+// waits for.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "runtime/cuda/watch/counter_access.h"
+#include "runtime/cuda/watch/watch_page.h"
+
+namespace tilepost::cuda {
+
+class RunCounters {
+ public:
+  // Makes them for runs of up to so many groups, zeroed on `stream`.
+  tilepost_result_t create(int most_groups, cudaStream_t stream);
+
+  WatchPage* page() const { return static_cast<WatchPage*>(watch_memory_.get()); }
+  uint32_t* bank(Bank which) const {
+    return static_cast<uint32_t*>(counters_.get()) + which * words();
+  }
+  // The bytes of all counters on the device.
+  size_t bytes() const { return kBanks * words() * sizeof(uint32_t); }
+
+  // Read and set the groups' counters of one bank while the device is stuck (CounterAccess). Called
+  // by any thread.
+  std::vector<uint32_t> read(Bank which) { return access_.read(bank(which)); }
+  void write(Bank which, const std::vector<uint32_t>& values) {
+    access_.write(bank(which), values);
+  }
+
+  // Leaves the memory to the process: for after a failure that the device has not come back from.
+  void leak();
+
+ private:
+  size_t words() const {  // of a bank
+    return most_groups_ * static_cast<size_t>(TILEPOST_COUNTER_STRIDE);
+  }
+
+  int most_groups_ = 0;
+  DeviceMemory counters_;  // [bank][group * TILEPOST_COUNTER_STRIDE]
+  PinnedMemory watch_memory_;
+  CounterAccess access_;
+};
+
+}  // namespace tilepost::cuda
