@@ -6,10 +6,6 @@
 namespace tilepost {
 namespace {
 
-bool keeps_tiles(const Plan& plan) {
-  return plan.map.layout == TILEPOST_TILE && plan.consumer == TILEPOST_CONSUMER_NONE;
-}
-
 bool reads_tiles_on_gpu(const Program& program) {
   return llvm::any_of(
       program.plans, [](const Plan& plan) { return keeps_tiles(plan) && plan.arch != Arch::host; });

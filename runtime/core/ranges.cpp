@@ -6,7 +6,7 @@
 #include "runtime/core/plan_check.h"
 #include "runtime/core/plan_hash.h"
 #include "runtime/map/fnv1a.h"
-#include "runtime/map/patterns.h"
+#include "runtime/map/run_path.h"
 
 namespace tilepost {
 namespace {
@@ -28,9 +28,7 @@ std::vector<Fact> facts_of(const tilepost_plan_t& plan) {
 
 // Whether the caller finds rows and output in the same places, whichever plan serves the run.
 bool may_take_turns(const tilepost_plan_t& plan) {
-  const bool keeps_slots =
-      plan.map.layout == TILEPOST_TILE && plan.consumer == TILEPOST_CONSUMER_NONE;
-  return plan.any_m != 0 && !is_routed(plan) && !keeps_slots;
+  return plan.any_m != 0 && !is_routed(plan) && !keeps_tiles(plan);
 }
 
 }  // namespace

@@ -10,13 +10,6 @@ namespace {
 // How many runs may wait for their turn. Posting another one waits for a free place.
 constexpr size_t kQueueLength = 256;
 
-// Whether gemm or gemm_all_reduce leaves its output in slots. The caller must then know which slot
-// has which tile.
-bool keeps_slots(const tilepost_plan_t& plan) {
-  return plan.map.layout == TILEPOST_TILE && plan.map.division == TILEPOST_DIVISION_ROWS &&
-         plan.consumer == TILEPOST_CONSUMER_NONE;
-}
-
 }  // namespace
 
 HostOp::HostOp(std::shared_ptr<HostFamily> family, const tilepost_plan_t& plan,

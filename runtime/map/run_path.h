@@ -146,6 +146,24 @@ constexpr bool normalises(const tilepost_plan_t& plan) {
          plan.consumer == TILEPOST_CONSUMER_RESIDUAL_RMS_NORM;
 }
 
+// Whether `out` lies as the plan's tiles do, because no consumer puts them into rows: in slots, or,
+// where tiles are divided by columns, in slabs of whole rows. Another plan with other tiles has its
+// output in other places.
+constexpr bool keeps_tiles(const tilepost_plan_t& plan) {
+  return plan.map.layout == TILEPOST_TILE && plan.consumer == TILEPOST_CONSUMER_NONE;
+}
+
+// Whether the kernel stores tiles in slots.
+constexpr bool has_slots(const tilepost_plan_t& plan) {
+  return plan.map.layout == TILEPOST_TILE && plan.map.division == TILEPOST_DIVISION_ROWS;
+}
+
+// Whether `out` stays in slots, as gemm and gemm_all_reduce may leave it. The caller must then be
+// told which slot has which tile. Slabs need no such table: their places follow from the tiles.
+constexpr bool keeps_slots(const tilepost_plan_t& plan) {
+  return has_slots(plan) && keeps_tiles(plan);
+}
+
 // Whether the kernel itself adds up or moves what ranks have stored, by its helper warps or in its
 // epilogue.
 constexpr bool moves_inside(const tilepost_plan_t& plan) {

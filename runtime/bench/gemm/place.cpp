@@ -57,7 +57,7 @@ PlaceTable kernel_place(const RunMap& run) {
 
 PlaceTable out_place(const tilepost_plan_t& plan, std::span<const int64_t> rows_from) {
   const tilepost_map_t& map = plan.map;
-  if (map.layout == TILEPOST_PANEL || plan.consumer != TILEPOST_CONSUMER_NONE) return {};
+  if (!keeps_tiles(plan)) return {};
   const int64_t share[] = {share_rows(map)};
   if (row_of(plan).out_is_share()) rows_from = share;
   if (rows_from.empty()) return kernel_place(*make_run_map(plan, 0, map.m));

@@ -20,10 +20,6 @@ size_t aligned(size_t bytes) {
   return (bytes + kTableAlignment - 1) / kTableAlignment * kTableAlignment;
 }
 
-bool has_slots(const tilepost_plan_t& plan) {
-  return plan.map.layout == TILEPOST_TILE && plan.map.division == TILEPOST_DIVISION_ROWS;
-}
-
 // A number of bytes that no run's tables exceed. It counts whole tiles of every share or split, and
 // the padding tiles that fill up the clusters of every group. No run has more groups than the plan
 // (groups.h).
@@ -221,10 +217,6 @@ void pack(const std::vector<int32_t>& rows, const PeerTables& peers, const Tasks
 }
 
 }  // namespace
-
-bool keeps_slots(const tilepost_plan_t& plan) {
-  return has_slots(plan) && plan.consumer == TILEPOST_CONSUMER_NONE;
-}
 
 bool DeviceMaps::needs_rows() const {
   return has_slots(*plan_) && plan_->consumer != TILEPOST_CONSUMER_UNPERMUTE;

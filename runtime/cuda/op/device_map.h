@@ -117,7 +117,4 @@ class DeviceMaps {
   std::vector<std::unique_ptr<DeviceMap>> maps_;
 };
 
-// True when `out` is in slot order, so that the caller has to be told which row lies where.
-bool keeps_slots(const tilepost_plan_t& plan);
-
 }  // namespace tilepost::cuda

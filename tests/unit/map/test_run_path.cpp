@@ -22,6 +22,30 @@ tilepost_plan_t plan_with(tilepost_pattern_t pattern, tilepost_transport_t trans
 }
 
 TEST_CASE(
+    "an output stays in tiles without a consumer, and in slots where its rows are not divided") {
+  const auto plan_of = [](tilepost_layout_t layout, tilepost_division_t division,
+                          tilepost_consumer_t consumer) {
+    tilepost_plan_t plan{};
+    plan.map.layout = layout;
+    plan.map.division = division;
+    plan.consumer = consumer;
+    return plan;
+  };
+  const tilepost_plan_t slots =
+      plan_of(TILEPOST_TILE, TILEPOST_DIVISION_ROWS, TILEPOST_CONSUMER_NONE);
+  CHECK((keeps_tiles(slots) && has_slots(slots) && keeps_slots(slots)));
+  const tilepost_plan_t slabs =
+      plan_of(TILEPOST_TILE, TILEPOST_DIVISION_COLUMNS, TILEPOST_CONSUMER_NONE);
+  CHECK((keeps_tiles(slabs) && !has_slots(slabs) && !keeps_slots(slabs)));
+  const tilepost_plan_t rows =
+      plan_of(TILEPOST_TILE, TILEPOST_DIVISION_ROWS, TILEPOST_CONSUMER_UNPERMUTE);
+  CHECK((!keeps_tiles(rows) && has_slots(rows) && !keeps_slots(rows)));
+  const tilepost_plan_t panel =
+      plan_of(TILEPOST_PANEL, TILEPOST_DIVISION_ROWS, TILEPOST_CONSUMER_NONE);
+  CHECK((!keeps_tiles(panel) && !has_slots(panel) && !keeps_slots(panel)));
+}
+
+TEST_CASE(
     "a pattern is told from all others by what moves, whether it is summed and where it ends") {
   for (const PatternRow& row : kPatterns)
     for (const PatternRow& other : kPatterns)
