@@ -76,7 +76,7 @@ tilepost_result_t check_options(const char* call, const tilepost_options_t& opti
 tilepost_result_t run(const char* call, tilepost_op_t op, const tilepost_run_operands_t& operands,
                       CUstream_st* stream) {
   if (op == nullptr) return null_argument(call, "op");
-  if (const auto result = check_process(call, *op); result != TILEPOST_OK) return result;
+  TILEPOST_TRY(check_process(call, *op));
   if (operands.a == nullptr) return null_argument(call, "a");
   if (operands.b == nullptr) return null_argument(call, "b");
   if (operands.out == nullptr) return null_argument(call, "out");
@@ -93,8 +93,7 @@ tilepost_options_t tilepost_default_options(void) {
 
 tilepost_result_t tilepost_comm_destroy(tilepost_comm_t comm) {
   const char* call = __func__;
-  if (comm != nullptr)
-    if (const auto result = check_process(call, *comm); result != TILEPOST_OK) return result;
+  if (comm != nullptr) TILEPOST_TRY(check_process(call, *comm));
   return guarded(call, [&] {
     if (const int ops = comm == nullptr ? 0 : comm->live_ops->load(); ops > 0)
       return fail(
@@ -113,23 +112,22 @@ tilepost_result_t tilepost_op_create(tilepost_comm_t comm, const tilepost_progra
   if (op == nullptr) return null_argument(call, "op");
   *op = nullptr;
   if (comm == nullptr) return null_argument(call, "comm");
-  if (const auto result = check_process(call, *comm); result != TILEPOST_OK) return result;
+  TILEPOST_TRY(check_process(call, *comm));
   if (program == nullptr) return null_argument(call, "program");
   if (program->abi_version != TILEPOST_ABI_VERSION)
     return fail(TILEPOST_INVALID_ARGUMENT,
                 "%s: program '%s' was generated for ABI %u, this runtime has ABI %u; regenerate it",
                 call, program->name, program->abi_version, TILEPOST_ABI_VERSION);
   tilepost_options_t chosen = options ? *options : tilepost_default_options();
-  if (const auto result = check_options(call, chosen); result != TILEPOST_OK) return result;
+  TILEPOST_TRY(check_options(call, chosen));
   if (chosen.schedule_bytes == 0) chosen.schedule_bytes = tilepost::kScheduleBytes;
   return guarded(call, [&] {
     std::unique_ptr<tilepost_op> made;
-    const tilepost_result_t result = comm->create_op(*program, chosen, made);
-    if (result != TILEPOST_OK) return result;
+    TILEPOST_TRY(comm->create_op(*program, chosen, made));
     made->live_ops = comm->live_ops;
     ++*made->live_ops;
     *op = made.release();
-    return result;
+    return TILEPOST_OK;
   });
 }
 
@@ -158,7 +156,7 @@ tilepost_result_t tilepost_op_run_with(tilepost_op_t op, const tilepost_run_oper
 tilepost_result_t tilepost_op_route(tilepost_op_t op, const tilepost_route_t* route,
                                     tilepost_arrivals_t* arrivals) {
   if (op == nullptr) return null_argument(__func__, "op");
-  if (const auto result = check_process(__func__, *op); result != TILEPOST_OK) return result;
+  TILEPOST_TRY(check_process(__func__, *op));
   if (route == nullptr) return null_argument(__func__, "route");
   if (route->struct_size != sizeof *route)
     return wrong_size(__func__, "route", route->struct_size, sizeof *route, "tilepost_route_t");
@@ -170,31 +168,31 @@ tilepost_result_t tilepost_op_route(tilepost_op_t op, const tilepost_route_t* ro
 
 tilepost_result_t tilepost_op_register(tilepost_op_t op, void* buffer, int64_t bytes) {
   if (op == nullptr) return null_argument(__func__, "op");
-  if (const auto result = check_process(__func__, *op); result != TILEPOST_OK) return result;
+  TILEPOST_TRY(check_process(__func__, *op));
   return guarded(__func__, [&] { return op->register_output(buffer, bytes); });
 }
 
 tilepost_result_t tilepost_op_unregister(tilepost_op_t op, const void* buffer) {
   if (op == nullptr) return null_argument(__func__, "op");
-  if (const auto result = check_process(__func__, *op); result != TILEPOST_OK) return result;
+  TILEPOST_TRY(check_process(__func__, *op));
   return guarded(__func__, [&] { return op->unregister_output(buffer); });
 }
 
 tilepost_result_t tilepost_op_status(tilepost_op_t op) {
   if (op == nullptr) return null_argument(__func__, "op");
-  if (const auto result = check_process(__func__, *op); result != TILEPOST_OK) return result;
+  TILEPOST_TRY(check_process(__func__, *op));
   return guarded(__func__, [&] { return op->status(); });
 }
 
 tilepost_result_t tilepost_op_synchronize(tilepost_op_t op) {
   if (op == nullptr) return null_argument(__func__, "op");
-  if (const auto result = check_process(__func__, *op); result != TILEPOST_OK) return result;
+  TILEPOST_TRY(check_process(__func__, *op));
   return guarded(__func__, [&] { return op->synchronize(); });
 }
 
 tilepost_result_t tilepost_op_get_info(tilepost_op_t op, tilepost_op_info_t* info) {
   if (op == nullptr) return null_argument(__func__, "op");
-  if (const auto result = check_process(__func__, *op); result != TILEPOST_OK) return result;
+  TILEPOST_TRY(check_process(__func__, *op));
   if (info == nullptr) return null_argument(__func__, "info");
   return guarded(__func__, [&] { return op->get_info(*info); });
 }
@@ -204,8 +202,7 @@ const char* tilepost_op_warnings(tilepost_op_t op) {
 }
 
 tilepost_result_t tilepost_op_destroy(tilepost_op_t op) {
-  if (op != nullptr)
-    if (const auto result = check_process(__func__, *op); result != TILEPOST_OK) return result;
+  if (op != nullptr) TILEPOST_TRY(check_process(__func__, *op));
   return guarded(__func__, [&] {
     delete op;
     return TILEPOST_OK;

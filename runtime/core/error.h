@@ -10,3 +10,9 @@ namespace tilepost {
                                                      ...);
 
 }  // namespace tilepost
+
+// Returns from the enclosing function if `call` has failed.
+#define TILEPOST_TRY(call)                                                                \
+  do {                                                                                    \
+    if (const tilepost_result_t result_ = (call); result_ != TILEPOST_OK) return result_; \
+  } while (false)

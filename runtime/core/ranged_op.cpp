@@ -109,8 +109,7 @@ tilepost_result_t RangedOp::register_output(void* buffer, int64_t bytes) {
 
 tilepost_result_t RangedOp::unregister_output(const void* buffer) {
   for (tilepost_op* const op : registering())
-    if (const auto result = with_reason(op->unregister_output(buffer)); result != TILEPOST_OK)
-      return result;
+    TILEPOST_TRY(with_reason(op->unregister_output(buffer)));
   return TILEPOST_OK;
 }
 
@@ -119,7 +118,7 @@ tilepost_result_t RangedOp::get_info(tilepost_op_info_t& info) {
   int64_t bytes = 0;
   for (const auto& op : ops_) {
     tilepost_op_info_t part{};
-    if (const auto result = op->get_info(part); result != TILEPOST_OK) return result;
+    TILEPOST_TRY(op->get_info(part));
     bytes += part.device_bytes;
   }
   const tilepost_result_t result = first().get_info(info);

@@ -54,9 +54,7 @@ tilepost_result_t check_registers(const char* program, const tilepost_plan_t& pl
 tilepost_result_t check_buffer(const tilepost_plan_t& plan, const void* buffer, int64_t bytes,
                                std::span<const RegisteredRange> registered) {
   if (buffer == nullptr) return fail(TILEPOST_INVALID_ARGUMENT, "buffer is null");
-  if (const auto result = check_alignment({"buffer", buffer, kVectorAlignment});
-      result != TILEPOST_OK)
-    return result;
+  TILEPOST_TRY(check_alignment({"buffer", buffer, kVectorAlignment}));
   const int64_t rows = plan.any_m != 0 ? 1 : most_rows_of_out(plan, plan.map);
   if (const int64_t least = rows * row_bytes(plan); bytes < least)
     return fail(TILEPOST_INVALID_ARGUMENT,
@@ -113,9 +111,7 @@ tilepost_result_t agree_on_registration(int rank, std::span<const RegistrationTe
                 call_name(own.call), refused);
   }
   for (ptrdiff_t other = 0; other < end; ++other)
-    if (const auto result = compare(rank, own, static_cast<int>(other), all[other]);
-        result != TILEPOST_OK)
-      return result;
+    TILEPOST_TRY(compare(rank, own, static_cast<int>(other), all[other]));
   return TILEPOST_OK;
 }
 

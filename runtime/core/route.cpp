@@ -63,12 +63,10 @@ tilepost_result_t check_route(const tilepost_plan_t& plan, const tilepost_route_
                 "tilepost_op_route: the plan's rows go where the plan says; only one with routing "
                 "'splits' or 'rows' takes a route");
   int64_t rows = 0;
-  if (const auto result = check_rows(plan, route.m, rows); result != TILEPOST_OK) return result;
+  TILEPOST_TRY(check_rows(plan, route.m, rows));
   const bool splits = plan.routing == TILEPOST_ROUTING_SPLITS;
-  const tilepost_result_t result = splits
-                                       ? check_splits(route.splits, plan.ranks, rows)
-                                       : check_destinations(route.destinations, plan.ranks, rows);
-  if (result != TILEPOST_OK) return result;
+  TILEPOST_TRY(splits ? check_splits(route.splits, plan.ranks, rows)
+                      : check_destinations(route.destinations, plan.ranks, rows));
   inputs = {rows, rows, {}, {}};
   if (splits)
     inputs.splits = {route.splits, static_cast<size_t>(plan.ranks)};

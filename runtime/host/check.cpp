@@ -40,9 +40,7 @@ tilepost_result_t check_host_program(const tilepost_program_t& program, int worl
                 "'%s' has no plan for the host target; generate it with 'arch: host'",
                 program.name);
   const PlanRanges plans = ranges_of(program, *plan);
-  for (const tilepost_plan_t* each : plans)
-    if (const auto result = check_host_plan(program, *each, world); result != TILEPOST_OK)
-      return result;
+  for (const tilepost_plan_t* each : plans) TILEPOST_TRY(check_host_plan(program, *each, world));
   const tilepost_result_t result = check_ranges(program, plans);
   if (result == TILEPOST_OK) checked = plans;
   return result;

@@ -22,9 +22,7 @@ tilepost_result_t HostComm::create_op(const tilepost_program_t& program,
     return fail(TILEPOST_ABORTED, "the communicator was aborted; make a new one: %s",
                 group_->failure_text());
   PlanRanges plans;
-  if (const auto result = check_host_program(program, group_->world(), plans);
-      result != TILEPOST_OK)
-    return result;
+  TILEPOST_TRY(check_host_program(program, group_->world(), plans));
   const int workers = options.host_workers > 0 ? options.host_workers : kDefaultWorkers;
   const auto family = std::make_shared<HostFamily>(group_, rank_, program.name, std::move(plans));
   std::vector<RangedOp::Part> parts;

@@ -86,14 +86,12 @@ std::shared_ptr<const RunMap> HostOp::run_map(int64_t rows) {
 
 tilepost_result_t HostOp::check(const tilepost_run_operands_t& operands, int64_t& rows) const {
   const EpilogueOperands more(plan_, rank_, operands);
-  if (const auto result = more.check(); result != TILEPOST_OK) return result;
+  TILEPOST_TRY(more.check());
   const EpilogueOperand pointers[] = {{"a", operands.a, kVectorAlignment},
                                       {"b", operands.b, kVectorAlignment},
                                       {"out", operands.out, kVectorAlignment}};
-  for (const EpilogueOperand& operand : pointers)
-    if (const auto result = check_alignment(operand); result != TILEPOST_OK) return result;
-  for (const EpilogueOperand& operand : more.list())
-    if (const auto result = check_alignment(operand); result != TILEPOST_OK) return result;
+  for (const EpilogueOperand& operand : pointers) TILEPOST_TRY(check_alignment(operand));
+  for (const EpilogueOperand& operand : more.list()) TILEPOST_TRY(check_alignment(operand));
   return rows_of_run(plan_, operands.m, routed_ ? routed_->m : -1, rows);
 }
 
@@ -102,7 +100,7 @@ tilepost_result_t HostOp::run(const tilepost_run_operands_t& operands, CUstream_
     return fail(TILEPOST_INVALID_ARGUMENT,
                 "tilepost_op_run: stream must be null on the host target");
   int64_t rows = 0;
-  if (const auto result = check(operands, rows); result != TILEPOST_OK) return result;
+  TILEPOST_TRY(check(operands, rows));
   Request request{};
   request.operands = operands;
   request.run = run_map(rows);
@@ -122,9 +120,7 @@ tilepost_result_t HostOp::run(const tilepost_run_operands_t& operands, CUstream_
   if (path.lends_out) {
     const RegisteredRange* output = nullptr;
     const int64_t bytes = request.run->sizes.out * element_bytes(plan_.output);
-    if (const auto result = find_output(registered_, operands.out, bytes, output);
-        result != TILEPOST_OK)
-      return result;
+    TILEPOST_TRY(find_output(registered_, operands.out, bytes, output));
     if (output != nullptr) {
       request.output = output->number;
       request.there = registered_on_[output - registered_.data()];

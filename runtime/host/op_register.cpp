@@ -31,12 +31,11 @@ tilepost_result_t HostOp::agree_on_output(Registration call, tilepost_result_t o
 }
 
 tilepost_result_t HostOp::register_output(void* buffer, int64_t bytes) {
-  if (const auto result = check_registers(name_, plan_); result != TILEPOST_OK) return result;
+  TILEPOST_TRY(check_registers(name_, plan_));
   const RegisteredRange range{registrations_ + 1, static_cast<const char*>(buffer), bytes};
   const tilepost_result_t own = check_buffer(plan_, buffer, bytes, registered_);
   std::vector<void*> there;
-  const tilepost_result_t agreed = agree_on_output(Registration::adds, own, range, there);
-  if (agreed != TILEPOST_OK) return agreed;
+  TILEPOST_TRY(agree_on_output(Registration::adds, own, range, there));
   ++registrations_;
   registered_.push_back(range);
   registered_on_.push_back(std::move(there));
@@ -44,13 +43,12 @@ tilepost_result_t HostOp::register_output(void* buffer, int64_t bytes) {
 }
 
 tilepost_result_t HostOp::unregister_output(const void* buffer) {
-  if (const auto result = check_registers(name_, plan_); result != TILEPOST_OK) return result;
+  TILEPOST_TRY(check_registers(name_, plan_));
   const RegisteredRange* found = nullptr;
   const tilepost_result_t own = find_registered(registered_, buffer, found);
   const RegisteredRange range = found != nullptr ? *found : RegisteredRange{};
   std::vector<void*> there;
-  const tilepost_result_t agreed = agree_on_output(Registration::removes, own, range, there);
-  if (agreed != TILEPOST_OK) return agreed;
+  TILEPOST_TRY(agree_on_output(Registration::removes, own, range, there));
   const ptrdiff_t at = found - registered_.data();
   registered_.erase(registered_.begin() + at);
   registered_on_.erase(registered_on_.begin() + at);

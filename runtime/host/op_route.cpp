@@ -50,18 +50,18 @@ tilepost_result_t HostOp::agree_on_route(RouteInputs& inputs, std::unique_ptr<Ru
   inputs.most = std::max<int64_t>(1, std::ranges::max(all));
   run = begin_route(plan_, rank_, inputs);
   if (!exchange(place, run->own_counts, all)) return failed();
-  if (const auto result = check_received(plan_, all); result != TILEPOST_OK) return result;
+  TILEPOST_TRY(check_received(plan_, all));
   finish_route(plan_, rank_, all, *run);
   return TILEPOST_OK;
 }
 
 tilepost_result_t HostOp::route(const tilepost_route_t& route, tilepost_arrivals_t* arrivals) {
   RouteInputs inputs{};
-  if (const auto result = check_route(plan_, route, inputs); result != TILEPOST_OK) return result;
+  TILEPOST_TRY(check_route(plan_, route, inputs));
   if (!wait_for_stream()) return refuse();
   routed_ = nullptr;
   std::unique_ptr<RunMap> run;
-  if (const auto result = agree_on_route(inputs, run); result != TILEPOST_OK) return result;
+  TILEPOST_TRY(agree_on_route(inputs, run));
   const auto received = static_cast<size_t>(run->sizes.receive * output_bytes_);
   if (received_.size() < received) received_.assign(received, 0);
   arrivals_ = Arrivals(*run, rank_, inputs);

@@ -47,8 +47,3 @@ tilepost_result_t fail_nccl(const Place& place, ncclResult_t error);
     if (const int error_ = (call); error_ != 0)                           \
       return ::tilepost::cuda::fail_driver(TILEPOST_PLACE(call), error_); \
   } while (false)
-
-#define TILEPOST_TRY(call)                                                                \
-  do {                                                                                    \
-    if (const tilepost_result_t result_ = (call); result_ != TILEPOST_OK) return result_; \
-  } while (false)
