@@ -298,7 +298,8 @@ typedef struct tilepost_exchange {
   const uint32_t* abort;
   uint32_t* begun_waits;   // [ranks][4]
   uint32_t* ended_waits;   // [ranks][4]
-  uint32_t* arrived_wait;  // [4]
+  uint32_t* arrived_wait;  // [2][4], shared by all waits for parts: an open one, one that gave up;
+                           // [1] on the host target: the rank waited for, counted from 1
   uint32_t* difference;
   uint32_t* replays;  // begun, ended, which; null: the run is not captured
   uint32_t replayed;  // which of the captured runs it is

@@ -1,6 +1,7 @@
 // Memory that ranks share: where things lie in it, how ranks come to know each other's, and that
 // what fails on one of them fails on all and leaves nothing behind.
 #include <cstring>
+#include <set>
 
 #include "runtime/cuda/shared/flags.h"
 #include "runtime/cuda/shared/layout.h"
@@ -123,6 +124,39 @@ TEST_CASE_METHOD(OnFakes, "memory is not freed before the other processes have u
   CHECK(world().live_allocations == 3);
   made[2].reset();
   CHECK(world().live_allocations == 0);
+  CHECK(tilepost_bytes_left() == left);
+}
+
+// A rank that has mapped the memory of another one need not have unmapped it when that one fails.
+TEST_CASE_METHOD(OnFakes, "memory that others may have mapped without locks is not freed") {
+  const int64_t left = tilepost_bytes_left();
+  Meeting meeting(3);
+  meeting.edit = [](int rank, PeerInfo& info) {
+    info.process[0] += rank;
+    if (rank == 1) info.locks = 0;
+  };
+  world().cannot_open = {2};
+  const auto made = make(meeting, kBytes);
+  for (const auto& rank : made) {
+    CHECK(rank->result == TILEPOST_UNSUPPORTED);
+    CHECK_FALSE(rank->memory.exists());
+  }
+  CHECK(world().live_mappings == 0);
+  CHECK(world().live_allocations == 3);
+  CHECK(tilepost_bytes_left() == left + 3 * (2 << 20));
+  for (const void* memory : std::set(world().allocated)) cudaFree(const_cast<void*>(memory));
+}
+
+// All ranks refuse by what they were told, and none of them maps anything.
+TEST_CASE_METHOD(OnFakes, "memory that nobody has begun to map is freed without locks too") {
+  const int64_t left = tilepost_bytes_left();
+  Meeting meeting(2);
+  meeting.edit = [](int rank, PeerInfo& info) {
+    info.process[0] += rank;
+    info.locks = 0;
+    if (rank == 1) info.status = TILEPOST_OUT_OF_MEMORY;
+  };
+  CHECK_THAT(refusal(meeting, TILEPOST_OUT_OF_MEMORY), Contains("rank 1"));
   CHECK(tilepost_bytes_left() == left);
 }
 

@@ -138,7 +138,7 @@ void SharedMemory::leak() {
 void SharedMemory::forget() {
   own_ = nullptr;
   pool_ = nullptr;
-  exported_ = false;
+  exported_ = may_be_mapped_ = false;
   bases_.clear();
   opened_.clear();
 }
@@ -156,8 +156,10 @@ tilepost_result_t SharedMemory::create(ControlChannel& channel, int rank, int ra
   const tilepost_result_t result = share(channel, device, seconds);
   if (result == TILEPOST_OK) return result;
   // Another rank may know of the memory already and come to map it. If nobody has a lock yet, the
-  // lock on all of it stays, so that nobody will. A rank without locks did not get so far with all.
-  const bool unmapped = own_ != nullptr && exported_ && !(locks_ && locks_.is_held(rank_));
+  // lock on all of it stays, so that nobody will. Without locks the memory is freed only if no rank
+  // has begun to map.
+  const bool is_mapped = locks_ ? locks_.is_held(rank_) : may_be_mapped_;
+  const bool unmapped = own_ != nullptr && exported_ && !is_mapped;
   if (unmapped && cudaFree(std::exchange(own_, nullptr)) != cudaSuccess) cudaGetLastError();
   release();
   if (unmapped) locks_.leak();
@@ -188,12 +190,15 @@ tilepost_result_t SharedMemory::share(ControlChannel& channel, int device, doubl
   const tilepost_result_t allocated = allocate(device, one_process, numbers.stream(), info);
   const std::string text = allocated != TILEPOST_OK ? tilepost_last_error() : "";
   info.status = allocated;
+  may_be_mapped_ = exported_;
   TILEPOST_TRY(tell(numbers_of(info), "memory", all));
+  may_be_mapped_ = false;  // every rank has the same numbers now, and by them all refuse or none
   if (allocated != TILEPOST_OK) return fail(allocated, "%s", text.c_str());
   infos = peer_infos_of(all);
   if (std::ranges::any_of(infos, [](const PeerInfo& other) { return other.locks == 0; }))
     locks_ = {};
   TILEPOST_TRY(check_allocations(infos, bytes_));
+  may_be_mapped_ = exported_;
   const Trouble trouble = map_all(infos);
   const std::array<int64_t, 2> own = {trouble.kind, trouble.peer};
   TILEPOST_TRY(tell(own, "answers about memory", all));

@@ -72,10 +72,11 @@ class SharedMemory {
 
   void* own_ = nullptr;
   int rank_ = 0;
-  std::vector<void*> bases_;  // by rank
-  std::vector<bool> opened_;  // by rank: mapped out of another process
-  MappingLocks locks_;        // between processes; none if one of the ranks could not have them
-  bool exported_ = false;     // other processes may map own_
+  std::vector<void*> bases_;    // by rank
+  std::vector<bool> opened_;    // by rank: mapped out of another process
+  MappingLocks locks_;          // between processes; none if one of the ranks could not have them
+  bool exported_ = false;       // other processes may map own_
+  bool may_be_mapped_ = false;  // … and may have done so, without a lock where there are none
   // The pool that own_ is from, where all ranks are of this process. With a pool, access is granted
   // to this very memory. cudaDeviceEnablePeerAccess would open all of a device's memory, and from
   // then on every cudaMalloc and cudaFree of the process would wait for the other devices' kernels,
