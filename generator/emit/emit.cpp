@@ -43,14 +43,15 @@ std::optional<WovenKernel> weave_plan(const Plan& plan, bool one_arch, Diagnosti
   request.cuda = plan.kernel.launch != TILEPOST_LAUNCH_HOST;
   if (request.cuda) request.keep = {"kThreads", "kSharedBytes"};
   request.view_type = "View";
-  request.waits = paths_of(plan).planned.waits == Waits::tiles;
-  request.stores = path_of(plan, true).by_owner;
+  const RunPaths paths = paths_of(plan);
+  request.waits = paths.planned.waits == Waits::tiles;
+  request.stores = paths.overlapping.by_owner;
   request.tasks = request.cuda && plan.task_parts > 0;
   request.fused = plan.fused != 0;
   request.sources = plan.fused != 0 && row_of(plan).sums;
   request.spreads = plan.fused != 0 && plan.pushes != 0;
   request.reads_own = plan.reads_own != 0;
-  const bool exchanges = paths_of(plan).planned.exchanges, gathers = row_of(plan).moves_input();
+  const bool exchanges = paths.planned.exchanges, gathers = row_of(plan).moves_input();
   request.exchanges = exchanges && !gathers;
   request.gathers = exchanges && gathers;
   request.arch_guard = arch_guard(plan, one_arch);

@@ -114,8 +114,9 @@ UnmarkedRequest describe(const Plan& plan, bool one_arch) {
   request.one_arch = one_arch;
   request.count_at = own.count_at;
   request.loop = own.spec.loop.value;
-  request.stores = path_of(plan, true).by_owner;
-  request.waits = paths_of(plan).planned.waits == Waits::tiles;
+  const RunPaths paths = paths_of(plan);
+  request.stores = paths.overlapping.by_owner;
+  request.waits = paths.planned.waits == Waits::tiles;
   request.clears_output = own.reads_output;
   request.threads = own.threads;
   request.shared_bytes = own.shared_bytes;

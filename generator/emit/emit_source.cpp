@@ -79,11 +79,12 @@ void emit_view(llvm::raw_ostream& out, const Plan& plan) {
   out << "  static constexpr int kTileM = " << plan.map.tile_m << ", kTileN = " << plan.map.tile_n
       << ";\n";
   is_true(scatters_rows(plan), "kRouted");
-  const Waits waits = paths_of(plan).planned.waits;
+  const RunPaths paths = paths_of(plan);
+  const Waits waits = paths.planned.waits;
   is_true(waits == Waits::tiles, "kWaits");
   is_true(plan.reads_own != 0, "kReadsOwn");
-  const RunPath path = path_of(plan, true);
-  const bool exchanges = paths_of(plan).planned.exchanges;
+  const RunPath& path = paths.overlapping;
+  const bool exchanges = paths.planned.exchanges;
   const bool gathers = exchanges && row_of(plan).moves_input();
   if (waits == Waits::launches || (exchanges && !gathers))
     out << "  static constexpr bool kRaises = false;\n";
@@ -94,7 +95,7 @@ void emit_view(llvm::raw_ostream& out, const Plan& plan) {
     out << "  static constexpr int kShots = " << plan.shots << ", kRanks = " << plan.ranks << ";\n";
   is_true(exchanges && row_of(plan).product_leaves(), "kScatters");
   if (exchanges && !row_of(plan).sums) out << "  static constexpr bool kSums = false;\n";
-  if (paths_of(plan).planned.normalises)
+  if (paths.planned.normalises)
     out << "  static constexpr int kNorm = " << plan.consumer << ", kN = " << plan.map.n << ";\n";
   is_true(path.by_owner, "kStores");
   is_true(path.meets && !path.exchanges, "kMeets");

@@ -19,6 +19,7 @@ HostOp::HostOp(std::shared_ptr<HostFamily> family, const tilepost_plan_t& plan,
       rank_(family_->rank),
       name_(family_->name),
       plan_(plan),
+      paths_(paths_of(plan)),
       deadline_seconds_(options.deadline_seconds),
       num_workers_(workers),
       input_bytes_(static_cast<int>(element_bytes(plan.input))),
@@ -30,9 +31,9 @@ HostOp::HostOp(std::shared_ptr<HostFamily> family, const tilepost_plan_t& plan,
       stream_(group_->stream(rank_)),
       queue_(kQueueLength) {
   const RunSizes most = most_sizes(plan_);
-  if (paths_of(plan_).any(&RunPath::stores_apart)) staging_.assign(most.send * output_bytes_, 0);
+  if (paths_.any(&RunPath::stores_apart)) staging_.assign(most.send * output_bytes_, 0);
   received_.assign(most.receive * output_bytes_, 0);
-  if (paths_of(plan_).planned.packs)
+  if (paths_.planned.packs)
     packed_.assign(static_cast<size_t>(plan_.rows_sent * plan_.k) * input_bytes_, 0);
   allocate_shared(most);
   take_arena(options.share_memory != 0);
@@ -178,7 +179,7 @@ tilepost_result_t HostOp::get_info(tilepost_op_info_t& info) {
   for (const auto& run : {planned_, routed_})
     if (run != nullptr) info.device_bytes += bytes_of(*run);
   info.rows = rows_.empty() ? nullptr : rows_.data();
-  info.out = paths_of(plan_).planned.lends_out ? landed_.data() : nullptr;
+  info.out = paths_.planned.lends_out ? landed_.data() : nullptr;
   return TILEPOST_OK;
 }
 

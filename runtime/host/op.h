@@ -141,6 +141,7 @@ class HostOp final : public tilepost_op {
   const int rank_;
   const char* const name_;
   const tilepost_plan_t& plan_;
+  const RunPaths paths_;
   const double deadline_seconds_;
   const int num_workers_;
   const int input_bytes_;   // per element of A and B

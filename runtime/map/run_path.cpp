@@ -103,7 +103,7 @@ RunPath path_of(const tilepost_plan_t& plan, bool overlaps) {
 
 RunPaths paths_of(const tilepost_plan_t& plan) {
   const bool overlaps = plan.transport != TILEPOST_TRANSPORT_NONE;
-  RunPaths paths{path_of(plan, overlaps), {}};
+  RunPaths paths{path_of(plan, overlaps), {}, path_of(plan, true)};
   if (overlaps && rows_vary(plan) && plan.model.sequence_ctas > 0)
     paths.sequence = path_of(plan, false);
   return paths;

@@ -130,6 +130,7 @@ struct RunPaths {
   RunPath planned;                  // of runs with the plan's own m
   std::optional<RunPath> sequence;  // of runs with fewer rows, where overlap does not pay
                                     // (rows_vary); they do not overlap
+  RunPath overlapping;              // of runs that overlap, which the plan need not have
 
   // Whether some runs overlap, or with `overlaps` false, whether some do not.
   bool has(bool overlaps) const { return overlaps == planned.overlaps || (!overlaps && sequence); }

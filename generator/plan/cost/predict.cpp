@@ -150,12 +150,12 @@ double end_with_padding(const GroupProblem& problem, const std::vector<int32_t>&
 
 Prediction predict(const Plan& plan) {
   if (plan.arch == Arch::host) return {};
-  if (!paths_of(plan).planned.overlaps) return predict_sequence(plan);
+  const RunPath path = paths_of(plan).planned;
+  if (!path.overlaps) return predict_sequence(plan);
   if (plan.map.division == TILEPOST_DIVISION_ARRIVALS) return predict_arrivals(plan);
   Prediction prediction;
   const GroupProblem problem = problem_of(plan);
   const tilepost_model_t& model = plan.model;
-  const bool completes = paths_of(plan).planned.completes;
   double served = 0;  // when the links are free
   for (size_t g = 0; g < plan.tile_map().groups.size(); ++g) {
     const tilepost_group_t& group = plan.tile_map().groups[g];
@@ -164,7 +164,7 @@ Prediction predict(const Plan& plan) {
     const double lane_free = g < lanes ? 0 : prediction.collective_end[g - lanes];
     // Helper warps wait for a group while they do another group's tasks.
     const double start =
-        completes ? std::max(ready, served) : std::max(ready, lane_free) + plan.wait_us;
+        path.completes ? std::max(ready, served) : std::max(ready, lane_free) + plan.wait_us;
     served = std::max(ready, served) + model.latency +
              static_cast<double>(bytes_of_group(plan, g)) * model.per_byte;
     prediction.group_ready.push_back(ready);

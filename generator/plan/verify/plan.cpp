@@ -119,9 +119,10 @@ void check_neighbours(const Plan& plan, Findings& findings) {
 // own rows of tiles that have rows of two ranks. These copies are not possible with routed rows,
 // which may have such tiles anywhere.
 void check_own_rows(const Plan& plan, Findings& findings) {
-  const bool arrives = paths_of(plan).planned.waits == Waits::tiles;
+  const RunPath path = paths_of(plan).planned;
+  const bool arrives = path.waits == Waits::tiles;
   const bool host = plan.kernel.launch == TILEPOST_LAUNCH_HOST;  // which has all rows in one place
-  const bool tasks = paths_of(plan).planned.tasks && row_of(plan).moves_input() && !host;
+  const bool tasks = path.tasks && row_of(plan).moves_input() && !host;
   const bool copies =
       plan.access == TILEPOST_ACCESS_READ && arrives && !row_of(plan).input_is_routed();
   const bool may = (tasks || copies) && plan.kernel.launch == TILEPOST_LAUNCH_TMA;

@@ -12,10 +12,10 @@ namespace tilepost::cuda {
 
 class OpBuffers {
  public:
-  // `transports` own the memory that ranks share, and the windows. `plan` and `transports` outlive
-  // this object.
-  OpBuffers(const tilepost_plan_t& plan, const Transports& transports)
-      : plan_(plan), paths_(paths_of(plan)), transports_(transports) {}
+  // `paths` are the plan's. `transports` own the memory that ranks share, and the windows. All of
+  // them outlive this object.
+  OpBuffers(const tilepost_plan_t& plan, const RunPaths& paths, const Transports& transports)
+      : plan_(plan), paths_(paths), transports_(transports) {}
 
   // Allocates for the largest run, so that no later run allocates. `planned` is the map of the
   // plan's own m, or null for a routed plan. The memory is zeroed on `stream`, because parts of
@@ -66,7 +66,7 @@ class OpBuffers {
   void* shared_at(int64_t SharedLayout::*region) const;
 
   const tilepost_plan_t& plan_;
-  const RunPaths paths_;
+  const RunPaths& paths_;
   const Transports& transports_;
   int64_t device_bytes_ = 0;
   RunSizes sizes_;

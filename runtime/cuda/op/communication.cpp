@@ -81,7 +81,7 @@ PostArguments GroupWaits::post_of(const Run& run, int group) const {
 tilepost_result_t Consumption::load() const {
   if (plan_.consumer == TILEPOST_CONSUMER_UNPERMUTE) TILEPOST_CUDA(preload_unpermute());
   if (normalises(plan_)) TILEPOST_CUDA(preload_norm(plan_.output));
-  const RunPath path = path_of(plan_, true);
+  const RunPath& path = paths_.overlapping;
   if (path.packs) TILEPOST_CUDA(preload_pack());
   if (path.meets && !path.exchanges && row_of(plan_).moves_input())
     TILEPOST_CUDA(preload_hand_out());

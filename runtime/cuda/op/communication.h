@@ -35,9 +35,9 @@ class GroupWaits {
 // normalises them, or copies them to where the caller wants them.
 class Consumption {
  public:
-  // Both arguments outlive this object.
-  Consumption(const tilepost_plan_t& plan, const DeviceInfo& device, int rank)
-      : plan_(plan), device_(device), rank_(rank) {}
+  // `device` outlives this object.
+  Consumption(const OpBase& base, const DeviceInfo& device, int rank)
+      : plan_(base.plan), paths_(base.paths), device_(device), rank_(rank) {}
 
   // Loads the kernels, so that none has to be loaded while something waits.
   tilepost_result_t load() const;
@@ -61,6 +61,7 @@ class Consumption {
   int64_t row_bytes_of_a() const;
 
   const tilepost_plan_t& plan_;
+  const RunPaths& paths_;
   const DeviceInfo& device_;
   const int rank_;
 };

@@ -86,17 +86,18 @@ CudaOp::CudaOp(const tilepost_program_t& program, std::shared_ptr<OpFamily> fami
     : program_(program),
       family_(std::move(family)),
       plan_(*family_->plans[range]),
+      paths_(paths_of(plan_)),
       options_(options),
       device_(device),
       order_(comm.order()),
       state_(transports_),
-      buffers_(plan_, transports_),
-      base_{plan_, driver_, transports_, state_, lanes_, buffers_},
+      buffers_(plan_, paths_, transports_),
+      base_{plan_, paths_, driver_, transports_, state_, lanes_, buffers_},
       orders_(row_of(plan_).communicates() ? comm.order() : nullptr,
               family_->takes_turns() ? &family_->order : nullptr, transports_),
       check_(plan_, device_, driver_),
       gemm_(base_),
-      consumption_(plan_, device_, comm.rank()),
+      consumption_(base_, device_, comm.rank()),
       communication_(base_, consumption_),
       routes_(base_, program.name, maps_),
       registered_(plan_, driver_, family_->operation),
@@ -180,7 +181,7 @@ tilepost_result_t CudaOp::create_state() {
 }
 
 void CudaOp::set_up_state() {
-  const RunPath path = path_of(plan_, true);
+  const RunPath& path = paths_.overlapping;
   const PatternRow& row = row_of(plan_);
   RunTraits& traits = state_.traits;
   traits.gathers = row.moves_input();
@@ -270,7 +271,7 @@ tilepost_result_t CudaOp::route(const tilepost_route_t& route, tilepost_arrivals
 }
 
 tilepost_result_t CudaOp::create_registered() {
-  if (!paths_of(plan_).planned.lends_out) return TILEPOST_OK;
+  if (!paths_.planned.lends_out) return TILEPOST_OK;
   return registered_.create({state_.traits.rank, plan_.ranks, device_.ordinal,
                              *transports_.channels.front(), options_.deadline_seconds});
 }

@@ -64,6 +64,7 @@ class CudaOp final : public tilepost_op {
   const tilepost_program_t& program_;
   const std::shared_ptr<OpFamily> family_;
   const tilepost_plan_t& plan_;
+  const RunPaths paths_;
   const tilepost_options_t options_;
   const DeviceInfo device_;
   const std::shared_ptr<RunOrder> order_;  // of the communicator

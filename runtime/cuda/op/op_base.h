@@ -10,6 +10,7 @@ namespace tilepost::cuda {
 // All of it outlives the objects that are given it.
 struct OpBase {
   const tilepost_plan_t& plan;
+  const RunPaths& paths;  // of the plan
   const Driver& driver;
   Transports& transports;  // own what ranks share
   RunState& state;         // owns the counters

@@ -63,7 +63,7 @@ int64_t WarmUp::scratch_bytes(const RunMap* planned) const {
   const bool gathers = row_of(plan_).moves_input();
   const RunSizes& sizes = buffers_.sizes();
   if (transports_.shared) {
-    if (!paths_of(plan_).has(false)) return 0;
+    if (!paths_.has(false)) return 0;
     return gathers ? plan_.map.m * plan_.k * element_bytes(plan_.input)
                    : 2 * sizes.send * element_bytes(plan_.output);
   }

@@ -14,6 +14,7 @@ class WarmUp {
   // All arguments outlive this object.
   WarmUp(const OpBase& base, const GroupWaits& waits, const Routes& routes)
       : plan_(base.plan),
+        paths_(base.paths),
         transports_(base.transports),
         state_(base.state),
         lanes_(base.lanes),
@@ -35,6 +36,7 @@ class WarmUp {
   int64_t scratch_bytes(const RunMap* planned) const;
 
   const tilepost_plan_t& plan_;
+  const RunPaths& paths_;
   const Transports& transports_;
   RunState& state_;
   const Lanes& lanes_;
