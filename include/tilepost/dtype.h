@@ -1,25 +1,116 @@
-// The size of an element type, for host code.
+// The dtypes: one row of a table each. Other host code asks the row for whatever follows from a
+// dtype. tilepost/mark.cuh has the same dtypes for kernels (DType).
+//
+// What cannot be said here because it needs other headers is said in one place for each of them:
+// types of host code in tilepost/numeric.h, of kernels in tilepost/device/element.cuh, of CUTLASS
+// in tilepost/cutlass/launch.hpp, of CUDA's and NCCL's libraries in
+// runtime/cuda/device/library_types.h.
 #ifndef TILEPOST_DTYPE_H
 #define TILEPOST_DTYPE_H
 
 #include <cstdint>
+#include <iterator>
+#include <type_traits>
 
+#include "tilepost/internal/enumerators.h"
 #include "tilepost/plan.h"
 
 namespace tilepost {
 
+// Which kernels multiply a dtype.
+enum class MultipliedBy {
+  bundled,  // those in templates/, and kernels of the user's
+  own,      // kernels of the user's alone
+};
+
+// In how many bits tensor cores sum products of a dtype.
+enum class Sums {
+  fp32,      // as many as fp32 has
+  fourteen,  // about 14; a plan says whether other sums are kept beside (tilepost_accumulate_t)
+};
+
+struct DtypeRow {
+  tilepost_dtype_t value;
+  const char* c_name;       // of the enumerator
+  const char* name;         // in a spec
+  const char* description;  // a line for readers of a list
+  const char* kernel_name;  // of the enumerator of DType, the value of a tunable
+  const char* cuda_name;    // of the type in CUDA C++
+  // The format of a number. Behind the sign come the exponent and then the fraction, the bits of
+  // the significand without the leading one.
+  int bits, exponent_bits, fraction_bits;
+  tilepost_dtype_t sums_to;  // the output's type unless a spec says another one
+  MultipliedBy multiplied_by;
+  Sums sums;
+
+  constexpr bool is_any() const { return true; }
+  constexpr int64_t bytes() const { return bits / 8; }
+
+  // Elements of 8 bits. Only inputs have them. Tensor cores read them along K alone (PTX ISA,
+  // wgmma.mma_async), and not before sm_89 (PTX ISA, mma). A GPU's clock is another with them.
+  constexpr bool is_narrow() const { return bits == 8; }
+
+  // Elements of 16 bits are those that a GPU's consumers read and its helper warps add up.
+  constexpr bool is_half() const { return bits == 16; }
+
+  // Elements as wide as the sums in fp32.
+  constexpr bool is_wide() const { return bits == 32; }
+
+  constexpr bool may_be_output() const { return !is_narrow(); }
+  constexpr bool is_bundled() const { return multiplied_by == MultipliedBy::bundled; }
+
+  // Whether a plan chooses how the products are summed (tilepost_accumulate_t).
+  constexpr bool sums_short() const { return sums == Sums::fourteen; }
+};
+
+// In the order of the enumerators.
+inline constexpr DtypeRow kDtypes[] = {
+    {TILEPOST_ENUMERATOR(TILEPOST_BF16), "bf16", "bfloat16: the upper half of a float",
+     "tilepost::DType::bf16", "__nv_bfloat16", 16, 8, 7, TILEPOST_BF16, MultipliedBy::bundled,
+     Sums::fp32},
+    {TILEPOST_ENUMERATOR(TILEPOST_F16), "f16", "binary16 of IEEE 754", "tilepost::DType::f16",
+     "__half", 16, 5, 10, TILEPOST_F16, MultipliedBy::bundled, Sums::fp32},
+    {TILEPOST_ENUMERATOR(TILEPOST_E4M3), "e4m3",
+     "E4M3 of OCP 8-bit floating point, without infinities; of inputs only",
+     "tilepost::DType::e4m3", "__nv_fp8_e4m3", 8, 4, 3, TILEPOST_BF16, MultipliedBy::bundled,
+     Sums::fourteen},
+    {TILEPOST_ENUMERATOR(TILEPOST_F32), "f32",
+     "binary32 of IEEE 754; for kernels of the user's own and the host target",
+     "tilepost::DType::f32", "float", 32, 8, 23, TILEPOST_F32, MultipliedBy::own, Sums::fp32},
+};
+inline constexpr int kNumDtypes = static_cast<int>(std::size(kDtypes));
+
+#pragma GCC diagnostic push
+#pragma GCC diagnostic error "-Wswitch"
+TILEPOST_CHECK_TABLE(tilepost_dtype_t, kDtypes, value, 4)
+#pragma GCC diagnostic pop
+static_assert(is_in_order(kDtypes, &DtypeRow::value));
+
+constexpr const DtypeRow& row_of(tilepost_dtype_t type) {
+  return kDtypes[type];
+}
+
+// The spelling in a spec.
+constexpr const char* name_of(tilepost_dtype_t type) {
+  return row_of(type).name;
+}
+
 // How many bytes an element has.
 constexpr int64_t element_bytes(tilepost_dtype_t type) {
-  switch (type) {
-    case TILEPOST_BF16:
-    case TILEPOST_F16:
-      break;
-    case TILEPOST_E4M3:
-      return 1;
-    case TILEPOST_F32:
-      return 4;
+  return row_of(type).bytes();
+}
+
+// Calls `body` with std::integral_constant<tilepost_dtype_t, type>, if `kHas` is true of the type's
+// row. Only for such dtypes is `body` compiled.
+template <bool (DtypeRow::*kHas)() const, int kRow = 0, class Body>
+void with_dtype(tilepost_dtype_t type, const Body& body) {
+  if constexpr (kRow < kNumDtypes) {
+    if constexpr ((kDtypes[kRow].*kHas)()) {
+      if (type == kDtypes[kRow].value)
+        return body(std::integral_constant<tilepost_dtype_t, kDtypes[kRow].value>{});
+    }
+    with_dtype<kHas, kRow + 1>(type, body);
   }
-  return 2;
 }
 
 }  // namespace tilepost

@@ -54,6 +54,15 @@ struct HostElementOf<DType::f32> {
 template <DType kType>
 using HostElement = typename HostElementOf<kType>::Type;
 
+// Calls `body` with a value of the host type of an output's 16-bit elements.
+template <class Body>
+inline void with_half(DType output, const Body& body) {
+  if (output == DType::bf16)
+    body(Bf16{});
+  else
+    body(F16{});
+}
+
 TILEPOST_INLINE constexpr float to_float(float value) {
   return value;
 }

@@ -82,15 +82,16 @@ class PlanRules {
            known("wait", plan_.wait, TILEPOST_WAIT_STREAM) &&
            known("consumer", plan_.consumer, TILEPOST_CONSUMER_RESIDUAL_RMS_NORM) &&
            known("operands", plan_.operands, TILEPOST_NN) &&
-           known("input type", plan_.input, TILEPOST_F32) &&
-           known("output type", plan_.output, TILEPOST_F32) &&
+           known("input type", plan_.input, kNumDtypes - 1) &&
+           known("output type", plan_.output, kNumDtypes - 1) &&
            known("launch", plan_.kernel.launch, TILEPOST_LAUNCH_CUSTOM) && types();
   }
 
   bool types() {
-    return expect(
-        plan_.output != TILEPOST_E4M3, "output type", plan_.output,
-        "one of 16 or 32 bits; e4m3, " + std::to_string(TILEPOST_E4M3) + ", is of inputs only");
+    const DtypeRow& output = row_of(plan_.output);
+    return expect(output.may_be_output(), "output type", plan_.output,
+                  std::string("one of 16 or 32 bits; ") + output.name + ", " +
+                      std::to_string(output.value) + ", is of inputs only");
   }
 
   // Sizes by which the runtime divides, with which it counts and which it hands to kernels.
@@ -271,8 +272,7 @@ class PlanRules {
     const bool exchanged = plan_.access == TILEPOST_ACCESS_TILES && !row().moves_input();
     const bool added = row().sums && moves_inside(plan_);
     const bool read = plan_.consumer != TILEPOST_CONSUMER_NONE || exchanged || added;
-    return expect(on_host() || !read || element_bytes(plan_.output) == 2, "output type",
-                  plan_.output,
+    return expect(on_host() || !read || row_of(plan_.output).is_half(), "output type", plan_.output,
                   "one of 16 bits where a consumer, helper warps or other ranks' kernels read it");
   }
 

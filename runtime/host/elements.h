@@ -6,7 +6,7 @@
 #include <cstring>
 #include <vector>
 
-#include "tilepost/dtype.h"
+#include "tilepost/internal/kernel_dtype.h"
 #include "tilepost/numeric.h"
 #include "tilepost/plan.h"
 
@@ -23,16 +23,8 @@ inline void copy_elements(const void* from, int64_t first_read, void* to, int64_
 // Calls `body` with a value of the host type of an output's elements.
 template <class Body>
 void with_element(tilepost_dtype_t output, Body body) {
-  switch (output) {
-    case TILEPOST_BF16:
-      return body(Bf16{});
-    case TILEPOST_F16:
-      return body(F16{});
-    case TILEPOST_F32:
-      return body(float{});
-    case TILEPOST_E4M3:
-      break;  // only inputs have this type (plan_check.cpp)
-  }
+  with_dtype<&DtypeRow::may_be_output>(
+      output, [&](auto dtype) { body(HostElement<in_kernels(dtype.value)>{}); });
 }
 
 // A sum over ranks: a block of terms from each, in the order of ranks, and where the sum goes.

@@ -71,7 +71,7 @@ std::string types_of(const tilepost_plan_t& plan) {
                                                          {TILEPOST_SILU, "silu"},
                                                          {TILEPOST_RESIDUAL, "residual"}};
   std::string text = name_of(plan.input);
-  if (plan.input == TILEPOST_E4M3)
+  if (row_of(plan.input).sums_short())
     text += std::string(plan.accumulate == TILEPOST_FAST ? " fast" : " precise") + " to " +
             name_of(plan.output);
   if (plan.operands == TILEPOST_NN) text += " nn";

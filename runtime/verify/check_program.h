@@ -12,7 +12,7 @@
 
 namespace tilepost::verify {
 
-// "attn_out  host  4 ranks  129x64x7 bf16 panel 3 groups"
+// "attn_out  host  4 ranks  129x64x7 f16 panel 3 groups"
 std::string program_label(const Entry& entry, const tilepost_plan_t& plan);
 
 // The seconds that any wait of the program's runs may take.

@@ -27,10 +27,30 @@ template <>
 struct DeviceElementOf<DType::e4m3> {
   using Type = __nv_fp8_e4m3;
 };
+template <>
+struct DeviceElementOf<DType::f32> {
+  using Type = float;
+};
 
-// __nv_bfloat16, __half or __nv_fp8_e4m3.
+// __nv_bfloat16, __half, __nv_fp8_e4m3 or float.
 template <DType kType>
 using DeviceElement = typename DeviceElementOf<kType>::Type;
+
+// The dtype of elements that are moved as they are, whatever they are.
+constexpr DType kMoved = DType{};
+
+template <DType kValue>
+struct OutputType {
+  static constexpr DType value = kValue;
+};
+
+// Calls `body` with the OutputType of elements of 16 bits. `output` is a constant of the caller's,
+// so that only one of the calls is left when the compiler has inlined this.
+template <class Body>
+__device__ __forceinline__ auto with_output(DType output, const Body& body) {
+  if (output == DType::bf16) return body(OutputType<DType::bf16>{});
+  return body(OutputType<DType::f16>{});
+}
 
 // Rounds two values to nearest even, into one word with `low` in the lower half: two neighbours of
 // a row.

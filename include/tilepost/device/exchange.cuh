@@ -400,10 +400,9 @@ __device__ __forceinline__ void exchange_tiles(const View& view, const TileParts
       keep_panels_empty(parts, panels, thread);
       return;
     }
-    if (output == DType::bf16)
-      exchange_parts<View, DType::bf16>(view, parts, panels, shape, thread, threads, joining);
-    else
-      exchange_parts<View, DType::f16>(view, parts, panels, shape, thread, threads, joining);
+    with_output(output, [&](auto type) {
+      exchange_parts<View, type.value>(view, parts, panels, shape, thread, threads, joining);
+    });
   }
 }
 
@@ -419,10 +418,9 @@ __device__ __forceinline__ void finish_exchange(const View& view, const TilePart
     if (!exchanges(view) || parts.first >= parts.tiles) return;
     const Helper helper = join_helpers(panels, thread, threads);
     const int last = last_position(parts);
-    if (output == DType::bf16)
-      take_parts<View, DType::bf16>(view, helper, parts, panels, shape, last, 0);
-    else
-      take_parts<View, DType::f16>(view, helper, parts, panels, shape, last, 0);
+    with_output(output, [&](auto type) {
+      take_parts<View, type.value>(view, helper, parts, panels, shape, last, 0);
+    });
   }
 }
 

@@ -306,9 +306,9 @@ __device__ __forceinline__ void push_rows(const View& view, HelperMemory helper)
   if (lane == 0) count_whole_run(exchange, read.run, kLoaders);
   bool through = await_other_kind(exchange, read);
   const PlaceOfRun place{(read.run & 1) * exchange.slot_bytes, rows.first()};
-  if (through)  // rows are moved as they are, whatever their type
-    through = do_tasks<DType::bf16, View::kTaskParts, true>(view.tasks, view.tasks.count, rows,
-                                                            helper, place);
+  if (through)
+    through =
+        do_tasks<kMoved, View::kTaskParts, true>(view.tasks, view.tasks.count, rows, helper, place);
   if (lane == 0 && !through) give_up(exchange);
   if (blockIdx.x == 0) end_rows(exchange, view.tasks, rows, helper.address);
 }

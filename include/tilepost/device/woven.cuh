@@ -265,11 +265,10 @@ __device__ __forceinline__ void helper_warp(const View& view, HelperMemory helpe
                                             int storers, int finishers = 0) {
   const auto do_all = [&](const auto& expected) {
     const int number = View::kMeets && finishers > 0 ? view.tasks.last : view.tasks.count;
-    if (output == DType::bf16)
-      return do_tasks<DType::bf16, View::kTaskParts, View::kPushes>(view.tasks, number, expected,
-                                                                    helper);
-    return do_tasks<DType::f16, View::kTaskParts, View::kPushes>(view.tasks, number, expected,
-                                                                 helper);
+    return with_output(output, [&](auto type) {
+      return do_tasks<type.value, View::kTaskParts, View::kPushes>(view.tasks, number, expected,
+                                                                   helper);
+    });
   };
   if constexpr (View::kMeets && View::kWaits) {
     push_rows<View::kGroups>(view, helper);
@@ -299,12 +298,10 @@ __device__ __forceinline__ void finish_tasks(const View& view, HelperMemory help
     if (!has_finishers(view)) return;
     ptx::sync_threads(1 + warp, 64);
     const CountsOfRun expected{view.exchange, helper.address};
-    if (output == DType::bf16)
-      finish_tasks<DType::bf16, View::kTaskParts, View::kPushes>(view.tasks, expected, helper.bytes,
-                                                                 warp, finishers);
-    else
-      finish_tasks<DType::f16, View::kTaskParts, View::kPushes>(view.tasks, expected, helper.bytes,
+    with_output(output, [&](auto type) {
+      finish_tasks<type.value, View::kTaskParts, View::kPushes>(view.tasks, expected, helper.bytes,
                                                                 warp, finishers);
+    });
   }
 }
 

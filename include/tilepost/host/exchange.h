@@ -381,10 +381,7 @@ inline void exchange_tiles(const View& view, const TileParts& parts, const tilep
     if (gathers(view)) hand_out_rows(view, parts, shape, bytes_of_row<T>(shape));
   } else if constexpr (View::kShots != 0) {
     if (!exchanges(view)) return;
-    if (output == DType::bf16)
-      take_parts<View, Bf16>(view, parts, shape);
-    else
-      take_parts<View, F16>(view, parts, shape);
+    with_half(output, [&]<class Half>(Half) { take_parts<View, Half>(view, parts, shape); });
   }
 }
 

@@ -5,6 +5,7 @@
 
 #include "runtime/bench/gemm/kernel_names.h"
 #include "runtime/bench/gpu/checked.h"
+#include "runtime/cuda/device/dtypes.h"
 
 namespace tilepost::bench {
 namespace {
@@ -24,30 +25,16 @@ constexpr bool kHasVectorScales = false;
 constexpr auto kVectorScales = CUBLASLT_MATMUL_MATRIX_SCALE_SCALAR_32F;
 #endif
 
-cudaDataType_t cuda_type(tilepost_dtype_t type) {
-  switch (type) {
-    case TILEPOST_BF16:
-      return CUDA_R_16BF;
-    case TILEPOST_F16:
-      return CUDA_R_16F;
-    case TILEPOST_E4M3:
-      return CUDA_R_8F_E4M3;
-    case TILEPOST_F32:
-      return CUDA_R_32F;
-  }
-  throw BenchError("an element type that cuBLASLt is not told about");
-}
-
 // The operations of the epilogue that cuBLASLt computes: all or none, so that it is clear what is
 // compared. It has no silu. It adds to the product before the activation and not after it. It takes
-// scales of rows and columns only together, and only with e4m3 (cuBLAS documentation,
+// scales of rows and columns only together, and only with 8-bit inputs (cuBLAS documentation,
 // cublasLtEpilogue_t, cublasLtMatmulMatrixScale_t).
 int supported(const Product& product) {
   constexpr int kVectors = TILEPOST_SCALE_ROWS | TILEPOST_SCALE_COLUMNS;
   const int wanted = product.operations, vectors = wanted & kVectors;
   if ((wanted & TILEPOST_SILU) != 0) return 0;
   if ((wanted & TILEPOST_RESIDUAL) != 0 && (wanted & kActivations) != 0) return 0;
-  if (vectors != 0 && (vectors != kVectors || product.input != TILEPOST_E4M3)) return 0;
+  if (vectors != 0 && (vectors != kVectors || !row_of(product.input).is_narrow())) return 0;
   if (vectors != 0 && !kHasVectorScales) return 0;
   return wanted;
 }
@@ -66,7 +53,7 @@ double median(std::vector<double> values) {
 // B.
 CublasLt::CublasLt(const Product& product, float scale, bool fast_accumulation, int sms)
     : operations_(supported(product)),
-      float8_(product.input == TILEPOST_E4M3),
+      float8_(row_of(product.input).is_narrow()),
       scale_(scale),
       workspace_(allocate(kWorkspaceBytes)) {
   TILEPOST_BENCH_STATUS(cublasLtCreate(&handle_));
@@ -90,7 +77,8 @@ void CublasLt::set(cublasLtMatmulDescAttributes_t attribute, const T& value) {
 }
 
 void CublasLt::describe(const Product& product, bool fast_accumulation, int sms) {
-  const cudaDataType_t input = cuda_type(product.input), output = cuda_type(product.output);
+  const cudaDataType_t input = cuda::library_types(product.input).cublas,
+                       output = cuda::library_types(product.output).cublas;
   const auto m = static_cast<uint64_t>(product.m), n = static_cast<uint64_t>(product.n),
              k = static_cast<uint64_t>(product.k);
   TILEPOST_BENCH_STATUS(cublasLtMatmulDescCreate(&operation_, CUBLAS_COMPUTE_32F, CUDA_R_32F));
@@ -121,7 +109,7 @@ void CublasLt::describe_epilogue(const Product& product) {
                                                   : CUBLASLT_EPILOGUE_DEFAULT);
   if (!bias) return;
   set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, operands.bias);
-  set(CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, static_cast<int32_t>(cuda_type(product.output)));
+  set(CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, static_cast<int32_t>(cuda::library_types(product.output).cublas));
 }
 
 void CublasLt::find_algorithms() {

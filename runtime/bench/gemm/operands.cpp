@@ -14,8 +14,8 @@ namespace {
 constexpr int64_t kMaxSets = 512;
 constexpr int kEpilogueMax = 8;  // largest bias and residual: whole numbers, exact in every type
 constexpr int64_t kDenseLimit = 1 << 19;  // so many products of numbers up to 4 fp32 sums exactly
-// Non-zero products of a sum, on average: so few that its parts are exact in e4m3's short
-// accumulators and in bf16.
+// Non-zero products of a sum, on average: so few that its parts are exact in the short sums
+// of some dtypes and in outputs of 16 bits.
 constexpr double kSparseProducts = 64;
 
 bool has(const tilepost_plan_t& plan, int operations) {
@@ -125,7 +125,7 @@ void Operands::make_epilogue() {
 }
 
 void Operands::fill_exact(uint64_t seed, int rank) {
-  const bool dense = rank < 0 && plan_.input != TILEPOST_E4M3 && plan_.k < kDenseLimit;
+  const bool dense = rank < 0 && !row_of(plan_.input).sums_short() && plan_.k < kDenseLimit;
   const int max = dense ? 4 : 1;
   const double products = static_cast<double>(plan_.k) * (rank < 0 ? 1 : plan_.ranks);
   const double share = dense ? 1 : std::min(1.0, std::sqrt(kSparseProducts / products));

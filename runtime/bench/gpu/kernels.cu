@@ -1,12 +1,11 @@
-#include <cuda_bf16.h>
-#include <cuda_fp16.h>
-#include <cuda_fp8.h>
 #include <cuda_runtime.h>
 
 #include <type_traits>
 
 #include "runtime/bench/gpu/checked.h"
 #include "runtime/bench/gpu/kernels.h"
+#include "tilepost/device/element.cuh"
+#include "tilepost/internal/kernel_dtype.h"
 
 namespace tilepost::bench {
 namespace {
@@ -158,22 +157,17 @@ __global__ void gate_kernel(const uint32_t* word, uint32_t wanted) {
     __nanosleep(200);
 }
 
+// Calls `body` with a value of the type of an output's elements in kernels.
 template <class Body>
 void with_output(tilepost_dtype_t type, Body body) {
-  if (type == TILEPOST_BF16)
-    body(__nv_bfloat16{});
-  else if (type == TILEPOST_F32)
-    body(float{});
-  else
-    body(__half{});
+  with_dtype<&DtypeRow::may_be_output>(
+      type, [&](auto dtype) { body(DeviceElement<in_kernels(dtype.value)>{}); });
 }
 
 template <class Body>
 void with_type(tilepost_dtype_t type, Body body) {
-  if (type == TILEPOST_E4M3)
-    body(__nv_fp8_e4m3{});
-  else
-    with_output(type, body);
+  with_dtype<&DtypeRow::is_any>(
+      type, [&](auto dtype) { body(DeviceElement<in_kernels(dtype.value)>{}); });
 }
 
 uint64_t key_of(uint64_t seed) {
@@ -220,7 +214,7 @@ void count_different(const void* out, tilepost_dtype_t type, const Place& place,
                                                        static_cast<const Bits*>(expected),
                                                        int64_t{m} * n, n, wrong);
   };
-  if (type == TILEPOST_F32)
+  if (row_of(type).is_wide())
     count(uint32_t{});
   else
     count(uint16_t{});

@@ -10,6 +10,7 @@
 #include "runtime/cuda/device/kernel_launch.cuh"
 #include "tilepost/device/norm.cuh"
 #include "tilepost/device/rows.cuh"
+#include "tilepost/internal/kernel_dtype.h"
 
 namespace tilepost::cuda {
 namespace {
@@ -203,7 +204,10 @@ constexpr Variant kVariants[] = {kVariant<kType, 8>, kVariant<kType, 4>, kVarian
                                  kVariant<kType, 1>};
 
 const Variant* variants(tilepost_dtype_t type) {
-  return type == TILEPOST_BF16 ? kVariants<DType::bf16> : kVariants<DType::f16>;
+  const Variant* found = nullptr;
+  with_dtype<&DtypeRow::is_half>(type,
+                                 [&](auto dtype) { found = kVariants<in_kernels(dtype.value)>; });
+  return found;
 }
 
 }  // namespace

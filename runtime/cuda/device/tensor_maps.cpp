@@ -1,7 +1,7 @@
 #include "runtime/cuda/device/tensor_maps.h"
 
 #include "runtime/cuda/device/check.h"
-#include "tilepost/dtype.h"
+#include "runtime/cuda/device/dtypes.h"
 
 namespace tilepost::cuda {
 namespace {
@@ -14,22 +14,6 @@ struct Matrix {
   tilepost_dtype_t type;
   uint64_t gap = 0;  // elements behind each row
 };
-
-// The maps move bytes of e4m3 as they are. Only reductions in flight would care for the number in
-// them.
-CUtensorMapDataType data_type(tilepost_dtype_t type) {
-  switch (type) {
-    case TILEPOST_BF16:
-      return CU_TENSOR_MAP_DATA_TYPE_BFLOAT16;
-    case TILEPOST_F16:
-      return CU_TENSOR_MAP_DATA_TYPE_FLOAT16;
-    case TILEPOST_F32:
-      return CU_TENSOR_MAP_DATA_TYPE_FLOAT32;
-    case TILEPOST_E4M3:
-      break;
-  }
-  return CU_TENSOR_MAP_DATA_TYPE_UINT8;
-}
 
 CUtensorMapL2promotion promotion(int32_t bytes) {
   switch (bytes) {
@@ -54,10 +38,10 @@ tilepost_result_t encode_matrix(const Driver& driver, const Matrix& matrix, CUte
   const cuuint32_t element_strides[] = {1, 1};
   const CUtensorMapSwizzle swizzle =
       matrix.box.swizzle == 0 ? CU_TENSOR_MAP_SWIZZLE_NONE : CU_TENSOR_MAP_SWIZZLE_128B;
-  const CUresult result =
-      driver.encode_tiled(&map, data_type(matrix.type), 2, const_cast<void*>(matrix.base), dims,
-                          strides, box, element_strides, CU_TENSOR_MAP_INTERLEAVE_NONE, swizzle,
-                          promotion(matrix.box.promote), CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+  const CUresult result = driver.encode_tiled(
+      &map, library_types(matrix.type).tensor_map, 2, const_cast<void*>(matrix.base), dims, strides,
+      box, element_strides, CU_TENSOR_MAP_INTERLEAVE_NONE, swizzle, promotion(matrix.box.promote),
+      CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
   if (result == CUDA_SUCCESS) return TILEPOST_OK;
   return fail(TILEPOST_CUDA_ERROR,
               "cuTensorMapEncodeTiled → error %d for %s: %llu rows of %llu elements at %p, box "

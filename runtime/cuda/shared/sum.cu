@@ -13,6 +13,7 @@
 #include "runtime/cuda/device/kernel_launch.cuh"
 #include "runtime/cuda/shared/sum.h"
 #include "tilepost/device/element.cuh"
+#include "tilepost/internal/kernel_dtype.h"
 
 namespace tilepost::cuda {
 namespace {
@@ -24,13 +25,17 @@ constexpr int kScalars = 4;   // elements of a thread, where there are no vector
 constexpr int kAnyParts = 0;
 constexpr int kUnrolled = 4;  // parts at a time, where their number is not known
 
+// Whether elements are as wide as the sums, and need no conversion.
+template <DType kType>
+constexpr bool kIsWide = sizeof(DeviceElement<kType>) == sizeof(float);
+
 // Elements of a vector, which is sixteen bytes.
 template <DType kType>
-constexpr int kWidth = kType == DType::f32 ? 4 : 8;
+constexpr int kWidth = sizeof(uint4) / sizeof(DeviceElement<kType>);
 
 // An element's bits.
 template <DType kType>
-using Bits = std::conditional_t<kType == DType::f32, uint32_t, uint16_t>;
+using Bits = std::conditional_t<kIsWide<kType>, uint32_t, uint16_t>;
 
 template <DType kType>
 struct Sum {
@@ -39,7 +44,7 @@ struct Sum {
 
 template <DType kType>
 __device__ __forceinline__ float element_of(Bits<kType> bits) {
-  if constexpr (kType == DType::f32)
+  if constexpr (kIsWide<kType>)
     return __uint_as_float(bits);
   else
     return unpack<kType>(bits).x;
@@ -47,7 +52,7 @@ __device__ __forceinline__ float element_of(Bits<kType> bits) {
 
 template <DType kType>
 __device__ __forceinline__ Bits<kType> bits_of(float element) {
-  if constexpr (kType == DType::f32)
+  if constexpr (kIsWide<kType>)
     return __float_as_uint(element);
   else
     return static_cast<uint16_t>(pack<kType>(element, 0));
@@ -55,7 +60,7 @@ __device__ __forceinline__ Bits<kType> bits_of(float element) {
 
 template <DType kType>
 __device__ __forceinline__ Sum<kType> unpack_vector(const uint4& vector) {
-  if constexpr (kType == DType::f32)
+  if constexpr (kIsWide<kType>)
     return {{{__uint_as_float(vector.x), __uint_as_float(vector.y)},
              {__uint_as_float(vector.z), __uint_as_float(vector.w)}}};
   else
@@ -66,7 +71,7 @@ __device__ __forceinline__ Sum<kType> unpack_vector(const uint4& vector) {
 template <DType kType>
 __device__ __forceinline__ uint4 pack_vector(const Sum<kType>& sum) {
   const auto& words = sum.words;
-  if constexpr (kType == DType::f32)
+  if constexpr (kIsWide<kType>)
     return {__float_as_uint(words[0].x), __float_as_uint(words[0].y), __float_as_uint(words[1].x),
             __float_as_uint(words[1].y)};
   else
@@ -222,8 +227,10 @@ template <DType kType>
 constexpr Kernels kKernels = {kVariants<kType>, sum_elements_kernel<kType>, kWidth<kType>};
 
 const Kernels& kernels_of(tilepost_dtype_t type) {
-  if (type == TILEPOST_F32) return kKernels<DType::f32>;
-  return type == TILEPOST_BF16 ? kKernels<DType::bf16> : kKernels<DType::f16>;
+  const Kernels* found = nullptr;
+  with_dtype<&DtypeRow::may_be_output>(
+      type, [&](auto dtype) { found = &kKernels<in_kernels(dtype.value)>; });
+  return *found;
 }
 
 bool is_aligned(const void* pointer) {

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "runtime/cuda/device/at_once.h"
-#include "tilepost/dtype.h"
+#include "runtime/cuda/device/dtypes.h"
 
 namespace tilepost::cuda {
 namespace {
@@ -29,17 +29,7 @@ bool gathers_at_once(std::span<const Step> steps) {
 }  // namespace
 
 ncclDataType_t nccl_type(tilepost_dtype_t type) {
-  switch (type) {
-    case TILEPOST_BF16:
-      return ncclBfloat16;
-    case TILEPOST_F16:
-      return ncclFloat16;
-    case TILEPOST_F32:
-      return ncclFloat32;
-    case TILEPOST_E4M3:
-      break;
-  }
-  return ncclUint8;
+  return library_types(type).nccl;
 }
 
 tilepost_result_t make_channel(const TransportSetup& setup, std::shared_ptr<NcclChannel>& channel) {

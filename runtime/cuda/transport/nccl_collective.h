@@ -8,7 +8,7 @@
 
 namespace tilepost::cuda {
 
-// The type that NCCL is told. Elements of e4m3 are only ever moved, so NCCL gets them as bytes.
+// The type that NCCL is told.
 ncclDataType_t nccl_type(tilepost_dtype_t type);
 
 // A plan's communicators, one per lane, which the caller's thread issues calls on.

@@ -21,10 +21,10 @@ __device__ int64_t index_step() {
 }
 
 __global__ void fill_operand_kernel(void* data, int64_t count, Distribution distribution,
-                                    uint64_t stream_id, tilepost_dtype_t type) {
+                                    uint64_t stream_id, NumberFormat format) {
   for (int64_t i = first_index(); i < count; i += index_step()) {
-    const uint32_t bits = encode(value_at(distribution, stream_id, i), type);
-    store_bits(data, i, bits, type);
+    const uint32_t bits = encode(value_at(distribution, stream_id, i), format);
+    store_bits(data, i, bits, format);
   }
 }
 
@@ -105,7 +105,7 @@ __global__ void look_kernel(const __grid_constant__ Look look, uint32_t* found) 
 cudaError_t fill_operand(void* data, int64_t count, const Distribution& distribution,
                          uint64_t stream_id, tilepost_dtype_t type, cudaStream_t stream) {
   fill_operand_kernel<<<blocks_for(count), kThreads, 0, stream>>>(data, count, distribution,
-                                                                  stream_id, type);
+                                                                  stream_id, format_of(type));
   return cudaGetLastError();
 }
 

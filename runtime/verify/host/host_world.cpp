@@ -108,8 +108,9 @@ class HostDevice final : public RankDevice {
 
   void fill_operand(void* data, int64_t count, const Distribution& distribution, uint64_t stream,
                     tilepost_dtype_t type) override {
+    const NumberFormat format = format_of(type);
     for (int64_t i = 0; i < count; ++i)
-      store_bits(data, i, encode(value_at(distribution, stream, i), type), type);
+      store_bits(data, i, encode(value_at(distribution, stream, i), format), format);
   }
   void fill_scales(float* data, int64_t count, const Distribution& distribution,
                    uint64_t stream) override {

@@ -6,6 +6,8 @@
 namespace tilepost::verify {
 namespace {
 
+constexpr int kMostRandomBits = 8;  // of the significand of random data (value_at)
+
 // The magnitude that sums may reach if what the epilogue makes of them is still to be exact. Each
 // vector of scales may double a sum, and then addends are added.
 double sum_limit(tilepost_dtype_t output, int epilogue, int more_addends) {
@@ -23,13 +25,14 @@ double sum_limit(tilepost_dtype_t output, int epilogue, int more_addends) {
 // - Many products: they are of {-1, 0, 1}, with limit / 4 non-zero ones on average. By Chernoff's
 // bound
 //   P(X >= 4 mu) <= (e^3 / 4^4)^mu, more than `limit` of them have a probability below 1e-70 with
-//   mu = 64, and below 1e-16 with the 15.5 that the longest epilogue leaves to bf16: not in any
-//   run.
+//   mu = 64, and below 1e-16 with the 15.5 that the longest epilogue leaves to outputs with the
+//   fewest bits: not in any run.
 Distribution make_distribution(DataKind kind, int64_t k, int ranks, tilepost_dtype_t output,
                                tilepost_dtype_t input, int epilogue, int more_addends) {
-  const bool e4m3 = input == TILEPOST_E4M3;
-  if (kind == DataKind::random) return {kind, 0, 0, e4m3 ? 4 : 8};
-  // f32 inputs have no more than TF32's bits, since kernels may multiply in TF32 (PTX ISA 5.2.3).
+  if (kind == DataKind::random)
+    return {kind, 0, 0, std::min(format_of(input).fraction_bits + 1, kMostRandomBits)};
+  // 32-bit inputs have no more than TF32's bits, since kernels may multiply in TF32 (PTX
+  // ISA 5.2.3).
   const int most_in_input = std::min(exact_limit(input), 1 << 11);
   const double products = static_cast<double>(k) * ranks;
   const double limit = sum_limit(output, epilogue, more_addends);

@@ -49,8 +49,7 @@ struct Distribution {
 // The distribution of A and B for a check of `kind`. A sum has k products on each of `ranks` ranks.
 // It goes through `epilogue`, a set of TILEPOST_SCALE …, and then `more_addends` are added.
 Distribution make_distribution(DataKind kind, int64_t k, int ranks, tilepost_dtype_t output,
-                               tilepost_dtype_t input = TILEPOST_BF16, int epilogue = 0,
-                               int more_addends = 0);
+                               tilepost_dtype_t input = {}, int epilogue = 0, int more_addends = 0);
 
 // Bias and residual of exact data are integers of at most this magnitude.
 constexpr int kMaxAddend = 4;
@@ -60,19 +59,23 @@ TILEPOST_VERIFY_INLINE Distribution addends(const Distribution& distribution) {
   return {distribution.kind, kMaxAddend, 0, 8};
 }
 
+// The format of a dtype's numbers, passed to GPU kernels by value: how many bits the exponent and
+// the fraction behind it have (IEEE 754-2019, 3.4).
+struct NumberFormat {
+  int exponent_bits, fraction_bits;
+
+  TILEPOST_VERIFY_INLINE constexpr int bits() const { return 1 + exponent_bits + fraction_bits; }
+  TILEPOST_VERIFY_INLINE constexpr int bias() const { return (1 << (exponent_bits - 1)) - 1; }
+};
+constexpr int kFloatExponentBits = 8, kFloatFractionBits = 23, kFloatBias = 127;
+
+constexpr NumberFormat format_of(tilepost_dtype_t type) {
+  return {row_of(type).exponent_bits, row_of(type).fraction_bits};
+}
+
 // The largest n such that all integers up to n in magnitude are exact in the type.
 constexpr int exact_limit(tilepost_dtype_t type) {
-  switch (type) {
-    case TILEPOST_BF16:
-      return 1 << 8;
-    case TILEPOST_F16:
-      return 1 << 11;
-    case TILEPOST_E4M3:
-      return 1 << 4;
-    case TILEPOST_F32:
-      break;
-  }
-  return 1 << 24;
+  return 2 << format_of(type).fraction_bits;
 }
 
 // The finaliser of SplitMix64 (Steele, Lea, Flood, OOPSLA 2014): every input bit moves every output
@@ -101,8 +104,8 @@ TILEPOST_VERIFY_INLINE float value_at(const Distribution& distribution, uint64_t
     const uint64_t choices = 2 * static_cast<uint64_t>(distribution.max_value) + 1;
     return static_cast<float>(static_cast<int>(high * choices >> 32) - distribution.max_value);
   }
-  // The sum of four random bytes is near normal. The significand fits bf16, or e4m3. The exponent
-  // takes six values.
+  // The sum of four random bytes is near normal. The significand has the distribution's bits. The
+  // exponent takes six values.
   const int sum =
       static_cast<int>((low & 255) + (low >> 8 & 255) + (low >> 16 & 255) + (low >> 24));
   const int binade = static_cast<int>((high & 0xffff) * 6 >> 16);
@@ -121,36 +124,28 @@ TILEPOST_VERIFY_INLINE float scale_at(const Distribution& distribution, uint64_t
 }
 
 // The bits of a value that value_at can return, in the lowest bits of the result.
-TILEPOST_VERIFY_INLINE uint32_t encode(float value, tilepost_dtype_t type) {
+TILEPOST_VERIFY_INLINE uint32_t encode(float value, const NumberFormat& format) {
   uint32_t bits;
   memcpy(&bits, &value, sizeof bits);
-  if (type == TILEPOST_F32) return bits;
-  if (type == TILEPOST_BF16) return bits >> 16;
-  const uint32_t sign = bits >> 16 & 0x8000;
-  if (type == TILEPOST_E4M3) {
-    const uint32_t small = ((bits >> 23 & 0xff) - 127 + 7) << 3 | (bits >> 20 & 7);
-    return sign >> 8 | ((bits & 0x7fffffff) == 0 ? 0 : small);
-  }
+  const uint32_t sign = bits >> 31 << (format.bits() - 1);
   if ((bits & 0x7fffffff) == 0) return sign;
-  const uint32_t exponent = (bits >> 23 & 0xff) - 127 + 15;
-  return sign | exponent << 10 | (bits >> 13 & 0x3ff);
+  const uint32_t exponent = (bits >> kFloatFractionBits & 0xff) - kFloatBias + format.bias();
+  const uint32_t fraction = (bits & 0x7fffff) >> (kFloatFractionBits - format.fraction_bits);
+  return sign | exponent << format.fraction_bits | fraction;
+}
+inline uint32_t encode(float value, tilepost_dtype_t type) {
+  return encode(value, format_of(type));
 }
 
-// Stores `bits` as element i of an array of the type.
+// Stores `bits` as element i of an array.
 TILEPOST_VERIFY_INLINE void store_bits(void* data, int64_t i, uint32_t bits,
-                                       tilepost_dtype_t type) {
-  switch (type) {
-    case TILEPOST_E4M3:
-      static_cast<uint8_t*>(data)[i] = static_cast<uint8_t>(bits);
-      break;
-    case TILEPOST_F32:
-      static_cast<uint32_t*>(data)[i] = bits;
-      break;
-    case TILEPOST_BF16:
-    case TILEPOST_F16:
-      static_cast<uint16_t*>(data)[i] = static_cast<uint16_t>(bits);
-      break;
-  }
+                                       const NumberFormat& format) {
+  if (format.bits() == 8)
+    static_cast<uint8_t*>(data)[i] = static_cast<uint8_t>(bits);
+  else if (format.bits() == 16)
+    static_cast<uint16_t*>(data)[i] = static_cast<uint16_t>(bits);
+  else
+    static_cast<uint32_t*>(data)[i] = bits;
 }
 
 // The bits of element i of an array of the type.
@@ -161,19 +156,26 @@ inline uint32_t load_bits(const void* data, int64_t i, tilepost_dtype_t type) {
   return bits;
 }
 
-// The value of any bits of an output's type, NaN and infinities included.
-TILEPOST_VERIFY_INLINE float decode(uint32_t half, tilepost_dtype_t type) {
-  uint32_t bits = half;
-  if (type == TILEPOST_BF16) {
-    bits = half << 16;
-  } else if (type == TILEPOST_F16) {
-    const uint32_t sign = (half & 0x8000) << 16;
-    const uint32_t exponent = half >> 10 & 0x1f, fraction = half & 0x3ff;
+// The value of any bits of an output's type, NaN and infinities included. The bits of a type with
+// float's exponent are the upper ones of a float.
+inline float decode(uint32_t number, tilepost_dtype_t type) {
+  const NumberFormat format = format_of(type);
+  const int dropped = kFloatFractionBits - format.fraction_bits;
+  uint32_t bits = number << dropped;
+  if (format.exponent_bits < kFloatExponentBits) {
+    const uint32_t sign = number >> (format.bits() - 1) << 31;
+    const uint32_t highest = (1u << format.exponent_bits) - 1;
+    const uint32_t exponent = number >> format.fraction_bits & highest;
+    const uint32_t fraction = number & ((1u << format.fraction_bits) - 1);
     if (exponent == 0) {
-      const float magnitude = static_cast<float>(fraction) / 16777216.0f;
+      const auto steps = static_cast<float>(1 << (format.bias() - 1 + format.fraction_bits));
+      const float magnitude = static_cast<float>(fraction) / steps;
       return sign ? -magnitude : magnitude;
     }
-    bits = sign | (exponent == 31 ? 0xffu : exponent - 15 + 127) << 23 | fraction << 13;
+    bits = sign |
+           (exponent == highest ? 0xffu : exponent - format.bias() + kFloatBias)
+               << kFloatFractionBits |
+           fraction << dropped;
   }
   float value;
   memcpy(&value, &bits, sizeof value);

@@ -15,16 +15,16 @@ namespace {
 // instead of rounding, and align products before adding. So u is taken as 2^-22, four times that of
 // IEEE addition.
 //
-// e4m3: the tensor cores keep 13 bits below the largest of what they add. So the worst case, k
-// times 2^-13, would allow anything. But they truncate towards zero, and the products' signs are
-// random here. So the errors add up like a random walk with steps of 2^-13 times the sum so far,
-// which is about |a| |b| / sqrt(k). The standard deviation is then about 2^-13 / 10, and the
-// largest error of a million below 2^-12. Where runs of 128 products are added in fp32 it is
+// 8-bit inputs: the tensor cores keep 13 bits below the largest of what they add. So the worst
+// case, k times 2^-13, would allow anything. But they truncate towards zero, and the products'
+// signs are random here. So the errors add up like a random walk with steps of 2^-13 times the sum
+// so far, which is about |a| |b| / sqrt(k). The standard deviation is then about 2^-13 / 10, and
+// the largest error of a million below 2^-12. Where runs of 128 products are added in fp32 it is
 // smaller by the square root of the number of runs. The weights are many times these values. The
 // last term is for sums in fp32, rounded at random.
 double sum_weight(const Problem& problem) {
   const auto k = static_cast<double>(problem.k);
-  if (problem.input != TILEPOST_E4M3) return std::ldexp(k, -22);
+  if (!row_of(problem.input).sums_short()) return std::ldexp(k, -22);
   constexpr double kRun = 128;  // products
   const double runs = problem.accumulate == TILEPOST_FAST ? 1.0 : std::max(1.0, k / kRun);
   return std::ldexp(std::min(std::sqrt(k), 8.0) / std::sqrt(runs), -13) +
@@ -33,15 +33,18 @@ double sum_weight(const Problem& problem) {
 
 }  // namespace
 
-// The types have 8, 11 and 24 bits of significand; their least steps are 2^-133, 2^-24 and 2^-149
-// (IEEE 754-2019, 3.6; bfloat16 has the exponents of f32). A whole step is allowed, and for f32 the
-// least normal number, because GPUs may flush what is below that to zero.
+// A type's significand has a bit more than its fraction, and its least step is that of its
+// subnormal numbers (IEEE 754-2019, 3.4). A whole step is allowed. For outputs as wide as float it
+// is the least normal number, because GPUs may flush what is below that to zero.
 double half_unit(tilepost_dtype_t type) {
-  return type == TILEPOST_BF16 ? 0x1p-8 : type == TILEPOST_F32 ? 0x1p-24 : 0x1p-11;
+  return std::ldexp(1.0, -format_of(type).fraction_bits - 1);
 }
 
 double least_step(tilepost_dtype_t type) {
-  return type == TILEPOST_BF16 ? 0x1p-133 : type == TILEPOST_F32 ? 0x1p-126 : 0x1p-24;
+  const NumberFormat format = format_of(type);
+  const int least_exponent = 1 - format.bias();
+  return std::ldexp(
+      1.0, row_of(type).is_wide() ? least_exponent : least_exponent - format.fraction_bits);
 }
 
 Distribution distribution_of(DataKind kind, const Problem& problem) {

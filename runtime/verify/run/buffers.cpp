@@ -12,7 +12,7 @@ namespace {
 
 constexpr size_t kOperandAlignment = 16;  // tilepost_op_run
 constexpr int kCanary = 0xa5;
-constexpr int kPoison = 0xff;  // 0xffff is a NaN in bf16 and in f16, 0xffffffff in f32
+constexpr int kPoison = 0xff;  // all ones are a NaN in every output's type
 
 }  // namespace
 
