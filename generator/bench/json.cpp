@@ -1,7 +1,6 @@
 // Writes a summary of every sample, with everything that is needed to measure it again.
 #include "llvm/Support/JSON.h"
 #include "generator/bench/report.h"
-#include "generator/plan/report/describe.h"
 #include "llvm/Support/raw_ostream.h"
 #include "tilepost/version.h"
 

@@ -6,7 +6,6 @@
 
 #include "generator/bench/report.h"
 #include "generator/plan/kernels/operands.h"
-#include "generator/plan/report/describe.h"
 
 namespace tilepost {
 namespace {

@@ -3,125 +3,20 @@
 
 #include "generator/emit/parts.h"
 #include "generator/plan/cost/predict.h"
-#include "generator/plan/report/describe.h"
-#include "generator/plan/transports/transports.h"
 #include "generator/weave/marked/weave_marked.h"
 #include "llvm/Support/ErrorHandling.h"
 #include "llvm/Support/raw_ostream.h"
 
 namespace tilepost {
 
-const char* c_name(tilepost_dtype_t type) {
-  switch (type) {
-    case TILEPOST_BF16:
-      return "TILEPOST_BF16";
-    case TILEPOST_F16:
-      return "TILEPOST_F16";
-    case TILEPOST_E4M3:
-      return "TILEPOST_E4M3";
-    case TILEPOST_F32:
-      return "TILEPOST_F32";
-  }
-  llvm_unreachable("element type");
-}
-
 namespace {
-
-const char* c_name(tilepost_routing_t routing) {
-  switch (routing) {
-    case TILEPOST_ROUTING_EVEN:
-      return "TILEPOST_ROUTING_EVEN";
-    case TILEPOST_ROUTING_SPLITS:
-      return "TILEPOST_ROUTING_SPLITS";
-    case TILEPOST_ROUTING_ROWS:
-      return "TILEPOST_ROUTING_ROWS";
-  }
-  llvm_unreachable("routing");
-}
-
-const char* c_name(tilepost_division_t division) {
-  switch (division) {
-    case TILEPOST_DIVISION_ROWS:
-      return "TILEPOST_DIVISION_ROWS";
-    case TILEPOST_DIVISION_SHARES:
-      return "TILEPOST_DIVISION_SHARES";
-    case TILEPOST_DIVISION_COLUMNS:
-      return "TILEPOST_DIVISION_COLUMNS";
-    case TILEPOST_DIVISION_ARRIVALS:
-      return "TILEPOST_DIVISION_ARRIVALS";
-  }
-  llvm_unreachable("division");
-}
-
-const char* c_name(tilepost_consumer_t consumer) {
-  switch (consumer) {
-    case TILEPOST_CONSUMER_NONE:
-      return "TILEPOST_CONSUMER_NONE";
-    case TILEPOST_CONSUMER_UNPERMUTE:
-      return "TILEPOST_CONSUMER_UNPERMUTE";
-    case TILEPOST_CONSUMER_RMS_NORM:
-      return "TILEPOST_CONSUMER_RMS_NORM";
-    case TILEPOST_CONSUMER_RESIDUAL_RMS_NORM:
-      return "TILEPOST_CONSUMER_RESIDUAL_RMS_NORM";
-  }
-  llvm_unreachable("consumer");
-}
-
-const char* c_name(tilepost_access_t access) {
-  switch (access) {
-    case TILEPOST_ACCESS_MESSAGES:
-      return "TILEPOST_ACCESS_MESSAGES";
-    case TILEPOST_ACCESS_READ:
-      return "TILEPOST_ACCESS_READ";
-    case TILEPOST_ACCESS_WRITE:
-      return "TILEPOST_ACCESS_WRITE";
-    case TILEPOST_ACCESS_TILES:
-      return "TILEPOST_ACCESS_TILES";
-  }
-  llvm_unreachable("access");
-}
-
-const char* c_name(tilepost_shots_t shots) {
-  switch (shots) {
-    case TILEPOST_SHOTS_NONE:
-      return "TILEPOST_SHOTS_NONE";
-    case TILEPOST_ONE_SHOT:
-      return "TILEPOST_ONE_SHOT";
-    case TILEPOST_TWO_SHOT:
-      return "TILEPOST_TWO_SHOT";
-    case TILEPOST_ONE_SHOT_LINES:
-      return "TILEPOST_ONE_SHOT_LINES";
-  }
-  llvm_unreachable("shots");
-}
-
-const char* c_name(tilepost_launch_t launch) {
-  switch (launch) {
-    case TILEPOST_LAUNCH_TMA:
-      return "TILEPOST_LAUNCH_TMA";
-    case TILEPOST_LAUNCH_POINTERS:
-      return "TILEPOST_LAUNCH_POINTERS";
-    case TILEPOST_LAUNCH_HOST:
-      return "TILEPOST_LAUNCH_HOST";
-    case TILEPOST_LAUNCH_CUSTOM:
-      return "TILEPOST_LAUNCH_CUSTOM";
-  }
-  llvm_unreachable("launch kind");
-}
 
 // "TILEPOST_SCALE | TILEPOST_BIAS", "0" for the empty set.
 std::string epilogue_name(int epilogue) {
-  constexpr std::pair<int, const char*> kOperations[] = {
-      {TILEPOST_SCALE, "TILEPOST_SCALE"},
-      {TILEPOST_SCALE_ROWS, "TILEPOST_SCALE_ROWS"},
-      {TILEPOST_SCALE_COLUMNS, "TILEPOST_SCALE_COLUMNS"},
-      {TILEPOST_BIAS, "TILEPOST_BIAS"},
-      {TILEPOST_GELU, "TILEPOST_GELU"},
-      {TILEPOST_SILU, "TILEPOST_SILU"},
-      {TILEPOST_RESIDUAL, "TILEPOST_RESIDUAL"}};
   std::string text;
-  for (const auto& [bit, name] : kOperations)
-    if ((epilogue & bit) != 0) text += (text.empty() ? "" : " | ") + std::string(name);
+  for (const auto& operation : enumerators::kEpilogueOps)
+    if ((epilogue & operation.value) != 0)
+      text += (text.empty() ? "" : " | ") + std::string(operation.c_name);
   return text.empty() ? "0" : text;
 }
 
@@ -180,7 +75,7 @@ void set_map(Fields& fields, const Plan& plan) {
   fields.set("map.cluster", map.cluster, "CTAs that share a tile column");
   fields.set("map.band", map.band, "tile rows swept together");
   fields.set("map.signals_per_tile", map.signals_per_tile);
-  fields.set("map.layout", map.layout == TILEPOST_PANEL ? "TILEPOST_PANEL" : "TILEPOST_TILE");
+  fields.set("map.layout", c_name(map.layout));
   fields.set("map.division", c_name(map.division));
   fields.set("map.ranks", map.ranks, "shares of the rows");
   if (map.stagger > 0) fields.set("map.stagger", map.stagger, "every rank has an order of its own");
@@ -330,8 +225,8 @@ std::string emit_plan(const Plan& plan) {
   fields.set("k", plan.k);
   fields.set("input", c_name(plan.input));
   fields.set("output", c_name(plan.output));
-  fields.set("operands", plan.operands == TILEPOST_NN ? "TILEPOST_NN" : "TILEPOST_TN");
-  fields.set("accumulate", plan.accumulate == TILEPOST_FAST ? "TILEPOST_FAST" : "TILEPOST_PRECISE");
+  fields.set("operands", c_name(plan.operands));
+  fields.set("accumulate", c_name(plan.accumulate));
   fields.set("epilogue", epilogue_name(plan.epilogue));
   fields.set("routing", c_name(plan.routing));
   fields.set("any_m", plan.any_m ? "1" : "0", plan.any_m ? "every run says its m" : "");
@@ -349,8 +244,7 @@ std::string emit_plan(const Plan& plan) {
   fields.set("transport", c_name(plan.transport));
   fields.set("access", c_name(plan.access));
   if (path_of(plan, true).by_owner) {  // rows of A are neither summed nor paced
-    fields.set("sum",
-               plan.sum == TILEPOST_SUM_ADDED ? "TILEPOST_SUM_ADDED" : "TILEPOST_SUM_STAGED");
+    fields.set("sum", c_name(plan.sum));
     fields.set("pace", plan.pace, "cycles from one store of a tile to the next");
   }
   if (plan.fused) fields.set("fused", "1", "the epilogue does all that crosses ranks");
@@ -366,8 +260,7 @@ std::string emit_plan(const Plan& plan) {
   if (plan.reads_own) fields.set("reads_own", "1", "its own rows of A where the caller has them");
   if (plan.row_gap > 0)
     fields.set("row_gap", plan.row_gap, "elements behind each row that other ranks store here");
-  fields.set("wait",
-             plan.wait == TILEPOST_WAIT_STREAM ? "TILEPOST_WAIT_STREAM" : "TILEPOST_WAIT_POLL");
+  fields.set("wait", c_name(plan.wait));
   fields.set("consumer", c_name(plan.consumer));
   if (plan.neighbours) fields.set("neighbours", "1", "no GEMM waits for other ranks");
   fields.set("groups", "kGroups");

@@ -52,9 +52,6 @@ std::string emit_source(const Program& program, const std::vector<WovenKernel>& 
 // runtime.
 std::string emit_kernels(const Program& program, const std::vector<WovenKernel>& kernels);
 
-// The name of a type in C++: "TILEPOST_BF16".
-const char* c_name(tilepost_dtype_t type);
-
 // make_plan() of one plan: the C structures of tilepost/plan.h, every number with its meaning.
 std::string emit_plan(const Plan& plan);
 

@@ -1,80 +1,95 @@
 #include "generator/spec/names.h"
 
+#include <algorithm>
 #include <array>
-#include <cstdlib>
 #include <utility>
 
 namespace tilepost {
 namespace {
 
-template <class E>
-constexpr Spelling spell(std::string_view text, E value) {
-  return {text, static_cast<int>(value)};
+struct ArchName {
+  Arch value;
+  const char* name;
+};
+constexpr ArchName kArchs[] = {{Arch::sm_80, "sm_80"},
+                               {Arch::sm_86, "sm_86"},
+                               {Arch::sm_89, "sm_89"},
+                               {Arch::sm_90a, "sm_90a"},
+                               {Arch::host, "host"}};
+#pragma GCC diagnostic push
+#pragma GCC diagnostic error "-Wswitch"
+TILEPOST_CHECK_TABLE(Arch, kArchs, value, 5)
+#pragma GCC diagnostic pop
+static_assert(has_row(Arch::host) && is_in_order(kArchs, &ArchName::value));
+
+constexpr Spelling kAutoSpelling = {"auto", kAuto};
+
+template <class Row>
+constexpr Spelling spell(const Row& row) {
+  return {row.name, static_cast<int>(row.value)};
+}
+
+// The rows of a table, behind the first `kBefore` spellings, which the caller fills in.
+template <size_t kBefore = 0, class Row, size_t kRows>
+constexpr std::array<Spelling, kBefore + kRows> spell_all(const Row (&table)[kRows]) {
+  std::array<Spelling, kBefore + kRows> spellings{};
+  for (size_t i = 0; i < kRows; ++i) spellings[kBefore + i] = spell(table[i]);
+  return spellings;
+}
+
+template <class Row, size_t kRows>
+constexpr std::array<Spelling, 1 + kRows> spell_with_auto(const Row (&table)[kRows]) {
+  std::array<Spelling, 1 + kRows> spellings = spell_all<1>(table);
+  spellings[0] = kAutoSpelling;
+  return spellings;
 }
 
 constexpr auto kPatternNames = [] {
   std::array<Spelling, kNumPatterns> names{};
   for (size_t i = 0; i < names.size(); ++i)
-    names[i] = spell(kPatterns[i].name, kPatterns[i].pattern);
+    names[i] = {kPatterns[i].name, static_cast<int>(kPatterns[i].pattern)};
   return names;
 }();
-constexpr Spelling kRoutings[] = {spell("even", TILEPOST_ROUTING_EVEN),
-                                  spell("splits", TILEPOST_ROUTING_SPLITS),
-                                  spell("rows", TILEPOST_ROUTING_ROWS)};
-constexpr Spelling kElementTypes[] = {spell("bf16", TILEPOST_BF16), spell("f16", TILEPOST_F16),
-                                      spell("e4m3", TILEPOST_E4M3), spell("f32", TILEPOST_F32)};
-constexpr Spelling kGemmLayouts[] = {spell("tn", TILEPOST_TN), spell("nn", TILEPOST_NN)};
-constexpr Spelling kAccumulates[] = {spell("precise", TILEPOST_PRECISE),
-                                     spell("fast", TILEPOST_FAST)};
-constexpr Spelling kEpilogueOps[] = {spell("scale", TILEPOST_SCALE),
-                                     spell("scale_rows", TILEPOST_SCALE_ROWS),
-                                     spell("scale_columns", TILEPOST_SCALE_COLUMNS),
-                                     spell("bias", TILEPOST_BIAS),
-                                     spell("gelu", TILEPOST_GELU),
-                                     spell("silu", TILEPOST_SILU),
-                                     spell("residual", TILEPOST_RESIDUAL)};
-constexpr Spelling kArchs[] = {spell("sm_80", Arch::sm_80), spell("sm_86", Arch::sm_86),
-                               spell("sm_89", Arch::sm_89), spell("sm_90a", Arch::sm_90a),
-                               spell("host", Arch::host)};
-constexpr Spelling kOutputLayouts[] = {
-    {"auto", kAuto}, spell("panel", TILEPOST_PANEL), spell("tile", TILEPOST_TILE)};
-constexpr Spelling kTransports[] = {{"auto", kAuto},
-                                    spell("nccl", TILEPOST_TRANSPORT_NCCL),
-                                    spell("nccl_symmetric", TILEPOST_TRANSPORT_NCCL_SYMMETRIC),
-                                    spell("copy_engine", TILEPOST_TRANSPORT_COPY_ENGINE),
-                                    spell("peer", TILEPOST_TRANSPORT_PEER),
-                                    spell("peer_tiles", TILEPOST_TRANSPORT_PEER_TILES),
-                                    spell("none", TILEPOST_TRANSPORT_NONE)};
-constexpr Spelling kSums[] = {
-    {"auto", kAuto}, spell("staged", TILEPOST_SUM_STAGED), spell("added", TILEPOST_SUM_ADDED)};
-constexpr Spelling kShots[] = {{"auto", kAuto},
-                               spell("one", TILEPOST_ONE_SHOT),
-                               spell("two", TILEPOST_TWO_SHOT),
-                               spell("lines", TILEPOST_ONE_SHOT_LINES)};
-constexpr Spelling kWaits[] = {
-    {"auto", kAuto}, spell("poll", TILEPOST_WAIT_POLL), spell("stream", TILEPOST_WAIT_STREAM)};
-constexpr Spelling kConsumers[] = {spell("none", TILEPOST_CONSUMER_NONE),
-                                   spell("unpermute", TILEPOST_CONSUMER_UNPERMUTE),
-                                   spell("rms_norm", TILEPOST_CONSUMER_RMS_NORM),
-                                   spell("residual_rms_norm", TILEPOST_CONSUMER_RESIDUAL_RMS_NORM)};
+constexpr auto kRoutings = spell_all(enumerators::kRoutings);
+constexpr auto kElementTypes = spell_all(kDtypes);
+constexpr auto kGemmLayouts = spell_all(enumerators::kOperands);
+constexpr auto kAccumulates = spell_all(enumerators::kAccumulates);
+constexpr auto kEpilogueOps = spell_all(enumerators::kEpilogueOps);
+constexpr auto kArchNames = spell_all(kArchs);
+constexpr auto kOutputLayouts = spell_with_auto(enumerators::kLayouts);
+constexpr auto kSums = spell_with_auto(enumerators::kSums);
+constexpr auto kWaits = spell_with_auto(enumerators::kWaits);
+constexpr auto kConsumers = spell_all(enumerators::kConsumers);
 
+// Those that overlap come first. A spec does not ask for the host's: its target does.
+constexpr auto kTransports = [] {
+  std::array<Spelling, std::size(enumerators::kTransports)> names{kAutoSpelling};
+  size_t count = 1;
+  for (const Enumerator<tilepost_transport_t>& row : enumerators::kTransports)
+    if (row.value != TILEPOST_TRANSPORT_NONE && row.value != TILEPOST_TRANSPORT_HOST)
+      names[count++] = spell(row);
+  names[count] = spell(enumerators::kTransports[TILEPOST_TRANSPORT_NONE]);
+  return names;
+}();
+
+// A spec does not ask for no shots: it asks for another transport.
+constexpr auto kShots = [] {
+  auto names = spell_all(enumerators::kShots);
+  names[TILEPOST_SHOTS_NONE] = kAutoSpelling;
+  return names;
+}();
+
+// Names of architectures and of what no version has yet. Those of dtypes are in their rows.
 constexpr std::pair<std::string_view, std::string_view> kOtherNames[] = {
-    {"bfloat16", "bf16"},    {"float16", "f16"},      {"fp16", "f16"},
-    {"half", "f16"},         {"float32", "f32"},      {"fp32", "f32"},
-    {"float", "f32"},        {"fp8", "e4m3"},         {"float8", "e4m3"},
-    {"f8", "e4m3"},          {"float8_e4m3", "e4m3"}, {"float8_e4m3fn", "e4m3"},
-    {"e4m3fn", "e4m3"},      {"a100", "sm_80"},       {"ampere", "sm_80"},
-    {"80", "sm_80"},         {"a40", "sm_86"},        {"a6000", "sm_86"},
-    {"86", "sm_86"},         {"l40", "sm_89"},        {"l40s", "sm_89"},
-    {"ada", "sm_89"},        {"89", "sm_89"},         {"h100", "sm_90a"},
-    {"h200", "sm_90a"},      {"h800", "sm_90a"},      {"gh200", "sm_90a"},
-    {"hopper", "sm_90a"},    {"90", "sm_90a"},        {"90a", "sm_90a"},
-    {"b100", "sm_100"},      {"b200", "sm_100"},      {"gb200", "sm_100"},
-    {"blackwell", "sm_100"}, {"100", "sm_100"},       {"cpu", "host"},
-    {"sm_70", "sm_70"},      {"sm_75", "sm_75"},      {"sm_87", "sm_87"},
-    {"sm_100", "sm_100"},    {"sm_100a", "sm_100a"},  {"sm_103", "sm_103"},
-    {"f64", "f64"},          {"float64", "f64"},      {"double", "f64"},
-    {"sm_103a", "sm_103a"},  {"sm_120", "sm_120"},    {"sm_120a", "sm_120a"}};
+    {"a100", "sm_80"},       {"ampere", "sm_80"},  {"80", "sm_80"},       {"a40", "sm_86"},
+    {"a6000", "sm_86"},      {"86", "sm_86"},      {"l40", "sm_89"},      {"l40s", "sm_89"},
+    {"ada", "sm_89"},        {"89", "sm_89"},      {"h100", "sm_90a"},    {"h200", "sm_90a"},
+    {"h800", "sm_90a"},      {"gh200", "sm_90a"},  {"hopper", "sm_90a"},  {"90", "sm_90a"},
+    {"90a", "sm_90a"},       {"b100", "sm_100"},   {"b200", "sm_100"},    {"gb200", "sm_100"},
+    {"blackwell", "sm_100"}, {"100", "sm_100"},    {"cpu", "host"},       {"sm_70", "sm_70"},
+    {"sm_75", "sm_75"},      {"sm_87", "sm_87"},   {"sm_100", "sm_100"},  {"sm_100a", "sm_100a"},
+    {"sm_103", "sm_103"},    {"f64", "f64"},       {"float64", "f64"},    {"double", "f64"},
+    {"sm_103a", "sm_103a"},  {"sm_120", "sm_120"}, {"sm_120a", "sm_120a"}};
 
 // Types that other libraries have. A user who writes one has not misspelled a type of the spec.
 constexpr std::string_view kTypesOfOthers[] = {
@@ -82,11 +97,14 @@ constexpr std::string_view kTypesOfOthers[] = {
     "s4",   "u4",   "uint4",       "int8", "uint8", "i8",    "s8",    "u8",   "int16",
     "i16",  "s16",  "int32",       "i32",  "s32",   "int64", "bool"};
 
-template <class E>
-const char* find_name(E value) {
-  for (const Spelling& spelling : spellings<E>())
-    if (spelling.value == static_cast<int>(value)) return spelling.text.data();
-  std::abort();  // an enumerator without a spelling
+// Whether the word is in a list of words with blanks between them.
+constexpr bool has_word(std::string_view list, std::string_view word) {
+  for (size_t begin = 0; begin <= list.size();) {
+    const size_t end = std::min(list.find(' ', begin), list.size());
+    if (list.substr(begin, end - begin) == word) return true;
+    begin = end + 1;
+  }
+  return false;
 }
 
 }  // namespace
@@ -98,7 +116,7 @@ template <> std::span<const Spelling> spellings<tilepost_dtype_t>() { return kEl
 template <> std::span<const Spelling> spellings<tilepost_operands_t>() { return kGemmLayouts; }
 template <> std::span<const Spelling> spellings<tilepost_accumulate_t>() { return kAccumulates; }
 template <> std::span<const Spelling> spellings<tilepost_epilogue_op_t>() { return kEpilogueOps; }
-template <> std::span<const Spelling> spellings<Arch>() { return kArchs; }
+template <> std::span<const Spelling> spellings<Arch>() { return kArchNames; }
 template <> std::span<const Spelling> spellings<tilepost_layout_t>() { return kOutputLayouts; }
 template <> std::span<const Spelling> spellings<tilepost_transport_t>() { return kTransports; }
 template <> std::span<const Spelling> spellings<tilepost_sum_t>() { return kSums; }
@@ -107,7 +125,25 @@ template <> std::span<const Spelling> spellings<tilepost_wait_t>() { return kWai
 template <> std::span<const Spelling> spellings<tilepost_consumer_t>() { return kConsumers; }
 // clang-format on
 
+std::vector<Arch> gpu_archs() {
+  std::vector<Arch> archs;
+  for (const ArchName& arch : kArchs)
+    if (arch.value != Arch::host) archs.push_back(arch.value);
+  return archs;
+}
+
+std::string join_with(const std::vector<std::string_view>& words, std::string_view last) {
+  std::string text;
+  for (size_t i = 0; i < words.size(); ++i) {
+    if (i > 0) text += i + 1 < words.size() ? ", " : " " + std::string(last) + " ";
+    text += words[i];
+  }
+  return text;
+}
+
 std::string_view spelling_of(std::string_view name) {
+  for (const DtypeRow& row : kDtypes)
+    if (has_word(row.other_names, name)) return row.name;
   for (const auto& [other, spelling] : kOtherNames)
     if (other == name) return spelling;
   for (const std::string_view type : kTypesOfOthers)
@@ -115,41 +151,8 @@ std::string_view spelling_of(std::string_view name) {
   return "";
 }
 
-const char* name_of(tilepost_pattern_t value) {
-  return find_name(value);
-}
-const char* name_of(tilepost_routing_t value) {
-  return find_name(value);
-}
-const char* name_of(tilepost_dtype_t value) {
-  return find_name(value);
-}
-const char* name_of(tilepost_operands_t value) {
-  return find_name(value);
-}
-const char* name_of(tilepost_accumulate_t value) {
-  return find_name(value);
-}
-const char* name_of(tilepost_epilogue_op_t value) {
-  return find_name(value);
-}
 const char* name_of(Arch value) {
-  return find_name(value);
-}
-const char* name_of(tilepost_layout_t value) {
-  return find_name(value);
-}
-const char* name_of(tilepost_transport_t value) {
-  return find_name(value);
-}
-const char* name_of(tilepost_sum_t value) {
-  return find_name(value);
-}
-const char* name_of(tilepost_wait_t value) {
-  return find_name(value);
-}
-const char* name_of(tilepost_consumer_t value) {
-  return find_name(value);
+  return kArchs[static_cast<size_t>(value)].name;
 }
 
 }  // namespace tilepost

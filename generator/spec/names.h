@@ -1,9 +1,11 @@
-// How the spec spells each enumerator: one list per enum, read by the reader, the schema and
-// name_of.
+// How the spec spells each enumerator: one list per enum, read by the reader and the schema. The
+// lists come from the tables of enumerators (runtime/map/enumerators.h).
 #pragma once
 
 #include <span>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "generator/spec/spec.h"
 
@@ -21,8 +23,23 @@ struct Spelling {
 template <class E>
 std::span<const Spelling> spellings();
 
-// The spec's spelling for a name in lower case that is common elsewhere: "bf16" for "bfloat16",
-// "sm_90a" for "h100". "" for any other word. The result may be one that this version does not
+// The architectures that are GPUs, in the order of the enumerators.
+std::vector<Arch> gpu_archs();
+
+// "a, b and c", where `last` is "and". "" for no words.
+std::string join_with(const std::vector<std::string_view>& words, std::string_view last);
+
+// The dtypes with a property, as messages list them: "bf16, f16 and e4m3".
+template <bool (DtypeRow::*kHas)() const>
+std::string dtypes_with(std::string_view last) {
+  std::vector<std::string_view> names;
+  for (const DtypeRow& row : kDtypes)
+    if ((row.*kHas)()) names.push_back(row.name);
+  return join_with(names, last);
+}
+
+// The spec's spelling for a name in lower case that is common elsewhere: "f16" for "half", "sm_90a"
+// for "h100". "" for any other word. The result may be one that this version does not
 // support: "sm_100" gives "sm_100".
 std::string_view spelling_of(std::string_view name);
 

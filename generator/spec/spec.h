@@ -9,7 +9,9 @@
 
 #include "generator/diagnostics.h"
 #include "generator/spec/expression.h"
+#include "runtime/map/enumerators.h"
 #include "runtime/map/patterns.h"
+#include "tilepost/dtype.h"
 #include "tilepost/plan.h"
 
 namespace tilepost {
@@ -25,18 +27,7 @@ struct Located {
 enum class Arch { sm_80, sm_86, sm_89, sm_90a, host };
 
 // The spelling in the spec, for example "sm_90a".
-const char* name_of(tilepost_pattern_t value);
-const char* name_of(tilepost_routing_t value);
-const char* name_of(tilepost_dtype_t value);
-const char* name_of(tilepost_operands_t value);
-const char* name_of(tilepost_accumulate_t value);
-const char* name_of(tilepost_epilogue_op_t value);
 const char* name_of(Arch value);
-const char* name_of(tilepost_layout_t value);
-const char* name_of(tilepost_transport_t value);
-const char* name_of(tilepost_sum_t value);
-const char* name_of(tilepost_wait_t value);
-const char* name_of(tilepost_consumer_t value);
 
 struct GemmSpec {
   Located<int64_t> m, n,

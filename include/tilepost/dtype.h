@@ -33,6 +33,7 @@ struct DtypeRow {
   tilepost_dtype_t value;
   const char* c_name;       // of the enumerator
   const char* name;         // in a spec
+  const char* other_names;  // elsewhere, in lower case, with blanks between them
   const char* description;  // a line for readers of a list
   const char* kernel_name;  // of the enumerator of DType, the value of a tunable
   const char* cuda_name;    // of the type in CUDA C++
@@ -58,6 +59,7 @@ struct DtypeRow {
 
   constexpr bool may_be_output() const { return !is_narrow(); }
   constexpr bool is_bundled() const { return multiplied_by == MultipliedBy::bundled; }
+  constexpr bool is_bundled_output() const { return is_bundled() && may_be_output(); }
 
   // Whether a plan chooses how the products are summed (tilepost_accumulate_t).
   constexpr bool sums_short() const { return sums == Sums::fourteen; }
@@ -65,16 +67,16 @@ struct DtypeRow {
 
 // In the order of the enumerators.
 inline constexpr DtypeRow kDtypes[] = {
-    {TILEPOST_ENUMERATOR(TILEPOST_BF16), "bf16", "bfloat16: the upper half of a float",
+    {TILEPOST_ENUMERATOR(TILEPOST_BF16), "bf16", "bfloat16", "bfloat16: the upper half of a float",
      "tilepost::DType::bf16", "__nv_bfloat16", 16, 8, 7, TILEPOST_BF16, MultipliedBy::bundled,
      Sums::fp32},
-    {TILEPOST_ENUMERATOR(TILEPOST_F16), "f16", "binary16 of IEEE 754", "tilepost::DType::f16",
-     "__half", 16, 5, 10, TILEPOST_F16, MultipliedBy::bundled, Sums::fp32},
-    {TILEPOST_ENUMERATOR(TILEPOST_E4M3), "e4m3",
+    {TILEPOST_ENUMERATOR(TILEPOST_F16), "f16", "float16 fp16 half", "binary16 of IEEE 754",
+     "tilepost::DType::f16", "__half", 16, 5, 10, TILEPOST_F16, MultipliedBy::bundled, Sums::fp32},
+    {TILEPOST_ENUMERATOR(TILEPOST_E4M3), "e4m3", "fp8 float8 f8 float8_e4m3 float8_e4m3fn e4m3fn",
      "E4M3 of OCP 8-bit floating point, without infinities; of inputs only",
      "tilepost::DType::e4m3", "__nv_fp8_e4m3", 8, 4, 3, TILEPOST_BF16, MultipliedBy::bundled,
      Sums::fourteen},
-    {TILEPOST_ENUMERATOR(TILEPOST_F32), "f32",
+    {TILEPOST_ENUMERATOR(TILEPOST_F32), "f32", "float32 fp32 float",
      "binary32 of IEEE 754; for kernels of the user's own and the host target",
      "tilepost::DType::f32", "float", 32, 8, 23, TILEPOST_F32, MultipliedBy::own, Sums::fp32},
 };
@@ -90,9 +92,14 @@ constexpr const DtypeRow& row_of(tilepost_dtype_t type) {
   return kDtypes[type];
 }
 
-// The spelling in a spec.
+// "f16", the spelling in a spec.
 constexpr const char* name_of(tilepost_dtype_t type) {
   return row_of(type).name;
+}
+
+// "TILEPOST_F16"
+constexpr const char* c_name(tilepost_dtype_t type) {
+  return row_of(type).c_name;
 }
 
 // How many bytes an element has.

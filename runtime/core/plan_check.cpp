@@ -6,6 +6,7 @@
 #include <string>
 
 #include "runtime/core/error.h"
+#include "runtime/map/enumerators.h"
 #include "runtime/map/run_path.h"
 #include "runtime/map/tile_map.h"
 #include "tilepost/dtype.h"
@@ -57,34 +58,32 @@ class PlanRules {
         fail(TILEPOST_INVALID_ARGUMENT, "'%s': the plan has no %s; regenerate it", name_, what);
     return false;
   }
-  // Whether the field has an enumerator's value. `last` is the last enumerator.
+  // Whether the field has one of the first `count` enumerators' values.
   template <class Enum>
-  bool known(const char* what, const Enum& field, int last) {
+  bool known(const char* what, const Enum& field, int count) {
     const int value = stored_value(field);
-    if (value >= 0 && value <= last) return true;
+    if (value >= 0 && value < count) return true;
     result_ = fail(TILEPOST_UNSUPPORTED,
                    "'%s': the %s target does not know %s %d; regenerate it with this version",
                    name_, limits_.target, what, value);
     return false;
   }
+  template <HasTable Enum>
+  bool known(const char* what, const Enum& field) {
+    return known(what, field, count_enumerators<Enum>());
+  }
 
   // ---- The rules
 
   bool values_are_known() {
-    return known("pattern", plan_.pattern, kNumPatterns - 1) &&
-           known("routing", plan_.routing, TILEPOST_ROUTING_ROWS) &&
-           known("layout", map_.layout, TILEPOST_TILE) &&
-           known("division", map_.division, TILEPOST_DIVISION_ARRIVALS) &&
-           known("transport", plan_.transport, TILEPOST_TRANSPORT_PEER_TILES) &&
-           known("access", plan_.access, limits_.last) &&
-           known("sum", plan_.sum, TILEPOST_SUM_ADDED) &&
-           known("shots", plan_.shots, TILEPOST_ONE_SHOT_LINES) &&
-           known("wait", plan_.wait, TILEPOST_WAIT_STREAM) &&
-           known("consumer", plan_.consumer, TILEPOST_CONSUMER_RESIDUAL_RMS_NORM) &&
-           known("operands", plan_.operands, TILEPOST_NN) &&
-           known("input type", plan_.input, kNumDtypes - 1) &&
-           known("output type", plan_.output, kNumDtypes - 1) &&
-           known("launch", plan_.kernel.launch, TILEPOST_LAUNCH_CUSTOM) && types();
+    return known("pattern", plan_.pattern, kNumPatterns) && known("routing", plan_.routing) &&
+           known("layout", map_.layout) && known("division", map_.division) &&
+           known("transport", plan_.transport) && known("access", plan_.access, limits_.last + 1) &&
+           known("sum", plan_.sum) && known("shots", plan_.shots) && known("wait", plan_.wait) &&
+           known("consumer", plan_.consumer) && known("operands", plan_.operands) &&
+           known("input type", plan_.input, kNumDtypes) &&
+           known("output type", plan_.output, kNumDtypes) && known("launch", plan_.kernel.launch) &&
+           types();
   }
 
   bool types() {

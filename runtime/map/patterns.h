@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <iterator>
 
+#include "tilepost/internal/enumerators.h"
 #include "tilepost/plan.h"
 
 namespace tilepost {
@@ -118,11 +119,16 @@ constexpr const PatternRow& row_of(const tilepost_plan_t& plan) {
   return row_of(plan.pattern);
 }
 
-static_assert([] {
-  for (int i = 0; i < kNumPatterns; ++i)
-    if (kPatterns[i].pattern != i) return false;
-  return true;
-}());
+#pragma GCC diagnostic push
+#pragma GCC diagnostic error "-Wswitch"
+TILEPOST_CHECK_TABLE(tilepost_pattern_t, kPatterns, pattern, 6)
+#pragma GCC diagnostic pop
+static_assert(is_in_order(kPatterns, &PatternRow::pattern));
+
+// The spelling in a spec.
+constexpr const char* name_of(tilepost_pattern_t pattern) {
+  return row_of(pattern).name;
+}
 
 // Whether runs need a route from tilepost_op_route. With routing even, ranks know where rows go.
 constexpr bool is_routed(const tilepost_plan_t& plan) {

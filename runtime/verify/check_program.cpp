@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "runtime/harness/text.h"
+#include "runtime/map/enumerators.h"
 #include "runtime/map/patterns.h"
 #include "runtime/verify/check.h"
 
@@ -27,58 +28,28 @@ Problem problem_of(const tilepost_plan_t& plan, const World& world) {
 
 // "gemm_all_to_all rows"; nothing for gemm_all_reduce.
 std::string pattern_of(const tilepost_plan_t& plan) {
-  constexpr const char* kRoutings[] = {" even", " splits", " rows"};
   if (plan.pattern == TILEPOST_GEMM_ALL_REDUCE) return "";
-  return std::string("  ") + row_of(plan).name +
-         (row_of(plan).routes() ? kRoutings[plan.routing] : "");
+  std::string text = std::string("  ") + name_of(plan.pattern);
+  if (row_of(plan).routes()) text += std::string(" ") + name_of(plan.routing);
+  return text;
 }
 
-const char* consumer_of(const tilepost_plan_t& plan) {
-  switch (plan.consumer) {
-    case TILEPOST_CONSUMER_NONE:
-      return "";
-    case TILEPOST_CONSUMER_UNPERMUTE:
-      return " unpermute";
-    case TILEPOST_CONSUMER_RMS_NORM:
-      return " rms_norm";
-    case TILEPOST_CONSUMER_RESIDUAL_RMS_NORM:
-      return " residual_rms_norm";
-  }
-  return "";
+std::string consumer_of(const tilepost_plan_t& plan) {
+  if (plan.consumer == TILEPOST_CONSUMER_NONE) return "";
+  return std::string(" ") + name_of(plan.consumer);
 }
 
-const char* name_of(tilepost_dtype_t type) {
-  switch (type) {
-    case TILEPOST_BF16:
-      return "bf16";
-    case TILEPOST_F16:
-      return "f16";
-    case TILEPOST_E4M3:
-      return "e4m3";
-    case TILEPOST_F32:
-      break;
-  }
-  return "f32";
-}
-
-// "bf16", "e4m3 fast to f16 scale+bias", "bf16 nn".
+// The types of A and the output, then the layout of B and the epilogue where they are not the usual
+// ones: "f16", "f16 nn scale+bias".
 std::string types_of(const tilepost_plan_t& plan) {
-  constexpr std::pair<int, const char*> kOperations[] = {{TILEPOST_SCALE, "scale"},
-                                                         {TILEPOST_SCALE_ROWS, "scale_rows"},
-                                                         {TILEPOST_SCALE_COLUMNS, "scale_columns"},
-                                                         {TILEPOST_BIAS, "bias"},
-                                                         {TILEPOST_GELU, "gelu"},
-                                                         {TILEPOST_SILU, "silu"},
-                                                         {TILEPOST_RESIDUAL, "residual"}};
   std::string text = name_of(plan.input);
   if (row_of(plan.input).sums_short())
-    text += std::string(plan.accumulate == TILEPOST_FAST ? " fast" : " precise") + " to " +
-            name_of(plan.output);
+    text += std::string(" ") + name_of(plan.accumulate) + " to " + name_of(plan.output);
   if (plan.operands == TILEPOST_NN) text += " nn";
   const char* separator = " ";
-  for (const auto& [operation, name] : kOperations) {
-    if ((plan.epilogue & operation) == 0) continue;
-    text += std::string(separator) + name;
+  for (const auto& operation : enumerators::kEpilogueOps) {
+    if ((plan.epilogue & operation.value) == 0) continue;
+    text += std::string(separator) + operation.name;
     separator = "+";
   }
   return text;
@@ -141,14 +112,13 @@ constexpr char kOtherProduct[] =
 
 std::string program_label(const Entry& entry, const tilepost_plan_t& plan) {
   const tilepost_map_t& map = plan.map;
-  return harness::format("%s%s%s  %s  %d rank%s%s  %s%lldx%lldx%lld %s %s%s %d group%s", entry.name,
-                         *entry.varied ? " " : "", entry.varied, target_name(), plan.ranks,
-                         plan.ranks == 1 ? "" : "s", pattern_of(plan).c_str(),
-                         plan.any_m != 0 ? "any m to " : "",
-                         static_cast<long long>(rows_of_runs(plan)), static_cast<long long>(map.n),
-                         static_cast<long long>(plan.k), types_of(plan).c_str(),
-                         map.layout == TILEPOST_PANEL ? "panel" : "tile", consumer_of(plan),
-                         map.num_groups, map.num_groups == 1 ? "" : "s");
+  return harness::format(
+      "%s%s%s  %s  %d rank%s%s  %s%lldx%lldx%lld %s %s%s %d group%s", entry.name,
+      *entry.varied ? " " : "", entry.varied, target_name(), plan.ranks, plan.ranks == 1 ? "" : "s",
+      pattern_of(plan).c_str(), plan.any_m != 0 ? "any m to " : "",
+      static_cast<long long>(rows_of_runs(plan)), static_cast<long long>(map.n),
+      static_cast<long long>(plan.k), types_of(plan).c_str(), name_of(map.layout),
+      consumer_of(plan).c_str(), map.num_groups, map.num_groups == 1 ? "" : "s");
 }
 
 double deadline_of(const tilepost_plan_t& plan, const World& world, const HarnessOptions& options) {

@@ -106,48 +106,6 @@ int num_launches(const Plan& plan) {
   return static_cast<int>(std::ranges::count_if(plan.tile_map().groups, has_tiles));
 }
 
-const char* name_of(tilepost_division_t division) {
-  switch (division) {
-    case TILEPOST_DIVISION_ROWS:
-      return "rows";
-    case TILEPOST_DIVISION_SHARES:
-      return "shares";
-    case TILEPOST_DIVISION_COLUMNS:
-      return "columns";
-    case TILEPOST_DIVISION_ARRIVALS:
-      return "arrivals";
-  }
-  std::abort();
-}
-
-const char* name_of(tilepost_access_t access) {
-  switch (access) {
-    case TILEPOST_ACCESS_MESSAGES:
-      return "messages";
-    case TILEPOST_ACCESS_READ:
-      return "read";
-    case TILEPOST_ACCESS_WRITE:
-      return "write";
-    case TILEPOST_ACCESS_TILES:
-      return "tiles";
-  }
-  std::abort();
-}
-
-const char* name_of(tilepost_shots_t shots) {
-  switch (shots) {
-    case TILEPOST_SHOTS_NONE:
-      return "none";
-    case TILEPOST_ONE_SHOT:
-      return "one";
-    case TILEPOST_TWO_SHOT:
-      return "two";
-    case TILEPOST_ONE_SHOT_LINES:
-      return "lines";
-  }
-  std::abort();
-}
-
 const char* panel_text(tilepost_pattern_t pattern) {
   const PatternRow& row = row_of(pattern);
   if (!row.communicates()) return "the output is row-major";

@@ -12,13 +12,6 @@ namespace tilepost {
 // the output called `out`.
 std::string describe_product(const Plan& plan, const std::string& out);
 
-// "shares", "read", as in the plan's JSON.
-const char* name_of(tilepost_division_t division);
-const char* name_of(tilepost_access_t access);
-
-// "one", "two"; "none" where no kernels exchange tiles.
-const char* name_of(tilepost_shots_t shots);
-
 // Why the panel layout is the default.
 const char* panel_text(tilepost_pattern_t pattern);
 

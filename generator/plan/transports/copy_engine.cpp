@@ -11,7 +11,6 @@ class CopyEngine final : public Transport {
  public:
   CopyEngine()
       : Transport({.value = TILEPOST_TRANSPORT_COPY_ENGINE,
-                   .c_name = "TILEPOST_TRANSPORT_COPY_ENGINE",
                    .overlaps = true,
                    .windows = false,
                    .needs = "needs peer access between all ranks: create fails with the reason "

@@ -8,11 +8,8 @@ namespace {
 class Nccl final : public Transport {
  public:
   Nccl()
-      : Transport({.value = TILEPOST_TRANSPORT_NCCL,
-                   .c_name = "TILEPOST_TRANSPORT_NCCL",
-                   .overlaps = true,
-                   .windows = false,
-                   .needs = ""}) {}
+      : Transport(
+            {.value = TILEPOST_TRANSPORT_NCCL, .overlaps = true, .windows = false, .needs = ""}) {}
 
   bool may_try(const Spec&, const Plan&, const MachineProfile&) const override { return true; }
   std::vector<CommChoice> choices(const Plan&, const MachineProfile& profile, int) const override {

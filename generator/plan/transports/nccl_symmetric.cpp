@@ -10,7 +10,6 @@ class NcclSymmetric final : public Transport {
  public:
   NcclSymmetric()
       : Transport({.value = TILEPOST_TRANSPORT_NCCL_SYMMETRIC,
-                   .c_name = "TILEPOST_TRANSPORT_NCCL_SYMMETRIC",
                    .overlaps = true,
                    .windows = true,
                    .needs = "needs symmetric windows: where they register as nothing, NCCL takes "

@@ -8,11 +8,8 @@ namespace {
 class None final : public Transport {
  public:
   None()
-      : Transport({.value = TILEPOST_TRANSPORT_NONE,
-                   .c_name = "TILEPOST_TRANSPORT_NONE",
-                   .overlaps = false,
-                   .windows = false,
-                   .needs = ""}) {}
+      : Transport(
+            {.value = TILEPOST_TRANSPORT_NONE, .overlaps = false, .windows = false, .needs = ""}) {}
 
   // No SM is left free for the collective: it has all SMs when the GEMM has ended.
   std::vector<CommChoice> choices(const Plan&, const MachineProfile&, int) const override {

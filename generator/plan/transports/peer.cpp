@@ -30,7 +30,6 @@ class Peer final : public Transport {
  public:
   Peer()
       : Transport({.value = TILEPOST_TRANSPORT_PEER,
-                   .c_name = "TILEPOST_TRANSPORT_PEER",
                    .overlaps = true,
                    .windows = false,
                    .needs = "needs peer access between all ranks: create fails with the reason "

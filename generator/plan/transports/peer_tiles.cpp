@@ -20,7 +20,6 @@ class PeerTiles final : public Transport {
  public:
   PeerTiles()
       : Transport({.value = TILEPOST_TRANSPORT_PEER_TILES,
-                   .c_name = "TILEPOST_TRANSPORT_PEER_TILES",
                    .overlaps = true,
                    .windows = false,
                    .needs = "needs peer access between all ranks: create fails with the reason "

@@ -81,11 +81,6 @@ const char* words_of(tilepost_shots_t shots) {
   return shots == TILEPOST_ONE_SHOT ? "one shot" : "two shots";
 }
 
-const char* c_name(tilepost_transport_t value) {
-  return value == TILEPOST_TRANSPORT_HOST ? "TILEPOST_TRANSPORT_HOST"
-                                          : transport_of(value).row.c_name;
-}
-
 // The spec's rules (generator/spec/rules.h) about what carries the groups.
 void check_transport(const Spec& spec, Diagnostics& diagnostics) {
   if (!spec.pattern.given()) return;

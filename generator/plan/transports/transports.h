@@ -58,10 +58,9 @@ struct TransferModel {
 // The constants of a transport.
 struct TransportRow {
   tilepost_transport_t value;
-  const char* c_name;  // of `value`, as generated code writes it
-  bool overlaps;       // groups move beside the GEMM; if not, one collective beside nothing
-  bool windows;        // what is sent lies in symmetric windows
-  const char* needs;   // what it asks of the machine that a plan cannot know; "" if nothing
+  bool overlaps;      // groups move beside the GEMM; if not, one collective beside nothing
+  bool windows;       // what is sent lies in symmetric windows
+  const char* needs;  // what it asks of the machine that a plan cannot know; "" if nothing
 };
 
 class Transport {
@@ -167,8 +166,5 @@ const char* sequence_text(tilepost_pattern_t pattern);
 
 // "one shot", "one shot in lines", "two shots". Requires a value other than TILEPOST_SHOTS_NONE.
 const char* words_of(tilepost_shots_t shots);
-
-// The C name, such as "TILEPOST_TRANSPORT_NCCL", of any value that a plan can have.
-const char* c_name(tilepost_transport_t value);
 
 }  // namespace tilepost
