@@ -10,9 +10,9 @@
 #include <utility>
 
 #include "generator/plan/choose/draft.h"
+#include "generator/plan/kernels/exchange_boxes.h"
 #include "generator/plan/kernels/host/host.h"
 #include "generator/plan/kernels/operands.h"
-#include "generator/plan/kernels/sm90_small/sm90_small.h"
 #include "generator/plan/transports/transports.h"
 #include "runtime/map/cut_points.h"
 

@@ -1,5 +1,5 @@
+#include "generator/plan/kernels/exchange_boxes.h"
 #include "generator/plan/kernels/host/host.h"
-#include "generator/plan/kernels/sm90_small/sm90_small.h"
 
 namespace tilepost {
 namespace {

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "generator/plan/kernels/exchange_boxes.h"
 #include "generator/plan/kernels/kernels.h"
 #include "generator/plan/kernels/operands.h"
 #include "generator/plan/kernels/sm90_small/sm90_small.h"
@@ -77,27 +78,6 @@ int even_height(int64_t m, int64_t most) {
   return rows <= 8 ? 8 : static_cast<int>((rows + 15) / 16 * 16);
 }
 
-// The most units of a box, up to `most`, with which what a CTA owns is whole boxes.
-int even_box(int owned, int most) {
-  int box = std::clamp(most, 1, owned);
-  while (owned % box != 0) --box;
-  return box;
-}
-
-// Units of a box of C: all that a CTA owns, if every CTA owns the same. With two shots each box is
-// summed by one rank. Then boxes are so small, if they can be, that every rank gets some of what a
-// CTA owns. Boxes in which a share may end are small, because such a box is stored with both ranks
-// as a whole.
-int units_of_box(const KernelConfig& config, const KernelRequest& request) {
-  constexpr int kMostWithEnds = 2;
-  const int units = config.tile_m / kUnit;
-  if (units % config.split_k != 0) return 1;
-  const int owned = units / config.split_k;
-  if (request.shots == TILEPOST_TWO_SHOT) return even_box(owned, owned / request.ranks);
-  const bool ends = request.share_rows > 0 && request.share_rows % (int64_t{kUnit} * owned) != 0;
-  return ends ? even_box(owned, kMostWithEnds) : owned;
-}
-
 class Sm90SmallFamily final : public KernelFamily {
  public:
   const char* name() const override { return "gemm_sm90_small"; }
@@ -122,7 +102,8 @@ class Sm90SmallFamily final : public KernelFamily {
   // CTAs of a cluster share tiles, not columns.
   bool fits_cluster(const KernelConfig&, int tiles) const override { return tiles == 1; }
 
-  // Precise sums of e4m3 are held twice, and sums share the registers with what the epilogue takes.
+  // Sums that sums_twice() names are held twice, and share the registers with what the epilogue
+  // takes.
   bool holds_sums(const KernelConfig& config, const Plan& plan) const override {
     const bool twice = sums_twice(plan.input, plan.accumulate);
     return sums(config) <= kHalfOfSums || !(twice || (plan.epilogue & TILEPOST_GELU) != 0);
@@ -206,10 +187,6 @@ std::vector<KernelConfig> small_configs(int64_t m, int64_t in_flight) {
     }
   }
   return configs;
-}
-
-int box_rows(const KernelConfig& config, const KernelRequest& request) {
-  return kUnit * units_of_box(config, request);
 }
 
 }  // namespace tilepost

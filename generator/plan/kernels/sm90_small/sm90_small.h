@@ -18,16 +18,10 @@ inline constexpr int64_t kMostShortRows = 128;
 // The same as kMostSmallRows where kernels exchange tiles.
 inline constexpr int64_t kMostExchangedRows = 2048;
 
-// Rows of a tile that a CTA has at least where kernels exchange tiles.
-inline constexpr int kExchangeUnit = 8;
-
 const KernelFamily& sm90_small_family();
 
 // Its configurations for A of m rows in order of preference; none above kMostExchangedRows. As many
 // stages as keep `in_flight` bytes of operands on their way.
 std::vector<KernelConfig> small_configs(int64_t m, int64_t in_flight);
-
-// Rows of a box of C, where kernels exchange tiles.
-int box_rows(const KernelConfig& config, const KernelRequest& request);
 
 }  // namespace tilepost
