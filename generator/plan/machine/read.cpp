@@ -51,14 +51,16 @@ class Reader final : public MachineVisitor {
   }
   void arch(const MachineField& field, Arch& value) override {
     const Entry* const entry = take(field.name);
-    constexpr const char* kExpected = "sm_80, sm_86, sm_89 or sm_90a";
-    if (entry == nullptr) return missing(field.name, kExpected);
-    for (const Arch arch : {Arch::sm_80, Arch::sm_86, Arch::sm_89, Arch::sm_90a})
+    std::vector<std::string_view> names;
+    for (const Arch arch : gpu_archs()) names.emplace_back(name_of(arch));
+    const std::string archs = join_with(names, "or");
+    if (entry == nullptr) return missing(field.name, archs);
+    for (const Arch arch : gpu_archs())
       if (entry->value.text == name_of(arch)) {
         value = arch;
         return;
       }
-    wrong(field, *entry, kExpected);
+    wrong(field, *entry, archs);
   }
   void number(const MachineField& field, double& value) override {
     const Entry* const entry = take(field.name);

@@ -73,6 +73,22 @@ TEST_CASE("every known machine is read back as it was written, bit for bit") {
   }
 }
 
+TEST_CASE("a machine's name is read back whatever it has: quotes, backslashes, ends of lines") {
+  for (const std::string name :
+       {"8x \"fast\" H200", "C:\\machines\\h200", "a # that begins no comment", "'single'",
+        "two\nlines", "a tab\tand a bell\a", "ends with \\", "äöü: µs"}) {
+    INFO(name);
+    MachineProfile profile = known_machines().front().profile;
+    profile.name = name;
+    const std::string text = write_machine(profile);
+    const Outcome outcome = read(text);
+    INFO(outcome.log);
+    REQUIRE(outcome.profile.has_value());
+    CHECK(outcome.profile->name == name);
+    CHECK(write_machine(*outcome.profile) == text);
+  }
+}
+
 TEST_CASE("every number of a machine's text is read: another one is written back") {
   const std::vector<std::string> lines = lines_of(written());
   int numbers = 0;
