@@ -26,7 +26,8 @@ const char* const kModeWords[] = {"cool", "sustained", "cool and sustained"};
 
 std::string types_of(const Plan& plan) {
   std::string text = std::string(name_of(plan.input)) + ">" + name_of(plan.output);
-  if (plan.input == TILEPOST_E4M3) text += plan.accumulate == TILEPOST_FAST ? " fast" : " precise";
+  if (row_of(plan.input).sums_short())
+    text += plan.accumulate == TILEPOST_FAST ? " fast" : " precise";
   return text + " " + name_of(plan.operands);
 }
 

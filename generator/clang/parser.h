@@ -23,7 +23,7 @@ struct Range {
 // An #include that the preprocessor followed.
 struct Inclusion {
   size_t at;            // of its #
-  std::string spelled;  // "<cuda_bf16.h>"
+  std::string spelled;  // "<cuda_runtime.h>"
 };
 
 // A place where the file asks for or uses a macro that it does not define.

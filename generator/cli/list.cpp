@@ -11,6 +11,7 @@
 #include "generator/plan/kernels/sm90_small/sm90_small.h"
 #include "generator/plan/machine/profile.h"
 #include "generator/plan/machine/text.h"
+#include "generator/spec/names.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/raw_ostream.h"
@@ -38,7 +39,7 @@ Items list_patterns(const MachineProfile&) {
 
 Items list_archs(const MachineProfile&) {
   Items items;
-  for (const Arch arch : {Arch::sm_80, Arch::sm_86, Arch::sm_89, Arch::sm_90a}) {
+  for (const Arch arch : gpu_archs()) {
     const ArchInfo& info = arch_info(arch);
     items.push_back({fmt::format("{:<8}planned for {} SMs, {} bytes of shared memory per block",
                                  name_of(arch), info.default_sms, info.shared_per_block),
@@ -69,23 +70,30 @@ Items list_machine(const MachineProfile& machine) {
   return {{text, Object{{"name", machine.name}, {"text", text}}}};
 }
 
+// Says of each 8-bit type whether a kernel is for it alone: "e4m3_only".
+void mark_narrow(Object& kernel, tilepost_dtype_t element) {
+  for (const DtypeRow& row : kDtypes)
+    if (row.is_narrow()) kernel[fmt::format("{}_only", row.name)] = row.value == element;
+}
+
 // Adds one line for each configuration. Configurations whose lines are equal share one.
 void add_configs(Items& items, const char* arch, const std::vector<KernelConfig>& configs,
-                 tilepost_dtype_t element = TILEPOST_BF16) {
-  const bool e4m3 = element == TILEPOST_E4M3;
+                 tilepost_dtype_t element = {}) {
+  const DtypeRow& type = row_of(element);
   for (const KernelConfig& config : configs) {
     const int depth = tile_k(config, element);
-    Item item{fmt::format("{:<16}{:<12}tile {}x{}x{}, {} stages, {} threads, {} bytes",
-                          config.family->name(), fmt::format("{}{}", arch, e4m3 ? " e4m3" : ""),
-                          config.tile_m, config.tile_n, depth, config.stages, threads(config),
-                          shared_bytes(config)),
-              Object{{"name", config.family->name()},
-                     {"arch", arch},
-                     {"e4m3_only", e4m3},
-                     {"tile", llvm::json::Array{config.tile_m, config.tile_n, depth}},
-                     {"stages", config.stages},
-                     {"threads", threads(config)},
-                     {"shared_bytes", shared_bytes(config)}}};
+    Item item{
+        fmt::format("{:<16}{:<12}tile {}x{}x{}, {} stages, {} threads, {} bytes",
+                    config.family->name(),
+                    type.is_narrow() ? fmt::format("{} {}", arch, type.name) : arch, config.tile_m,
+                    config.tile_n, depth, config.stages, threads(config), shared_bytes(config)),
+        Object{{"name", config.family->name()},
+               {"arch", arch},
+               {"tile", llvm::json::Array{config.tile_m, config.tile_n, depth}},
+               {"stages", config.stages},
+               {"threads", threads(config)},
+               {"shared_bytes", shared_bytes(config)}}};
+    mark_narrow(item.object, element);
     const auto same = [&](const Item& other) { return other.text == item.text; };
     if (llvm::none_of(items, same)) items.push_back(std::move(item));
   }
@@ -96,32 +104,36 @@ Items list_kernels(const MachineProfile& machine) {
   add_configs(items, "sm_90a", sm90_configs());
   for (const int64_t m : {16, 128, 256})
     add_configs(items, "sm_90a", small_configs(m, machine.gemm.in_flight_bytes));
-  for (const Arch arch : {Arch::sm_80, Arch::sm_86, Arch::sm_89})
-    add_configs(items, name_of(arch), sm80_configs(arch));
-  for (const tilepost_accumulate_t accumulate : {TILEPOST_FAST, TILEPOST_PRECISE})
-    add_configs(items, "sm_89", sm80_e4m3_configs(Arch::sm_89, accumulate), TILEPOST_E4M3);
-  items.push_back({"gemm_host       host        any tile", Object{{"name", "gemm_host"},
-                                                                  {"arch", "host"},
-                                                                  {"e4m3_only", false},
-                                                                  {"tile", nullptr},
-                                                                  {"stages", nullptr},
-                                                                  {"threads", 1},
-                                                                  {"shared_bytes", 0}}});
+  const auto is_ampere = [](Arch arch) { return families_of(arch).front() == &sm80_family(); };
+  for (const Arch arch : gpu_archs())
+    if (is_ampere(arch)) add_configs(items, name_of(arch), sm80_configs(arch));
+  for (const Arch arch : gpu_archs())
+    for (const DtypeRow& row : kDtypes)
+      for (const tilepost_accumulate_t accumulate : {TILEPOST_FAST, TILEPOST_PRECISE})
+        if (is_ampere(arch) && row.is_narrow())
+          add_configs(items, name_of(arch), sm80_narrow_configs(arch, accumulate), row.value);
+  Item host{"gemm_host       host        any tile", Object{{"name", "gemm_host"},
+                                                           {"arch", "host"},
+                                                           {"tile", nullptr},
+                                                           {"stages", nullptr},
+                                                           {"threads", 1},
+                                                           {"shared_bytes", 0}}};
+  mark_narrow(host.object, {});
+  items.push_back(std::move(host));
   return items;
 }
 
 Items list_transports(const MachineProfile&) {
-  constexpr std::pair<const char*, const char*> kTransports[] = {
-      {"nccl", "a stock NCCL collective per group; in process on the host target"},
-      {"nccl_symmetric", "the same out of symmetric windows, with fewer SMs"},
-      {"copy_engine", "copy engines read the other ranks' memory, with hardly any SM"},
-      {"peer", "the kernel stores into the memory of the rank that owns the rows"},
-      {"peer_tiles", "of few rows: kernels exchange tiles with those of the other ranks"},
-      {"none", "the whole GEMM, then one collective"},
-      {"auto", "whichever the planner predicts to be fastest"}};
   Items items;
-  for (const auto& [name, how] : kTransports)
+  const auto add = [&](const char* name, const char* how) {
     items.push_back({fmt::format("{:<16}{}", name, how), Object{{"name", name}, {"how", how}}});
+  };
+  for (const Spelling& spelling : spellings<tilepost_transport_t>())
+    if (spelling.value != kAuto) {
+      const auto& row = row_of(static_cast<tilepost_transport_t>(spelling.value));
+      add(row.name, row.description);
+    }
+  add("auto", "whichever the planner predicts to be fastest");
   return items;
 }
 

@@ -5,6 +5,7 @@
 #include "generator/plan/kernels/sm80/sm80.h"
 #include "generator/plan/kernels/sm90/sm90.h"
 #include "generator/plan/kernels/sm90_small/sm90_small.h"
+#include "generator/spec/names.h"
 
 namespace tilepost {
 namespace {
@@ -44,7 +45,7 @@ Plan problem(Arch arch, tilepost_dtype_t input) {
   plan.arch = arch;
   plan.map.m = plan.map.n = plan.k = 8192;
   plan.input = input;
-  plan.output = input == TILEPOST_E4M3 ? TILEPOST_BF16 : input;
+  plan.output = row_of(input).sums_to;
   return plan;
 }
 
@@ -93,14 +94,15 @@ void list_small(const List& list, Plan plan, bool first_only) {
   }
 }
 
-// bf16 and f16 give the same code except for a conversion, so only the first configuration is
-// listed for f16.
+// Types of 16 bits give the same code except for a conversion, so only the first configuration is
+// listed for all but the first of them.
 void list_16_bit(const List& list, Arch arch) {
-  for (const tilepost_dtype_t element : {TILEPOST_BF16, TILEPOST_F16})
+  bool first_only = false;
+  for (const DtypeRow& row : kDtypes) {
+    if (!row.is_bundled() || !row.is_half()) continue;
     for (const tilepost_operands_t operands : {TILEPOST_TN, TILEPOST_NN}) {
-      Plan plan = problem(arch, element);
+      Plan plan = problem(arch, row.value);
       plan.operands = operands;
-      const bool first_only = element == TILEPOST_F16;
       if (arch == Arch::sm_90a) {
         list_sm90(list, plan, first_only);
         list_routed(list, plan, first_only || operands == TILEPOST_NN);
@@ -108,18 +110,20 @@ void list_16_bit(const List& list, Arch arch) {
       }
       list_sm80(list, sm80_configs(arch), plan, first_only);
     }
+    first_only = true;
+  }
 }
 
-void list_e4m3(const List& list, Arch arch) {
+void list_narrow(const List& list, Arch arch, tilepost_dtype_t input) {
   for (const tilepost_accumulate_t accumulate : {TILEPOST_PRECISE, TILEPOST_FAST}) {
-    Plan plan = problem(arch, TILEPOST_E4M3);
+    Plan plan = problem(arch, input);
     plan.accumulate = accumulate;
     if (arch == Arch::sm_90a) {
       list_sm90(list, plan, false);
       list_routed(list, plan, true);
       list_small(list, plan, true);
     }
-    list_sm80(list, sm80_e4m3_configs(arch, accumulate), plan, false);
+    list_sm80(list, sm80_narrow_configs(arch, accumulate), plan, false);
   }
 }
 
@@ -127,9 +131,10 @@ void list_e4m3(const List& list, Arch arch) {
 
 void list_variants(llvm::raw_ostream& out, const MachineProfile& machine) {
   const List list = {out, machine};
-  for (const Arch arch : {Arch::sm_80, Arch::sm_86, Arch::sm_89, Arch::sm_90a}) {
+  for (const Arch arch : gpu_archs()) {
     list_16_bit(list, arch);
-    list_e4m3(list, arch);
+    for (const DtypeRow& row : kDtypes)
+      if (row.is_bundled() && row.is_narrow()) list_narrow(list, arch, row.value);
   }
 }
 

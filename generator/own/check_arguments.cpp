@@ -97,21 +97,17 @@ class ArgumentCheck {
                                                                : spec_.gemm.out.value;
     const std::string element =
         type->getPointeeType().getCanonicalType().getUnqualifiedType().getAsString();
-    constexpr std::pair<const char*, tilepost_dtype_t> kTypes[] = {{"__nv_bfloat16", TILEPOST_BF16},
-                                                                   {"__half", TILEPOST_F16},
-                                                                   {"__nv_fp8_e4m3", TILEPOST_E4M3},
-                                                                   {"float", TILEPOST_F32}};
     const auto refuse = [&](const std::string& name) {
       parsed_.error(parameter.decl->getLocation(), "parameter '" + parameter.name + "' points to " +
                                                        name + ", and the spec says " +
                                                        name_of(wanted));
     };
-    for (const auto& [name, type_of_name] : kTypes)
-      if (StringRef(element).ends_with(name) && type_of_name != wanted) refuse(name);
-    // A 32-bit integer type cannot hold f32. Shorter integer types may stand for the bytes of any
-    // type.
+    for (const DtypeRow& row : kDtypes)
+      if (StringRef(element).ends_with(row.cuda_name) && row.value != wanted) refuse(row.cuda_name);
+    // A 32-bit integer type cannot hold a number of 32 bits. Shorter integer types may stand for
+    // the bytes of any type.
     const clang::QualType pointed = type->getPointeeType();
-    if (wanted == TILEPOST_F32 && pointed->isIntegerType() &&
+    if (row_of(wanted).is_wide() && pointed->isIntegerType() &&
         parsed_.ast.getTypeSize(pointed) == 32)
       refuse(element);
   }

@@ -16,7 +16,7 @@ struct ArchInfo {
   int64_t shared_reserved;        // the driver's share per resident block, bytes
   int registers_per_sm;           // 32-bit
   int threads_per_sm;             // resident
-  double tensor_flops_per_clock;  // dense bf16/f16 with fp32 accumulation, per SM
+  double tensor_flops_per_clock;  // dense, of 16-bit elements summed in fp32, per SM
   double clock_ghz;               // sustained under tensor load
 };
 

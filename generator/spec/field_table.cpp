@@ -1,5 +1,7 @@
 // The rows of the table of fields, except those of the section `kernel`. A field's bounds are in
 // its row and nowhere else.
+#include <fmt/format.h>
+
 #include <limits>
 
 #include "generator/spec/kernel/kernel_fields.h"
@@ -14,15 +16,38 @@ constexpr int64_t kMaxSize = std::numeric_limits<int32_t>::max() - 1023;
 constexpr int64_t kMaxWaves = int64_t{1} << 20;  // 1024 groups of so many waves fit an int
 constexpr int64_t kClusters[] = {1, 2, 4};
 
-constexpr Spelling kOutputTypes[] = {{"bf16", static_cast<int>(TILEPOST_BF16)},
-                                     {"f16", static_cast<int>(TILEPOST_F16)},
-                                     {"f32", static_cast<int>(TILEPOST_F32)}};
 constexpr int kUserType = -1;
-constexpr Spelling kTypesOfB[] = {{"bf16", static_cast<int>(TILEPOST_BF16)},
-                                  {"f16", static_cast<int>(TILEPOST_F16)},
-                                  {"e4m3", static_cast<int>(TILEPOST_E4M3)},
-                                  {"f32", static_cast<int>(TILEPOST_F32)},
-                                  {"user", kUserType}};
+
+std::vector<Spelling> types_of_output() {
+  std::vector<Spelling> types;
+  for (const DtypeRow& row : kDtypes)
+    if (row.may_be_output()) types.push_back({row.name, static_cast<int>(row.value)});
+  return types;
+}
+
+std::vector<Spelling> types_of_b() {
+  const std::span<const Spelling> all = spellings<tilepost_dtype_t>();
+  std::vector<Spelling> types(all.begin(), all.end());
+  types.push_back({"user", kUserType});
+  return types;
+}
+
+const std::vector<Spelling> kOutputTypes = types_of_output(), kTypesOfB = types_of_b();
+
+std::string output_text() {
+  std::string text = "element type of the output, equal to that of A, ";
+  for (const DtypeRow& row : kDtypes)
+    if (!row.may_be_output())
+      text += fmt::format("for {} {}, {} unless given, ", row.name,
+                          dtypes_with<&DtypeRow::is_bundled_output>("or"), name_of(row.sums_to));
+  return text + "and any of a kernel of your own";
+}
+
+const std::string kOutputText = output_text();
+const std::string kAccumulateText = fmt::format(
+    "{}: sums in fp32 at least every 128 products, or in the tensor cores' accumulator of about 14 "
+    "bits",
+    dtypes_with<&DtypeRow::sums_short>("and"));
 
 template <class E>
 E choice_of(const FieldValue& reading) {
@@ -166,8 +191,7 @@ const Field kFields[] = {
      .kind = FieldKind::word,
      .choices = kOutputTypes,
      .same_as = "gemm.a",
-     .description = "element type of the output, equal to that of A, for e4m3 bf16 or f16, bf16 "
-                    "unless given, and any of a kernel of your own",
+     .description = kOutputText,
      .store =
          [](Spec& s, const FieldValue& r) {
            s.gemm.out = {choice_of<tilepost_dtype_t>(r), r.where};
@@ -185,8 +209,7 @@ const Field kFields[] = {
      .kind = FieldKind::word,
      .choices = spellings<tilepost_accumulate_t>(),
      .default_text = "precise",
-     .description = "e4m3: sums in fp32 at least every 128 products, or in the tensor cores' "
-                    "accumulator of about 14 bits",
+     .description = kAccumulateText,
      .store =
          [](Spec& s, const FieldValue& r) {
            s.gemm.accumulate = {choice_of<tilepost_accumulate_t>(r), r.where};

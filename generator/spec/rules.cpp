@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "generator/spec/names.h"
 #include "generator/spec/text.h"
 
 namespace tilepost {
@@ -36,31 +37,37 @@ void check_bundled_types(GemmSpec& gemm, Diagnostics& diagnostics) {
     diagnostics.error(gemm.b.where,
                       "gemm.b 'user' is for a kernel of your own, which alone knows what B is; "
                       "remove it, or bring a kernel");
-  if (gemm.a.value == TILEPOST_F32)
-    diagnostics.error(gemm.a.where,
-                      "gemm.a 'f32' is for a kernel of your own; the bundled ones multiply bf16, "
-                      "f16 and e4m3; use one of these, or bring a kernel");
-  if (gemm.a.value != TILEPOST_E4M3)
+  const DtypeRow &a = row_of(gemm.a.value), &out = row_of(gemm.out.value);
+  if (!a.is_bundled())
+    diagnostics.error(
+        gemm.a.where,
+        fmt::format("gemm.a {} is for a kernel of your own; the bundled ones multiply "
+                    "{}; use one of these, or bring a kernel",
+                    quote(a.name), dtypes_with<&DtypeRow::is_bundled>("and")));
+  if (a.may_be_output())
     follow_a(gemm, gemm.out, "gemm.out", "the bundled kernels round their sums to the input type",
              diagnostics);
-  else if (gemm.out.value == TILEPOST_F32)
-    diagnostics.error(gemm.out.where,
-                      "gemm.out 'f32' is for a kernel of your own; the bundled ones round their "
-                      "sums of e4m3 to bf16 or f16; use one of these, or bring a kernel");
+  else if (!out.is_bundled_output())
+    diagnostics.error(
+        gemm.out.where,
+        fmt::format("gemm.out {} is for a kernel of your own; the bundled ones round their sums of "
+                    "{} to {}; use one of these, or bring a kernel",
+                    quote(out.name), a.name, dtypes_with<&DtypeRow::is_bundled_output>("or")));
 }
 
-void check_e4m3(const GemmSpec& gemm, Diagnostics& diagnostics) {
+void check_inputs(const GemmSpec& gemm, Diagnostics& diagnostics) {
   if (!gemm.a.given()) return;
-  const bool e4m3 = gemm.a.value == TILEPOST_E4M3;
-  if (e4m3 && gemm.layout.value == TILEPOST_NN)
+  const DtypeRow& a = row_of(gemm.a.value);
+  if (a.is_narrow() && gemm.layout.value == TILEPOST_NN)
     diagnostics.error(gemm.layout.where,
-                      "gemm.layout 'nn' is not possible with e4m3: the tensor cores read 8-bit "
-                      "operands along k only; use 'tn' and store B as [n,k]");
-  if (!e4m3 && gemm.accumulate.value == TILEPOST_FAST)
+                      fmt::format("gemm.layout 'nn' is not possible with {}: the tensor cores read "
+                                  "8-bit operands along k only; use 'tn' and store B as [n,k]",
+                                  a.name));
+  if (!a.sums_short() && gemm.accumulate.value == TILEPOST_FAST)
     diagnostics.error(gemm.accumulate.where,
-                      fmt::format("gemm.accumulate 'fast' is for e4m3; sums of {} are always kept "
+                      fmt::format("gemm.accumulate 'fast' is for {}; sums of {} are always kept "
                                   "in fp32",
-                                  name_of(gemm.a.value)));
+                                  dtypes_with<&DtypeRow::sums_short>("and"), a.name));
 }
 
 }  // namespace
@@ -78,10 +85,9 @@ void apply_rules(Spec& spec, Diagnostics& diagnostics) {
   GemmSpec& gemm = spec.gemm;
   if (gemm.b_is_user) gemm.b.value = gemm.a.value;
   follow_a(gemm, gemm.b, "gemm.b", "the tensor cores multiply two inputs of one type", diagnostics);
-  if (!gemm.out.given())
-    gemm.out.value = gemm.a.value == TILEPOST_E4M3 ? TILEPOST_BF16 : gemm.a.value;
+  if (!gemm.out.given()) gemm.out.value = row_of(gemm.a.value).sums_to;
   if (!spec.kernel) check_bundled_types(gemm, diagnostics);
-  check_e4m3(gemm, diagnostics);
+  check_inputs(gemm, diagnostics);
   check_product(gemm.m, gemm.n, "the output, gemm.m * gemm.n,", diagnostics);
   check_product(gemm.m, gemm.k, "A, gemm.m * gemm.k,", diagnostics);
   check_product(gemm.n, gemm.k, "B, gemm.n * gemm.k,", diagnostics);

@@ -132,7 +132,7 @@ void warn_of_fields(const Draft& draft) {
   if (schedule.kernels && schedule.kernels->value > 1 && !why_one_kernel(draft.spec).empty())
     no_effect(draft, schedule.kernels->where, "schedule.kernels", why_one_kernel(draft.spec));
   const Located<tilepost_accumulate_t>& accumulate = draft.spec.gemm.accumulate;
-  if (accumulate.given() && plan.input != TILEPOST_E4M3)
+  if (accumulate.given() && !row_of(plan.input).sums_short())
     no_effect(draft, accumulate.where, "gemm.accumulate",
               fmt::format("sums of {} are always kept in fp32", name_of(plan.input)));
   else if (accumulate.given() && host && accumulate.value == TILEPOST_FAST)

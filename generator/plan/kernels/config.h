@@ -6,6 +6,7 @@
 
 #include "generator/plan/arch.h"
 #include "generator/plan/plan.h"
+#include "tilepost/dtype.h"
 
 namespace tilepost {
 
@@ -42,8 +43,8 @@ inline int columns_of_cta(const KernelConfig& config) {
 
 // What the chosen configuration is specialised to besides its row.
 struct KernelRequest {
-  tilepost_dtype_t element = TILEPOST_BF16;  // of A and B
-  tilepost_dtype_t output = TILEPOST_BF16;
+  tilepost_dtype_t element = {};  // of A and B
+  tilepost_dtype_t output = {};
   tilepost_operands_t operands = TILEPOST_TN;
   tilepost_accumulate_t accumulate = TILEPOST_PRECISE;
   int epilogue = 0;     // a set of TILEPOST_SCALE …
@@ -75,10 +76,10 @@ struct KernelChoice {
   KernelRequest request;
 };
 
-// Whether the request's inputs are summed twice: tensor cores sum e4m3 in fewer bits than fp32, so
-// that precise kernels add their sums to others. Sums of 16-bit inputs are precise as they are.
+// Whether the request's inputs are summed twice: tensor cores sum some dtypes in fewer bits than
+// fp32, so that precise kernels add their sums to others. Other sums are precise as they are.
 inline bool sums_twice(tilepost_dtype_t element, tilepost_accumulate_t accumulate) {
-  return element == TILEPOST_E4M3 && accumulate == TILEPOST_PRECISE;
+  return row_of(element).sums_short() && accumulate == TILEPOST_PRECISE;
 }
 
 }  // namespace tilepost

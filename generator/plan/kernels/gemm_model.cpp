@@ -31,7 +31,7 @@ double limited_cycles(const MachineProfile& profile, const KernelConfig& config,
                       const KernelRequest& request, const StageModel& stage, double products) {
   const KernelTimes& times = profile.gemm.times_of(config.row);
   if (times.most_ghz == 0) return 0;
-  const double most = times.most_ghz * (request.element == TILEPOST_E4M3 ? profile.gemm.e4m3 : 1.0);
+  const double most = times.most_ghz * profile.gemm.clock_with(request.element);
   return products * stage.efficiency * std::max(stage.ghz / most, 1.0);
 }
 

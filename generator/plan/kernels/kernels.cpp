@@ -13,27 +13,13 @@
 namespace tilepost {
 namespace {
 
-const char* dtype_name(tilepost_dtype_t type) {
-  switch (type) {
-    case TILEPOST_BF16:
-      return "tilepost::DType::bf16";
-    case TILEPOST_F16:
-      return "tilepost::DType::f16";
-    case TILEPOST_E4M3:
-      return "tilepost::DType::e4m3";
-    case TILEPOST_F32:
-      return "tilepost::DType::f32";
-  }
-  std::abort();
-}
-
 // Adds the tunables that every template declares.
 void add_tunables(const KernelConfig& config, const KernelRequest& request, KernelPlan& plan) {
   plan.source.tunables["TILE_M"] = std::to_string(config.tile_m);
   plan.source.tunables["TILE_N"] = std::to_string(config.tile_n);
   plan.source.tunables["BAND"] = std::to_string(request.band);
-  plan.source.tunables["ELEMENT"] = dtype_name(request.element);
-  plan.source.tunables["OUTPUT"] = dtype_name(request.output);
+  plan.source.tunables["ELEMENT"] = row_of(request.element).kernel_name;
+  plan.source.tunables["OUTPUT"] = row_of(request.output).kernel_name;
   plan.source.tunables["EPILOGUE"] = std::to_string(request.epilogue);
   plan.source.tunables["NN"] = request.operands == TILEPOST_NN ? "1" : "0";
 }

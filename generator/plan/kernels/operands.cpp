@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "generator/spec/names.h"
 #include "runtime/map/tile_map.h"
 #include "tilepost/dtype.h"
 
@@ -32,19 +33,20 @@ int bytes_of(tilepost_dtype_t type) {
 }
 
 std::string why_not_input(const Plan& plan) {
-  if (plan.input != TILEPOST_E4M3) return "";
+  if (!row_of(plan.input).is_narrow()) return "";
   if (plan.arch != Arch::sm_80 && plan.arch != Arch::sm_86) return "";
   return fmt::format(
-      "e4m3 is not available on {0}, whose tensor cores multiply 16-bit types; "
-      "use sm_89 or sm_90a, or bf16 or f16",
-      name_of(plan.arch));
+      "{0} is not available on {1}, whose tensor cores multiply 16-bit types; "
+      "use sm_89 or sm_90a, or {2}",
+      name_of(plan.input), name_of(plan.arch), dtypes_with<&DtypeRow::is_bundled_output>("or"));
 }
 
 std::string why_not_tma(const Plan& plan) {
+  const DtypeRow& input = row_of(plan.input);
   const int along_k = kTmaBytes / bytes_of(plan.input);
   if (plan.k % along_k != 0)
     return fmt::format("gemm_sm90 needs K a multiple of {0}{1}, not {2}", along_k,
-                       plan.input == TILEPOST_E4M3 ? " for e4m3" : "", plan.k);
+                       input.is_narrow() ? fmt::format(" for {0}", input.name) : "", plan.k);
   const int along_n = kTmaBytes / bytes_of(plan.output);
   if (plan.map.n % along_n == 0) return "";
   if (plan.operands == TILEPOST_NN)

@@ -124,7 +124,7 @@ void Fields::gemm(GemmProfile& p) {
   ratio("mma_sync", p.mma_sync, "rate of mma.sync against wgmma");
   ratio("clusters_of_1", p.clusters_of_1, "clock against clusters of two");
   ratio("clusters_of_4", p.clusters_of_4, "clock against clusters of two");
-  ratio("e4m3", p.e4m3, "clock with 8-bit inputs, against 16-bit inputs");
+  ratio("e4m3", p.narrow, "clock with 8-bit inputs, against 16-bit inputs");
   ratio("precise", p.precise, "cycles of precise e4m3, against sums in the tensor cores");
   ratio("unaligned", p.unaligned, "cycles of L2 where rows do not start on sectors");
   ratio("few_stages", p.few_stages, "cycles with three stages where rows are unaligned");

@@ -60,8 +60,8 @@ struct GemmProfile {
   // gemm_sm90's clock in clusters of one and of four, against clusters of two: these clusters read
   // L2 more or less often.
   double clusters_of_1, clusters_of_4;
-  double e4m3;        // clock with 8-bit inputs, against 16-bit inputs
-  double precise;     // cycles of the main loop of precise e4m3, against sums in the tensor cores
+  double narrow;      // clock with 8-bit inputs, against 16-bit inputs
+  double precise;     // cycles of the main loop of precise sums, against sums in the tensor cores
   double unaligned;   // cycles in which L2 delivers rows that start off sectors, against others
   double few_stages;  // cycles with three stages where rows are unaligned, against four
   std::vector<ProfilePoint> load_vector;  // rate against elements per asynchronous copy
@@ -81,6 +81,11 @@ struct GemmProfile {
 
   // What is known of a row of the catalogue, or a guess.
   const KernelTimes& times_of(const std::string& row) const;
+
+  // The clock with such inputs, against 16-bit inputs.
+  double clock_with(tilepost_dtype_t input) const {
+    return row_of(input).is_narrow() ? narrow : 1.0;
+  }
 };
 
 }  // namespace tilepost

@@ -73,7 +73,7 @@ struct KnownMachine {
 // All known machines. Plans are made for the first one unless another is named.
 const std::vector<KnownMachine>& known_machines();
 
-// Four H200 (132 SMs, NV18), CUDA 13.0, NCCL 2.28, bf16 (machines/h200.cpp).
+// Four H200 (132 SMs, NV18), CUDA 13.0, NCCL 2.28, 16-bit elements (machines/h200.cpp).
 const MachineProfile& h200_nvlink_profile();
 
 }  // namespace tilepost

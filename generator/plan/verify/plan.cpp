@@ -306,11 +306,11 @@ void check_operations(const Plan& plan, Findings& findings) {
         fmt::format("transport {0} with nothing to send", name_of(plan.planned_transport)));
   if (plan.routing != TILEPOST_ROUTING_EVEN && !row_of(plan).routes())
     findings.add(fmt::format("routing {0} with {1}", name_of(plan.routing), name_of(plan.pattern)));
-  if (plan.output == TILEPOST_E4M3) findings.add("an output of 8 bits");
-  if (plan.input != TILEPOST_E4M3) return;
-  if (plan.operands == TILEPOST_NN) findings.add("e4m3 along n");
+  if (row_of(plan.output).is_narrow()) findings.add("an output of 8 bits");
+  if (!row_of(plan.input).is_narrow()) return;
+  if (plan.operands == TILEPOST_NN) findings.add(fmt::format("{0} along n", name_of(plan.input)));
   if (plan.arch == Arch::sm_80 || plan.arch == Arch::sm_86)
-    findings.add(fmt::format("e4m3 on {0}", name_of(plan.arch)));
+    findings.add(fmt::format("{0} on {1}", name_of(plan.input), name_of(plan.arch)));
 }
 
 // What a consumer can follow.
@@ -328,7 +328,7 @@ void check_consumer(const Plan& plan, Findings& findings) {
 // A box of a tensor map and the rows it cuts: CUDA driver API, cuTensorMapEncodeTiled.
 void check_box(char name, const tilepost_box_t& box, int64_t row_elements, tilepost_dtype_t type,
                Findings& findings) {
-  const int64_t bytes = type == TILEPOST_E4M3 ? 1 : type == TILEPOST_F32 ? 4 : 2;
+  const int64_t bytes = element_bytes(type);
   if (box.rows < 1 || box.rows > 256 || box.columns < 1 || box.columns > 256 ||
       box.columns * bytes % 16 != 0 || (box.swizzle == 128 && box.columns * bytes > 128))
     findings.add(

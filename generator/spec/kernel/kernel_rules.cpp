@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "generator/spec/identifier.h"
+#include "generator/spec/names.h"
 #include "generator/spec/rules.h"
 #include "generator/spec/text.h"
 
@@ -118,11 +119,13 @@ class KernelRules {
              "gemm.accumulate is for the bundled kernels; your own sums as it does; remove it");
     const bool norms = spec_.consumer.value == TILEPOST_CONSUMER_RMS_NORM ||
                        spec_.consumer.value == TILEPOST_CONSUMER_RESIDUAL_RMS_NORM;
-    if (spec_.gemm.out.value == TILEPOST_F32 && norms)
+    const DtypeRow& out = row_of(spec_.gemm.out.value);
+    if (out.is_wide() && norms)
       refuse(spec_.consumer.where,
-             fmt::format("consumer {} normalises rows of bf16 and f16, and gemm.out is 'f32'; use "
-                         "a 16-bit output, or normalise in a kernel of your own behind the run",
-                         quote(name_of(spec_.consumer.value))));
+             fmt::format("consumer {} normalises rows of {}, and gemm.out is {}; use a 16-bit "
+                         "output, or normalise in a kernel of your own behind the run",
+                         quote(name_of(spec_.consumer.value)),
+                         dtypes_with<&DtypeRow::is_half>("and"), quote(out.name)));
   }
 
   // For a CUTLASS kernel, refuses fields whose value its type determines, and fields that are for

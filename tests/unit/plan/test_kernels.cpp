@@ -47,7 +47,7 @@ TEST_CASE(
   for (const Arch arch : {Arch::sm_80, Arch::sm_86, Arch::sm_89, Arch::sm_90a}) {
     check(sm80_configs(arch));
     for (const tilepost_accumulate_t accumulate : {TILEPOST_PRECISE, TILEPOST_FAST})
-      check(sm80_e4m3_configs(arch, accumulate));
+      check(sm80_narrow_configs(arch, accumulate));
   }
   REQUIRE(kProfile.gemm.kernels.count(small_configs(16, kProfile.gemm.in_flight_bytes)[0].row) ==
           1);

@@ -30,8 +30,8 @@ class Sm80Family final : public KernelFamily {
   const char* name() const override { return "gemm_sm80"; }
 
   std::vector<KernelConfig> configs(const Plan& plan, const MachineProfile&) const override {
-    return plan.input == TILEPOST_E4M3 ? sm80_e4m3_configs(plan.arch, plan.accumulate)
-                                       : sm80_configs(plan.arch);
+    return row_of(plan.input).is_narrow() ? sm80_narrow_configs(plan.arch, plan.accumulate)
+                                          : sm80_configs(plan.arch);
   }
 
   int threads(const KernelConfig& config) const override {
@@ -107,7 +107,7 @@ const std::vector<KernelConfig>& sm80_configs(Arch arch) {
   return arch == Arch::sm_86 || arch == Arch::sm_89 ? small : large;
 }
 
-const std::vector<KernelConfig>& sm80_e4m3_configs(Arch arch, tilepost_accumulate_t accumulate) {
+const std::vector<KernelConfig>& sm80_narrow_configs(Arch arch, tilepost_accumulate_t accumulate) {
   // A second set of sums leaves a warp half the tile.
   static const std::vector<KernelConfig> precise = {
       sm80("gemm_sm80/128x128x64/e4m3 precise", 128, 128, 64, 3, 64, 32, 1)};

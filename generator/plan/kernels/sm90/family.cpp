@@ -15,8 +15,8 @@ constexpr int kBarrierBytes = 1024;
 // for routing rows or for the tasks of a helper warp as well.
 constexpr int kMostBesideMore = 128;
 
-// Sums of a tile in a thread. Precise sums of e4m3 are kept twice: the tensor cores' own, and those
-// in fp32 that they are added to.
+// Sums of a tile in a thread. Precise sums of short ones are kept twice: the tensor cores' own, and
+// those in fp32 that they are added to.
 int sums_held(const KernelConfig& config, const Plan& plan) {
   return sums_of_thread(config, sm90_shape(config)) *
          (sums_twice(plan.input, plan.accumulate) ? 2 : 1);

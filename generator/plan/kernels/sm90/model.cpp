@@ -38,7 +38,7 @@ double ghz(const MachineProfile& profile, const KernelConfig& config,
   double clock = profile.gemm.times_of(config.row).ghz;
   if (request.cluster == 1) clock *= profile.gemm.clusters_of_1;
   if (request.cluster == 4) clock *= profile.gemm.clusters_of_4;
-  if (request.element == TILEPOST_E4M3) clock *= profile.gemm.e4m3;
+  clock *= profile.gemm.clock_with(request.element);
   return clock * profile.gemm.sustained;
 }
 
@@ -108,7 +108,7 @@ TileModel by_formula(const MachineProfile& machine, const Plan& plan, const Kern
   TileModel tile;
   tile.cycles = std::max(loop + once, least);
   tile.ghz = profile.ghz * machine.gemm.sustained * gain;
-  if (request.element == TILEPOST_E4M3) tile.ghz *= machine.gemm.e4m3;
+  tile.ghz *= machine.gemm.clock_with(request.element);
   tile.start_us = profile.start_us + (ctas > 1 ? profile.clusters_us : 0) +
                   profile.end_us * thousands / sharers_of(shape);
   return tile;

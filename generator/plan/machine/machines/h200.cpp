@@ -232,7 +232,7 @@ GemmProfile gemm() {
   p.mma_sync = 0.62;
   p.clusters_of_1 = 0.98;
   p.clusters_of_4 = 1.012;
-  p.e4m3 = 0.954;
+  p.narrow = 0.954;
   p.precise = 1.12;
   p.unaligned = 1.36;
   p.few_stages = 1.02;
