@@ -70,7 +70,7 @@ Items list_machine(const MachineProfile& machine) {
   return {{text, Object{{"name", machine.name}, {"text", text}}}};
 }
 
-// Says of each 8-bit type whether a kernel is for it alone: "e4m3_only".
+// Says of each 8-bit type, under its name, whether a kernel is for it alone.
 void mark_narrow(Object& kernel, tilepost_dtype_t element) {
   for (const DtypeRow& row : kDtypes)
     if (row.is_narrow()) kernel[fmt::format("{}_only", row.name)] = row.value == element;

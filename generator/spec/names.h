@@ -29,7 +29,7 @@ std::vector<Arch> gpu_archs();
 // "a, b and c", where `last` is "and". "" for no words.
 std::string join_with(const std::vector<std::string_view>& words, std::string_view last);
 
-// The dtypes with a property, as messages list them: "bf16, f16 and e4m3".
+// The dtypes with a property, as messages list them, with `last` before the last one.
 template <bool (DtypeRow::*kHas)() const>
 std::string dtypes_with(std::string_view last) {
   std::vector<std::string_view> names;
