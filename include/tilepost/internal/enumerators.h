@@ -21,7 +21,8 @@
 // Defines has_row(), which does not compile where TABLE, an array of COUNT rows, lacks an
 // enumerator of ENUM or has one twice. FIELD is the field of a row that holds the enumerator. It
 // stands between the pragmas that begin and end the check: a compiler that knows GCC's pragmas then
-// takes a switch without one of the enumerators for an error, whatever it is told to warn of.
+// takes a switch without one of the enumerators for an error, also where it is told to warn of
+// nothing in particular.
 #define TILEPOST_CHECK_TABLE(ENUM, TABLE, FIELD, COUNT)                                    \
   static_assert(sizeof(TABLE) / sizeof((TABLE)[0]) == (COUNT), "the table has more rows"); \
   constexpr bool has_row(ENUM value) {                                                     \
