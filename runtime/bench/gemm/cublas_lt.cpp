@@ -109,7 +109,8 @@ void CublasLt::describe_epilogue(const Product& product) {
                                                   : CUBLASLT_EPILOGUE_DEFAULT);
   if (!bias) return;
   set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, operands.bias);
-  set(CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, static_cast<int32_t>(cuda::library_types(product.output).cublas));
+  set(CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE,
+      static_cast<int32_t>(cuda::library_types(product.output).cublas));
 }
 
 void CublasLt::find_algorithms() {
