@@ -58,12 +58,12 @@ constexpr int kBand = tilepost::tunable("BAND", 16);           // tile rows swep
 constexpr bool kPingPong = tilepost::tunable("PINGPONG", 0);   // consumers take turns at tiles
 constexpr bool kNN = tilepost::tunable("NN", 0);               // B is [k, n] row-major, not [n, k]
 constexpr bool kPrecise = tilepost::tunable("PRECISE", 0);     // e4m3: sum in fp32 every stage
-constexpr bool kRouted = tilepost::tunable("ROUTED", 0);   // every row goes to a place of its own
-constexpr bool kAdd = tilepost::tunable("ADD", 0);         // C += A * B, in C's type
-constexpr int kHelper = tilepost::tunable("HELPER", 0);    // bytes lent to a helper warp
-constexpr bool kFused = tilepost::tunable("FUSED", 0);     // a warp begins and ends the run
-constexpr int kSources = tilepost::tunable("SOURCES", 0);  // how many sources own tiles have
-constexpr bool kEarly = tilepost::tunable("EARLY", 0);     // the next kernel may take SMs it leaves
+constexpr bool kRouted = tilepost::tunable("ROUTED", 0);  // every row goes to a place of its own
+constexpr bool kAdd = tilepost::tunable("ADD", 0);        // C += A * B, in C's type
+constexpr int kHelper = tilepost::tunable("HELPER_BYTES", 0);  // bytes lent to a helper warp
+constexpr bool kFused = tilepost::tunable("FUSED", 0);         // a warp begins and ends the run
+constexpr int kSources = tilepost::tunable("SOURCES", 0);      // how many sources own tiles have
+constexpr bool kEarly = tilepost::tunable("EARLY", 0);  // the next kernel may take SMs it leaves
 constexpr int kEpilogue = tilepost::tunable("EPILOGUE", 0);  // a set of TILEPOST_SCALE …
 constexpr tilepost::DType kElement = tilepost::tunable("ELEMENT", tilepost::DType::bf16);
 constexpr tilepost::DType kOutput = tilepost::tunable("OUTPUT", tilepost::DType::bf16);

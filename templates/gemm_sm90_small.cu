@@ -7,8 +7,8 @@
 // transposed back on its way through shared memory.
 //
 // A CTA has consumer warpgroups, then two warps of movers: one thread loads operands with TMA, and
-// one stores C with TMA. HELPERS more warps may follow, which have nothing to do, and with LENDS
-// read the panels, too. Consumers may join them behind their last tile. All synchronise at
+// one stores C with TMA. HELPER_WARPS more warps may follow, which have nothing to do, and with
+// LENDS read the panels, too. Consumers may join them behind their last tile. All synchronise at
 // mbarriers:
 //
 //   full[stage]     the loads of a stage have landed        loader -> consumers
@@ -44,14 +44,14 @@
 #include <tilepost/device/wgmma.cuh>
 #include <tilepost/mark.cuh>
 
-constexpr int kTileM = tilepost::tunable("TILE_M", 16);      // tokens: 8, or 16 to 256 by 16
-constexpr int kTileN = tilepost::tunable("TILE_N", 64);      // rows of weights: 64 or 128
-constexpr int kStages = tilepost::tunable("STAGES", 10);     // stages of the load pipeline
-constexpr int kSplitK = tilepost::tunable("SPLIT_K", 1);     // CTAs that share a tile: 1 to 8
-constexpr int kBand = tilepost::tunable("BAND", 16);         // tile rows swept together
-constexpr int kHelpers = tilepost::tunable("HELPERS", 0);    // warps with nothing to do
-constexpr bool kLends = tilepost::tunable("LENDS", 0);       // helper warps read panels
-constexpr bool kNN = tilepost::tunable("NN", 0);             // B is [k, n] row-major, not [n, k]
+constexpr int kTileM = tilepost::tunable("TILE_M", 16);         // tokens: 8, or 16 to 256 by 16
+constexpr int kTileN = tilepost::tunable("TILE_N", 64);         // rows of weights: 64 or 128
+constexpr int kStages = tilepost::tunable("STAGES", 10);        // stages of the load pipeline
+constexpr int kSplitK = tilepost::tunable("SPLIT_K", 1);        // CTAs that share a tile: 1 to 8
+constexpr int kBand = tilepost::tunable("BAND", 16);            // tile rows swept together
+constexpr int kHelpers = tilepost::tunable("HELPER_WARPS", 0);  // warps with nothing to do
+constexpr bool kLends = tilepost::tunable("LENDS", 0);          // helper warps read panels
+constexpr bool kNN = tilepost::tunable("NN", 0);                // B is [k, n] row-major, not [n, k]
 constexpr bool kPrecise = tilepost::tunable("PRECISE", 0);   // e4m3: sum in fp32 every block of K
 constexpr int kEpilogue = tilepost::tunable("EPILOGUE", 0);  // a set of TILEPOST_SCALE …
 constexpr tilepost::DType kElement = tilepost::tunable("ELEMENT", tilepost::DType::bf16);

@@ -45,14 +45,14 @@ std::optional<WovenKernel> weave_plan(const Plan& plan, bool one_arch, Diagnosti
   request.view_type = "View";
   const RunPaths paths = paths_of(plan);
   request.waits = paths.planned.waits == Waits::tiles;
-  request.stores = paths.overlapping.by_owner;
+  request.stores = paths.overlapping.stores_by_owner;
   request.tasks = request.cuda && plan.task_parts > 0;
   request.fused = plan.fused != 0;
   request.sources = plan.fused != 0 && row_of(plan).sums;
   request.spreads = plan.fused != 0 && plan.pushes != 0;
   request.reads_own = plan.reads_own != 0;
-  const bool exchanges = paths.planned.exchanges, gathers = row_of(plan).moves_input();
-  request.exchanges = exchanges && !gathers;
+  const bool exchanges = paths.planned.exchanges_parts, gathers = row_of(plan).moves_input();
+  request.exchanges_parts = exchanges && !gathers;
   request.gathers = exchanges && gathers;
   request.arch_guard = arch_guard(plan, one_arch);
   return weave_cached(request, diagnostics);

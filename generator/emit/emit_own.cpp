@@ -115,7 +115,7 @@ UnmarkedRequest describe(const Plan& plan, bool one_arch) {
   request.count_at = own.count_at;
   request.loop = own.spec.loop.value;
   const RunPaths paths = paths_of(plan);
-  request.stores = paths.overlapping.by_owner;
+  request.stores = paths.overlapping.stores_by_owner;
   request.waits = paths.planned.waits == Waits::tiles;
   request.clears_output = own.reads_output;
   request.threads = own.threads;

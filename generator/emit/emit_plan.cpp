@@ -243,12 +243,12 @@ std::string emit_plan(const Plan& plan) {
              messages ? "collectives that may overlap" : "groups whose transfers may overlap");
   fields.set("transport", c_name(plan.transport));
   fields.set("access", c_name(plan.access));
-  if (path_of(plan, true).by_owner) {  // rows of A are neither summed nor paced
+  if (path_of(plan, true).stores_by_owner) {  // rows of A are neither summed nor paced
     fields.set("sum", c_name(plan.sum));
     fields.set("pace", plan.pace, "cycles from one store of a tile to the next");
   }
   if (plan.fused) fields.set("fused", "1", "the epilogue does all that crosses ranks");
-  if (plan.meets) fields.set("meets", "1", "no kernel runs before it or behind it");
+  if (plan.whole_run) fields.set("whole_run", "1", "no kernel runs before it or behind it");
   if (plan.shots != TILEPOST_SHOTS_NONE) fields.set("shots", c_name(plan.shots));
   if (plan.pushes)
     fields.set("pushes", "1",

@@ -84,7 +84,7 @@ void emit_view(llvm::raw_ostream& out, const Plan& plan) {
   is_true(waits == Waits::tiles, "kWaits");
   is_true(plan.reads_own != 0, "kReadsOwn");
   const RunPath& path = paths.overlapping;
-  const bool exchanges = paths.planned.exchanges;
+  const bool exchanges = paths.planned.exchanges_parts;
   const bool gathers = exchanges && row_of(plan).moves_input();
   if (waits == Waits::launches || (exchanges && !gathers))
     out << "  static constexpr bool kRaises = false;\n";
@@ -97,14 +97,14 @@ void emit_view(llvm::raw_ostream& out, const Plan& plan) {
   if (exchanges && !row_of(plan).sums) out << "  static constexpr bool kSums = false;\n";
   if (paths.planned.normalises)
     out << "  static constexpr int kNorm = " << plan.consumer << ", kN = " << plan.map.n << ";\n";
-  is_true(path.by_owner, "kStores");
-  is_true(path.meets && !path.exchanges, "kMeets");
-  if (path.meets && !path.exchanges && row_of(plan).moves_input())
+  is_true(path.stores_by_owner, "kStores");
+  is_true(path.whole_run && !path.exchanges_parts, "kWholeRun");
+  if (path.whole_run && !path.exchanges_parts && row_of(plan).moves_input())
     out << "  static constexpr int kGroups = " << plan.map.num_groups << ";\n";
   if (plan.kernel.launch != TILEPOST_LAUNCH_HOST) {  // host threads order stores by themselves
-    if (path.fuses) out << "  static constexpr int kOthers = " << plan.ranks - 1 << ";\n";
-    if (path.fuses && row_of(plan).sums) out << "  static constexpr int kSources = kOthers;\n";
-    is_true(path.fuses && path.pushes == Pushes::results, "kSpreads");
+    if (path.is_fused) out << "  static constexpr int kOthers = " << plan.ranks - 1 << ";\n";
+    if (path.is_fused && row_of(plan).sums) out << "  static constexpr int kSources = kOthers;\n";
+    is_true(path.is_fused && path.pushes == Pushes::results, "kSpreads");
     if (plan.task_parts > 0)
       out << "  static constexpr int kTaskParts = " << plan.task_parts << ";\n";
     is_true(plan.task_parts > 0 && plan.pushes && plan.access == TILEPOST_ACCESS_WRITE, "kPushes");

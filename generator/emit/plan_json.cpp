@@ -60,7 +60,7 @@ void write_problem(OStream& json, const Plan& plan) {
     json.attribute("task_parts", plan.task_parts);
     json.attribute("pace", plan.pace);
     json.attribute("fused", plan.fused != 0);
-    json.attribute("meets", plan.meets != 0);
+    json.attribute("whole_run", plan.whole_run != 0);
     json.attribute("row_gap", plan.row_gap);
   }
   if (plan.access == TILEPOST_ACCESS_TILES) {

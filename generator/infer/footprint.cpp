@@ -29,14 +29,14 @@ std::string at(const std::array<int64_t, 3>& index, bool three) {
 
 class Enumeration {
  public:
-  Enumeration(const Nodes& nodes, const Doings& doings, const KernelFacts& facts)
+  Enumeration(const Nodes& nodes, const Effects& effects, const KernelFacts& facts)
       : nodes_(nodes),
-        doings_(doings),
-        stores_(doings.stores),
-        reads_(doings.reads),
-        meetings_(doings.meetings),
+        effects_(effects),
+        stores_(effects.stores),
+        reads_(effects.reads),
+        meetings_(effects.meetings),
         facts_(facts),
-        lanes_(nodes, roots_of(doings), facts.threads),
+        lanes_(nodes, roots_of(effects), facts.threads),
         tiles_m_((facts.m + facts.tile[0] - 1) / facts.tile[0]),
         tiles_n_((facts.n + facts.tile[1] - 1) / facts.tile[1]),
         stamps_(facts.tile[0] * facts.tile[1], 0) {}
@@ -77,7 +77,7 @@ class Enumeration {
   }
 
   const Nodes& nodes_;
-  const Doings& doings_;
+  const Effects& effects_;
   const std::vector<Access>& stores_;
   const std::vector<Access>& reads_;
   const std::vector<Meeting>& meetings_;
@@ -397,7 +397,7 @@ bool Enumeration::too_much() {
          "a kernel for such an output has larger tiles");
     return true;
   }
-  if (work_of(doings_, facts_) <= kMaxWork) return false;
+  if (work_of(effects_, facts_) <= kMaxWork) return false;
   fail(stores_.back().where,
        shape() + "more than 4e10 stores and reads of threads would have to be looked at",
        "mark the kernel instead: tilepost::tile, out_base and tile_done");
@@ -432,8 +432,8 @@ Footprint Enumeration::run() {
 
 }  // namespace
 
-Footprint find_footprint(const Nodes& nodes, const Doings& doings, const KernelFacts& facts) {
-  return Enumeration(nodes, doings, facts).run();
+Footprint find_footprint(const Nodes& nodes, const Effects& effects, const KernelFacts& facts) {
+  return Enumeration(nodes, effects, facts).run();
 }
 
 }  // namespace tilepost::inference

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "generator/infer/state/doings.h"
+#include "generator/infer/state/effects.h"
 #include "generator/infer/values/launch.h"
 #include "generator/infer/values/nodes.h"
 
@@ -20,6 +20,6 @@ struct Footprint {
 // Evaluates the stores of all blocks. Complains about a block that does not store exactly one tile,
 // about a read of the output outside of the tile that its block stores, and about a meeting to
 // which only some lanes of a warp come.
-Footprint find_footprint(const Nodes& nodes, const Doings& doings, const KernelFacts& facts);
+Footprint find_footprint(const Nodes& nodes, const Effects& effects, const KernelFacts& facts);
 
 }  // namespace tilepost::inference

@@ -13,7 +13,7 @@ namespace {
 
 using inference::Boundaries;
 using inference::Complaint;
-using inference::Doings;
+using inference::Effects;
 using inference::Footprint;
 using inference::Interpreter;
 
@@ -141,18 +141,18 @@ bool Proof::run(const KernelFacts& facts, Boundaries* boundaries) {
   for (int runs = 0; runs < kMaxRuns; ++runs) {
     Interpreter interpreter(parsed_, facts, unrolling, boundaries ? &boundaries->terms() : nullptr);
     if (!interpreter.run(kernel_)) continue;
-    const Doings& doings = interpreter.doings();
+    const Effects& effects = interpreter.effects();
     std::vector<Complaint> complaints = interpreter.complaints();
     if (complaints.empty()) {
-      Footprint footprint = inference::find_footprint(interpreter.nodes(), doings, facts);
+      Footprint footprint = inference::find_footprint(interpreter.nodes(), effects, facts);
       complaints = footprint.complaints;
       if (footprint.meeting.isValid() && !inferred.leaves)
         inferred.leaves = {footprint.meeting, "warps that have left the kernel are not waited for"};
       blocks_ = std::move(footprint.blocks);
-      if (boundaries) boundaries->tried(facts.m, inference::work_of(doings, facts));
+      if (boundaries) boundaries->tried(facts.m, inference::work_of(effects, facts));
     }
     for (const Complaint& complaint : complaints) report(parsed_, complaint);
-    inferred.reads_output = inferred.reads_output || !doings.reads.empty();
+    inferred.reads_output = inferred.reads_output || !effects.reads.empty();
     if (!inferred.runs_once) inferred.runs_once = interpreter.runs_once();
     return complaints.empty();
   }

@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "generator/clang/parser.h"
-#include "generator/infer/state/doings.h"
+#include "generator/infer/state/effects.h"
 #include "generator/infer/values/launch.h"
 #include "generator/own/block_order.h"
 

@@ -72,11 +72,11 @@ bool Interpreter::run(const clang::FunctionDecl* kernel) {
   }
   statements_.exec(kernel->getBody());
   if (state_.course.stopped()) return !state_.course.restarts();
-  state_.nodes.decide_leaves(roots_of(doings()));
+  state_.nodes.decide_leaves(roots_of(effects()));
   if (const Where copies = state_.log.pending_copies(); copies.isValid()) {
     state_.log.run_once(copies, "copies that are not waited for before the kernel ends");
   }
-  if (doings().stores.empty()) {
+  if (effects().stores.empty()) {
     const std::string at = m_is_bounded_ ? "at m=" + std::to_string(state_.launch.m) + " " : "";
     state_.course.complain(
         kernel->getLocation(), at + "nothing is stored through '" + state_.launch.out + "'",

@@ -39,7 +39,7 @@ class Interpreter final : private Walker {
   bool run(const clang::FunctionDecl* kernel);
 
   // What the run has found.
-  const Doings& doings() const { return state_.log.doings(); }
+  const Effects& effects() const { return state_.log.effects(); }
   const std::vector<Complaint>& complaints() const { return state_.course.complaints(); }
   const std::optional<InferredPlace>& runs_once() const { return state_.log.runs_once(); }
   const Nodes& nodes() const { return state_.nodes; }

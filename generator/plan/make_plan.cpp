@@ -59,7 +59,7 @@ bool choose_layout(Draft& draft) {
                     name_of(draft.plan.consumer), open ? ", the default," : ""));
     return false;
   }
-  if (open) draft.because(std::string("layout panel: ") + panel_text(draft.plan.pattern));
+  if (open) draft.add_reason(std::string("layout panel: ") + panel_text(draft.plan.pattern));
   return true;
 }
 
@@ -276,7 +276,7 @@ Plan host_twin(const Plan& plan) {
   twin.pace = 0;
   twin.reads_own = 0;              // it is handed all rows in one place
   twin.row_gap = 0;                // its memory has no lines
-  twin.meets = 0;                  // its threads are begun and ended
+  twin.whole_run = 0;              // its threads are begun and ended
   twin.sum = TILEPOST_SUM_STAGED;  // gemm_host stores and does not add
   twin.prediction = {};
   if (plan.arch != Arch::host)

@@ -63,11 +63,12 @@ std::optional<WovenKernel> weave_cached(const WeaveRequest& request, Diagnostics
                          std::vector<std::string>, std::string, bool, bool, bool, bool, bool, bool,
                          bool, bool, bool, bool, std::string>;
   static std::map<Key, WovenKernel> cache;
-  const Key key{request.file,      request.source,    request.function,  request.tunables,
-                request.keep,      request.view_type, request.cuda,      request.waits,
-                request.stores,    request.tasks,     request.fused,     request.sources,
-                request.spreads,   request.reads_own, request.exchanges, request.gathers,
-                request.arch_guard};
+  const Key key{request.file,     request.source,    request.function,
+                request.tunables, request.keep,      request.view_type,
+                request.cuda,     request.waits,     request.stores,
+                request.tasks,    request.fused,     request.sources,
+                request.spreads,  request.reads_own, request.exchanges_parts,
+                request.gathers,  request.arch_guard};
   if (const auto found = cache.find(key); found != cache.end()) return found->second;
   std::optional<WovenKernel> woven = weave(request, diagnostics);
   if (woven) cache.emplace(key, *woven);

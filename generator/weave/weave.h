@@ -25,7 +25,7 @@ struct WeaveRequest {
   bool spreads = false;           // … it stores finished tiles into other ranks' outputs
   bool tasks = false;             // it must mark a helper warp, which does tasks
   bool reads_own = false;         // it reads this rank's rows of A in place: it must mark the map
-  bool exchanges = false;         // it exchanges tiles with other ranks: it must mark where
+  bool exchanges_parts = false;   // it exchanges tiles with other ranks: it must mark where
   bool gathers = false;           // it exchanges rows of A with other ranks: likewise
   std::string arch_guard;         // macro that must be non-zero for the kernel's body, or empty
 };

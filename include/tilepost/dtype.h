@@ -9,6 +9,7 @@
 #define TILEPOST_DTYPE_H
 
 #include <cstdint>
+#include <functional>
 #include <iterator>
 #include <type_traits>
 
@@ -89,7 +90,7 @@ TILEPOST_CHECK_TABLE(tilepost_dtype_t, kDtypes, value, 4)
 static_assert(is_in_order(kDtypes, &DtypeRow::value));
 
 constexpr const DtypeRow& row_of(tilepost_dtype_t type) {
-  return kDtypes[type];
+  return kDtypes[static_cast<int>(type)];
 }
 
 // "f16", the spelling in a spec.
@@ -112,7 +113,7 @@ constexpr int64_t element_bytes(tilepost_dtype_t type) {
 template <bool (DtypeRow::*kHas)() const, int kRow = 0, class Body>
 void with_dtype(tilepost_dtype_t type, const Body& body) {
   if constexpr (kRow < kNumDtypes) {
-    if constexpr ((kDtypes[kRow].*kHas)()) {
+    if constexpr (std::invoke(kHas, kDtypes[kRow])) {
       if (type == kDtypes[kRow].value)
         return body(std::integral_constant<tilepost_dtype_t, kDtypes[kRow].value>{});
     }

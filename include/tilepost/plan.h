@@ -245,7 +245,7 @@ typedef struct tilepost_norm {
 #define TILEPOST_MOST_EXCHANGING 8
 
 // What a kernel works with if it is a whole run: it then meets the other ranks' kernels by itself
-// (tilepost_plan_t::meets). Runs are numbered, modulo 2^32.
+// (tilepost_plan_t::whole_run). Runs are numbered, modulo 2^32.
 //
 // Where kernels exchange tiles (TILEPOST_ACCESS_TILES), the rows of a tile that one CTA has are a
 // *part*. Parts are numbered from 0, alike on all ranks. What is sent of a part is received by the
@@ -472,7 +472,8 @@ typedef struct tilepost_plan {
                   // ranks store tiles into slots, and the kernel adds them in the epilogue of its
                   // own tiles, which come later (tilepost_map_t::turn). All-to-All: it stores tiles
                   // in the output of the rank that gets them
-  int32_t meets;  // WRITE only. 1: the kernel itself begins and ends runs that overlap; 0: kernels
+  int32_t
+      whole_run;  // WRITE only. 1: the kernel itself begins and ends runs that overlap; 0: kernels
                   // in front of it and behind it do. With TILES every kernel does so, and this is 0
   tilepost_wait_t wait;
   tilepost_consumer_t consumer;

@@ -27,7 +27,7 @@ class PlanRules {
   tilepost_result_t check(int world) {
     if (values_are_known() && extents() && kernel() && ranks(world) && rows_sent() && transport() &&
         layout() && division() && consumer() && elements() && sharing() && shots() && pushes() &&
-        sums() && tasks() && row_gap() && meets() && neighbours() && reads_own() && groups())
+        sums() && tasks() && row_gap() && whole_run() && neighbours() && reads_own() && groups())
       return schedule();
     return result_;
   }
@@ -400,7 +400,7 @@ class PlanRules {
 
   // Only tasks and the kernel's epilogue take gaps out, and bulk copies move the rows between gaps.
   bool row_gap() {
-    const bool may = writes() && path_of(plan_, true).completes && !row().moves_input();
+    const bool may = writes() && path_of(plan_, true).kernel_does_all && !row().moves_input();
     const int64_t bytes = plan_.row_gap * element_bytes(plan_.output);
     return in_range("row_gap", plan_.row_gap, 0, may && !on_host() ? kMostExtent : 0) &&
            expect(bytes % kTaskUnit == 0, "row_gap in bytes", bytes,
@@ -427,9 +427,9 @@ class PlanRules {
 
   // A kernel that is a whole run does all that is to be done with what other ranks store, and has
   // room for TILEPOST_MOST_EXCHANGING ranks' addresses.
-  bool meets() {
-    if (!in_range("meets", plan_.meets, 0, 1)) return false;
-    if (plan_.meets == 0) return true;
+  bool whole_run() {
+    if (!in_range("whole_run", plan_.whole_run, 0, 1)) return false;
+    if (plan_.whole_run == 0) return true;
     return expect(writes(), "access", plan_.access,
                   "one by which kernels store into other ranks' memory (2) where they meet by "
                   "themselves") &&
@@ -442,7 +442,7 @@ class PlanRules {
   // and no kernel pushes rows of A.
   bool neighbours() {
     if (!in_range("neighbours", plan_.neighbours, 0, 1)) return false;
-    const bool waits = plan_.task_parts > 0 || paths_of(plan_).any(&RunPath::holds_sms);
+    const bool waits = plan_.task_parts > 0 || paths_of(plan_).any(&RunPath::waits_on_sms);
     const bool pushed = row().moves_input() && writes();
     return expect(plan_.neighbours == 0 || !(waits || pushed), "neighbours", plan_.neighbours,
                   "0 where the GEMM waits for other ranks, with tasks or for rows of A that they "

@@ -40,7 +40,7 @@ uint64_t hash_plan(const tilepost_plan_t& plan) {
             int64_t{plan.comm_ctas}, int64_t{plan.comm_lanes}, int64_t{plan.transport},
             int64_t{plan.access}, int64_t{plan.sum}, int64_t{plan.shots}, int64_t{plan.pushes},
             int64_t{plan.task_parts}, int64_t{plan.reads_own}, int64_t{plan.row_gap},
-            int64_t{plan.fused}, int64_t{plan.meets}, int64_t{plan.consumer},
+            int64_t{plan.fused}, int64_t{plan.whole_run}, int64_t{plan.consumer},
             int64_t{plan.neighbours}});
   // Other ranks rely on the size of these pieces: chunks of tasks, and boxes.
   if (plan.task_parts > 0) hash.add({int64_t{plan.kernel.helper_bytes}});

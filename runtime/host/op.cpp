@@ -33,7 +33,7 @@ HostOp::HostOp(std::shared_ptr<HostFamily> family, const tilepost_plan_t& plan,
   const RunSizes most = most_sizes(plan_);
   if (paths_.any(&RunPath::stores_apart)) staging_.assign(most.send * output_bytes_, 0);
   received_.assign(most.receive * output_bytes_, 0);
-  if (paths_.planned.packs)
+  if (paths_.planned.sorts_a)
     packed_.assign(static_cast<size_t>(plan_.rows_sent * plan_.k) * input_bytes_, 0);
   allocate_shared(most);
   take_arena(options.share_memory != 0);
@@ -112,7 +112,7 @@ tilepost_result_t HostOp::run(const tilepost_run_operands_t& operands, CUstream_
   }
   const RunPath& path = request.run->path;
   request.epilogue.out = at(path.stores, request);
-  if (path.reads != InputFrom::a && !path.meets) {
+  if (path.reads != InputFrom::a && !path.whole_run) {
     const bool own = !path.gathers_for_caller || operands.gathered == nullptr;
     if (own && gathered_.empty())
       gathered_.assign(static_cast<size_t>(plan_.map.m * plan_.k) * input_bytes_, 0);
@@ -131,7 +131,7 @@ tilepost_result_t HostOp::run(const tilepost_run_operands_t& operands, CUstream_
   stream_.changed.wait(lock,
                        [&] { return posted_ - finished_ < kQueueLength || group_->aborted(); });
   if (group_->aborted()) return refuse();
-  if (path.arrives()) ++overlapped_;
+  if (path.input_arrives()) ++overlapped_;
   request.ready = overlapped_;
   ++posted_;
   request.ticket = stream_.issued++;

@@ -94,7 +94,7 @@ class HostOp final : public tilepost_op {
   void pack(const Request& request);
   // The rows of A from which steps read.
   const void* input_of(const Request& request) const {
-    return request.run->path.packs ? packed_.data() : request.operands.a;
+    return request.run->path.sorts_a ? packed_.data() : request.operands.a;
   }
 
   // Runs whose ranks share memory (op_shared.cpp).
@@ -131,7 +131,7 @@ class HostOp final : public tilepost_op {
   tilepost_result_t result() const;
   // Whether the kernel of a run must not start before the communicating thread says so.
   static bool waits_to_start(const RunPath& path) {
-    return path.by_owner || path.meets || path.waits == Waits::kernel;
+    return path.stores_by_owner || path.whole_run || path.waits == Waits::kernel;
   }
   // This rank's memory for `place` in a run.
   void* at(Buffer place, const Request& request);
@@ -150,7 +150,7 @@ class HostOp final : public tilepost_op {
   std::vector<uint32_t> reached_;  // by group: what its counter reads after the runs so far
   std::vector<uint8_t> staging_;   // Buffer::send
   std::vector<uint8_t> received_;  // Buffer::received
-  std::vector<uint8_t> packed_;    // rows of A by destination: RunPath::packs
+  std::vector<uint8_t> packed_;    // rows of A by destination: RunPath::sorts_a
   std::vector<uint8_t> gathered_;  // all ranks' rows of A, where the caller does not want them, or
                                    // other ranks read them
   // The host keeps a block for every rank, even with TILEPOST_SUM_ADDED, so that the order of

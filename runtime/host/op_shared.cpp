@@ -33,7 +33,7 @@ bool HostOp::share_memory(uint64_t run, const Request& request) {
   memory.reserve(plan_.ranks);
   for (int rank = 0; rank < plan_.ranks; ++rank)
     memory.push_back(&group_->brought<HostMemory>(rank));
-  if (map.path.by_owner) {
+  if (map.path.stores_by_owner) {
     set_places(map, memory);
     open(run);
   }
@@ -61,7 +61,7 @@ bool HostOp::shared_group(const HostStep& place, const Request& request,
     return false;
   for (const Step& step : request.run->steps[place.group])
     if (!shared_step(place, shared, step)) return false;
-  if (path.arrives()) raise_arrived(place.group, request);
+  if (path.input_arrives()) raise_arrived(place.group, request);
   return true;
 }
 

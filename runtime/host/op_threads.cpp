@@ -56,7 +56,7 @@ void HostOp::work(int worker) {
 // A kernel that stores into other ranks' memory enters the group, as a thread does in a collective,
 // so that no rank frees that memory meanwhile.
 void HostOp::compute(const Request& request, int worker) {
-  if (!request.run->path.by_owner && !request.run->path.meets) {
+  if (!request.run->path.stores_by_owner && !request.run->path.whole_run) {
     compute_alone(request, worker);
     return;
   }
@@ -77,7 +77,7 @@ void HostOp::compute_alone(const Request& request, int worker) {
   if (run.map().division == TILEPOST_DIVISION_SHARES) {
     view.share_rows = static_cast<int32_t>(share_rows(run.map()));
     view.share_tiles = share_tiles(run.map());
-  } else if (run.path.by_owner) {
+  } else if (run.path.stores_by_owner) {
     view.share_rows = std::numeric_limits<int32_t>::max();  // all tiles belong to owner 0, which is
                                                             // this rank
   }
@@ -85,7 +85,7 @@ void HostOp::compute_alone(const Request& request, int worker) {
   view.peer_counters = peer_counters_.data();
   view.ready = request.ready;
   view.user = request.user.data();
-  if (run.path.meets) view.exchange = exchange_;
+  if (run.path.whole_run) view.exchange = exchange_;
   if (run.path.waits != Waits::launches) {
     launch(request, worker, view);
     return;
@@ -103,7 +103,7 @@ void HostOp::compute_alone(const Request& request, int worker) {
 const void* HostOp::rows_of_a(const Request& request) const {
   const RunMap& run = *request.run;
   if (run.path.reads == InputFrom::a) return request.operands.a;
-  if (!run.path.meets) return request.gathered;
+  if (!run.path.whole_run) return request.gathered;
   const auto before = static_cast<uintptr_t>(run.own.first * plan_.k) * input_bytes_;
   return std::bit_cast<const void*>(std::bit_cast<uintptr_t>(request.operands.a) - before);
 }
@@ -152,9 +152,9 @@ void HostOp::communicate() {
 // False: the communicator was aborted.
 bool HostOp::communicate_run(uint64_t run, const Request& request) {
   if (family_->takes_turns() && !says_the_same(request)) return false;
-  if (request.run->path.packs) pack(request);
+  if (request.run->path.sorts_a) pack(request);
   const RunPath& path = request.run->path;
-  if (!(path.meets             ? exchange_tiles(run, request)
+  if (!(path.whole_run         ? exchange_tiles(run, request)
         : path.shares_memory() ? share_memory(run, request)
                                : exchange_messages(run, request)))
     return false;
@@ -172,7 +172,7 @@ bool HostOp::says_the_same(const Request& request) {
 bool HostOp::exchange_messages(uint64_t run, const Request& request) {
   const RunMap& map = *request.run;
   const Waits waits = map.path.waits;
-  if (map.path.by_owner) {
+  if (map.path.stores_by_owner) {
     set_own_place(request.epilogue.out);
     open(run);
   }
@@ -181,7 +181,7 @@ bool HostOp::exchange_messages(uint64_t run, const Request& request) {
     if (waits == Waits::steps && !wait_group(place, map.targets[g])) return false;
     own_ = buffers_of(request, g);
     if (row_of(plan_).communicates() && !carry_out(place)) return false;
-    if (map.path.arrives()) raise_arrived(g, request);
+    if (map.path.input_arrives()) raise_arrived(g, request);
   }
   if (waits == Waits::kernel) open(run);
   return true;

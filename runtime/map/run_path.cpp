@@ -20,8 +20,8 @@ Memory exchanged_in(const tilepost_plan_t& plan) {
 // Rows that leave this rank, that are summed elsewhere, or that NCCL or a consumer reads are not
 // stored into out.
 Buffer stores_into(const tilepost_plan_t& plan, const RunPath& path) {
-  if (path.exchanges) return Buffer::out;  // places of tiles in slots the kernel finds itself
-  if (path.by_owner && path.overlaps) return Buffer::owners;
+  if (path.exchanges_parts) return Buffer::out;  // places of tiles in slots the kernel finds itself
+  if (path.stores_by_owner && path.overlaps) return Buffer::owners;
   const PatternRow& row = row_of(plan);
   const bool window = path.overlaps && path.exchanged == Memory::window;
   const bool elsewhere = row.product_spreads() && (path.shares_memory() || window);
@@ -36,7 +36,7 @@ Memory receives_in(const tilepost_plan_t& plan, bool overlaps) {
 
 Buffer results_of(const tilepost_plan_t& plan, const RunPath& path) {
   const PatternRow& row = row_of(plan);
-  const bool in_place = path.exchanges || (row.product_spreads() && !path.shares_memory());
+  const bool in_place = path.exchanges_parts || (row.product_spreads() && !path.shares_memory());
   if (!row.moves_product() || in_place) return path.stores;
   if (path.receives_in == Memory::window) return Buffer::received;
   if (!path.consumes) return Buffer::out;
@@ -69,7 +69,7 @@ bool fuses_as_it_may(const tilepost_plan_t& plan) {
   const bool moves = row.moves_product() && plan.pushes == (pushes_when_fused(row) ? 1 : 0) &&
                      plan.access == TILEPOST_ACCESS_WRITE && plan.sum == TILEPOST_SUM_STAGED;
   const bool gaps = row.sums || plan.row_gap == 0;  // an output has none
-  return plan.fused == 1 && order && moves && gaps && plan.task_parts == 0 && plan.meets == 1 &&
+  return plan.fused == 1 && order && moves && gaps && plan.task_parts == 0 && plan.whole_run == 1 &&
          plan.kernel.launch == TILEPOST_LAUNCH_TMA;
 }
 
@@ -78,24 +78,24 @@ RunPath path_of(const tilepost_plan_t& plan, bool overlaps) {
   RunPath path{};
   path.overlaps = overlaps;
   path.access = overlaps ? plan.access : TILEPOST_ACCESS_MESSAGES;
-  path.exchanges = overlaps && plan.access == TILEPOST_ACCESS_TILES;
-  path.meets = path.exchanges || (overlaps && plan.meets != 0);
-  path.normalises = path.exchanges && normalises(plan);
+  path.exchanges_parts = overlaps && plan.access == TILEPOST_ACCESS_TILES;
+  path.whole_run = path.exchanges_parts || (overlaps && plan.whole_run != 0);
+  path.normalises = path.exchanges_parts && normalises(plan);
   path.consumes = has_consumer(plan) && !path.normalises;
   path.exchanged = exchanged_in(plan);
   path.receives_in = receives_in(plan, overlaps);
-  path.tasks = overlaps && plan.task_parts > 0;
-  path.fuses = overlaps && plan.fused != 0;
-  path.completes =
-      path.exchanges || path.fuses || (path.tasks && plan.access == TILEPOST_ACCESS_WRITE);
+  path.has_tasks = overlaps && plan.task_parts > 0;
+  path.is_fused = overlaps && plan.fused != 0;
+  path.kernel_does_all = path.exchanges_parts || path.is_fused ||
+                         (path.has_tasks && plan.access == TILEPOST_ACCESS_WRITE);
   path.pushes = pushes_of(plan, overlaps);
   path.waits = waits_of(plan, overlaps);
-  path.by_owner = plan.access == TILEPOST_ACCESS_WRITE && !row.moves_input();
+  path.stores_by_owner = plan.access == TILEPOST_ACCESS_WRITE && !row.moves_input();
   path.stores = stores_into(plan, path);
   path.results = results_of(plan, path);
-  const bool split = path.exchanges || (overlaps && plan.reads_own != 0);
+  const bool split = path.exchanges_parts || (overlaps && plan.reads_own != 0);
   if (row.moves_input()) path.reads = split ? InputFrom::split : InputFrom::gathered;
-  path.packs = row.input_is_routed() && plan.routing == TILEPOST_ROUTING_ROWS;
+  path.sorts_a = row.input_is_routed() && plan.routing == TILEPOST_ROUTING_ROWS;
   path.gathers_for_caller = !overlaps || path.exchanged == Memory::own;
   path.lends_out = path.pushes == Pushes::results && !has_consumer(plan);
   return path;

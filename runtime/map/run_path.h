@@ -53,39 +53,43 @@ struct RunPath {
   tilepost_access_t access;  // how ranks reach each other in this run; messages if it does not
                              // overlap
 
-  // What the kernel does.
+  // ---- What the kernel does
   InputFrom reads;
-  bool packs;       // rows of `a` are first sorted by the rank they go to (routing rows); steps and
-                    // the kernel read the sorted copy
-  bool meets;       // the kernel begins and ends the run: it finds out by itself that the other
-                    // ranks' kernels have begun, and no kernel before or behind it does
-                    // (tilepost_plan_t::meets)
-  bool exchanges;   // the kernel meets the others as above, and kernels exchange tiles of the
-                    // product, or rows of A, in parts (TILEPOST_ACCESS_TILES)
+  // Rows of `a` are first sorted by the rank they go to (routing rows). Steps and the kernel read
+  // the sorted copy.
+  bool sorts_a;
+  // The kernel begins and ends the run (tilepost_plan_t::whole_run): it finds out by itself that
+  // the other ranks' kernels have begun, and no kernel before or behind it does.
+  bool whole_run;
+  // The same, and kernels exchange tiles of the product, or rows of A, in parts
+  // (TILEPOST_ACCESS_TILES).
+  bool exchanges_parts;
   bool normalises;  // the kernel normalises the rows that it has summed, in place of a consumer
   Buffer stores;    // where the kernel stores tiles: out, send or owners
-  bool by_owner;    // the kernel looks up where to store a tile by the rank that owns the tile's
-                    // rows. All runs of the plan have that kernel; in a run that does not overlap,
-                    // every entry of its table is memory of this rank
-  bool tasks;       // helper warps of the kernel carry out steps (tilepost_plan_t::task_parts)
-  bool fuses;      // the kernel's epilogue does all that crosses ranks (tilepost_plan_t::fused). To
-                   // this rank's own tiles it adds the other ranks' parts of them, if rows are
-                   // summed, and it stores them in `results`
-  bool completes;  // the kernel carries out all steps itself, and none is left to streams. What
-                   // comes behind the steps (below) may still follow it
+  // The kernel looks up where to store a tile by the rank that owns the tile's rows. All runs of
+  // the plan have that kernel. In a run that does not overlap, every entry of its table is memory
+  // of this rank.
+  bool stores_by_owner;
+  bool has_tasks;  // helper warps of the kernel carry out steps (tilepost_plan_t::task_parts)
+  // The kernel's epilogue does all that crosses ranks (tilepost_plan_t::fused). To this rank's own
+  // tiles it adds the other ranks' parts of them, if rows are summed. It stores them in `results`.
+  bool is_fused;
+  // The kernel carries out all steps itself, and none is left to streams. What comes behind the
+  // steps (below) may still follow it.
+  bool kernel_does_all;
 
-  // What the steps do.
+  // ---- What the steps do
   Waits waits;
   Buffer results;  // where rows lie that steps have brought or summed: out, received or landed.
                    // Where steps bring nothing, or sum in place, this is the same as `stores`
   Pushes pushes;
 
-  // What comes behind the steps: a consumer that reads `results`, unless the kernel has done its
-  // work, or a copy of `results` to out.
+  // ---- What comes behind the steps: a consumer that reads `results`, unless the kernel has done
+  // its work, or a copy of `results` to out.
   bool consumes;
   bool copies_out() const { return !consumes && results != Buffer::out; }
 
-  // What memory the run uses.
+  // ---- What memory the run uses
   Memory exchanged;         // of `send`, and of the memory in which rows of A come together
   Memory receives_in;       // of `received`; a window has room for whole shares
   bool gathers_for_caller;  // rows of A come together in the caller's memory, if the run has such
@@ -94,7 +98,7 @@ struct RunPath {
 
   // In how many places rows of A come together. Runs of a kernel that meets the others take turns
   // at two places, for such a run may begin before all ranks have read the rows of the last one.
-  int places_of_rows() const { return meets ? 2 : 1; }
+  int places_of_rows() const { return whole_run ? 2 : 1; }
 
   // Whether ranks read or write each other's memory.
   bool shares_memory() const { return access != TILEPOST_ACCESS_MESSAGES; }
@@ -105,20 +109,22 @@ struct RunPath {
   // out.
   bool receives_apart() const { return results == Buffer::received || results == Buffer::landed; }
   // Whether rows of A arrive group by group, while the kernel multiplies those of earlier groups.
-  bool arrives() const { return waits == Waits::tiles || waits == Waits::launches; }
+  bool input_arrives() const { return waits == Waits::tiles || waits == Waits::launches; }
   // Whether the run begins on the communication stream, beside the kernel. Other ranks may still
   // use the shared memory for the last run, or use it already for this one. Such a kernel touches
   // none of that memory before its rows have arrived, so it need not wait until the run has begun.
-  bool begins_beside() const {
-    return arrives() && reads == InputFrom::split && !tasks && !exchanges;
+  bool begins_on_comm_stream() const {
+    return input_arrives() && reads == InputFrom::split && !has_tasks && !exchanges_parts;
   }
   // Whether the kernel waits for other ranks' tiles, sums or rows while it holds its SMs.
-  bool holds_sms() const { return completes || waits == Waits::tiles; }
+  bool waits_on_sms() const { return kernel_does_all || waits == Waits::tiles; }
   // Whether helper warps push. If they do not, copies push, or the epilogue does.
-  bool tasks_push() const { return completes && !fuses && pushes != Pushes::nothing; }
+  bool tasks_push() const { return kernel_does_all && !is_fused && pushes != Pushes::nothing; }
   // Whether rows that other ranks have pushed to this rank's landed memory belong into `out`. They
   // are copied there, unless the run's out is landed memory or a registered output.
-  bool moves_landed() const { return fuses && pushes == Pushes::results && results == Buffer::out; }
+  bool copies_landed() const {
+    return is_fused && pushes == Pushes::results && results == Buffer::out;
+  }
 };
 
 // The path of the plan's runs that overlap, or of those that do not. The plan need not have such

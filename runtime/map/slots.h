@@ -69,7 +69,7 @@ RowsOfOut rows_in_out(const tilepost_plan_t& plan, const tilepost_map_t& map, in
 int64_t most_rows_of_out(const tilepost_plan_t& plan, const tilepost_map_t& map);
 
 // Where the kernel of rank `source` stores the rows of rank `owner`, if it looks places up by owner
-// (RunPath::by_owner).
+// (RunPath::stores_by_owner).
 struct OwnerPlace {
   bool in_slots;  // if not, in landed memory, where rows lie in the order of out
   int64_t first;  // first element there

@@ -65,8 +65,8 @@ void set_shared_sizes(const tilepost_plan_t& plan, const tilepost_map_t& map, in
   const RunPath path = path_of(plan, true);
   const Slots slots = slots_of(plan, map);
   const bool pushes = path.pushes == Pushes::results;
-  if (row.sums || (path.exchanges && row.moves_product())) sizes.slots = slots.elements();
-  if (row.product_spreads() && !pushes && !path.exchanges) sizes.sums = slots.block;
+  if (row.sums || (path.exchanges_parts && row.moves_product())) sizes.slots = slots.elements();
+  if (row.product_spreads() && !pushes && !path.exchanges_parts) sizes.sums = slots.block;
   if (pushes) sizes.landed = landed;
   if (path.stores == Buffer::owners && !row.sums)
     sizes.landed = landed / map.n * stored_pitch(plan);

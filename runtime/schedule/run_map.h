@@ -47,7 +47,7 @@ struct RunMap {
   RowCounts counts;                      // only where rows are routed
   std::vector<int64_t> own_counts;       // only where rows are routed: this rank's part of `counts`
   std::vector<int32_t> row_map;          // routing rows: tilepost_view_t::row_map
-  std::vector<int32_t> order;            // RunPath::packs: InputRoute::order
+  std::vector<int32_t> order;            // RunPath::sorts_a: InputRoute::order
   std::vector<std::vector<Step>> steps;  // this rank's steps by group
   std::vector<uint32_t> targets;         // counter_targets, by group
   RunSizes sizes;

@@ -358,7 +358,7 @@ fakes::Hang run_kernel(const Program& program, void** arguments, double seconds)
   const auto& exchange = static_cast<const tilepost_view_t*>(arguments[5])->exchange;
   const bool is_whole_run = exchange.ranks != 0;  // not every run of a plan is
   if (is_whole_run) last_exchanges[self().rank] = exchange;
-  if (is_whole_run && program.plan.meets == 0) return run_exchange(program, arguments);
+  if (is_whole_run && program.plan.whole_run == 0) return run_exchange(program, arguments);
   auto kernel = std::make_shared<Kernel>(program, arguments);
   if (is_whole_run) return run_whole(kernel, exchange, program.plan, seconds);
   if (gathers(program.plan)) {

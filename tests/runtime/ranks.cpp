@@ -26,7 +26,7 @@ namespace {
 std::vector<int32_t> cuts_of(const Way& way, bool by_rows, int tiles) {
   std::vector<int32_t> cuts;
   if (way.gathers()) cuts.push_back(0);
-  if (way.fuses) return {tiles};
+  if (way.is_fused) return {tiles};
   // Cuts in tile rows of the whole are multiples of the cluster.
   for (int cut = by_rows ? 2 : 1; cut < tiles; cut *= 2) cuts.push_back(cut);
   cuts.push_back(tiles);
@@ -44,9 +44,9 @@ void use(Program& program, const Way& way, int ranks, int64_t m, tilepost_routin
   plan.access = way.access;
   plan.sum = way.sum;
   plan.neighbours = way.neighbours ? 1 : 0;
-  plan.meets = way.meets ? 1 : 0;
-  const bool adds = way.tasks || way.fuses;
-  const bool finishes = way.fuses && way.pattern == TILEPOST_GEMM_ALL_TO_ALL;
+  plan.whole_run = way.whole_run ? 1 : 0;
+  const bool adds = way.tasks || way.is_fused;
+  const bool finishes = way.is_fused && way.pattern == TILEPOST_GEMM_ALL_TO_ALL;
   const bool spreads = adds && way.pattern == TILEPOST_GEMM_ALL_REDUCE;
   plan.pushes = way.gathers() || spreads || finishes ? 1 : 0;
   plan.routing = routing;
@@ -60,9 +60,9 @@ void use(Program& program, const Way& way, int ranks, int64_t m, tilepost_routin
   plan.map.tile_m = 4;
   plan.map.tile_n = 8;
   plan.map.round_robin = way.gathers() && reads ? 1 : 0;
-  plan.fused = way.fuses ? 1 : 0;
-  plan.map.stagger = plan.map.turn = way.fuses ? 4 : 0;
-  plan.map.lag = way.fuses ? 1 : 0;
+  plan.fused = way.is_fused ? 1 : 0;
+  plan.map.stagger = plan.map.turn = way.is_fused ? 4 : 0;
+  plan.map.lag = way.is_fused ? 1 : 0;
   const int share = static_cast<int>((plan.map.m + ranks - 1) / ranks);
   const int shares = plan.map.round_robin != 0 ? ranks - 1 : 1;
   const int tiles = by_rows ? static_cast<int>(m + 3) / 4 : (share + 3) / 4 * shares;
@@ -74,14 +74,14 @@ void use(Program& program, const Way& way, int ranks, int64_t m, tilepost_routin
   plan.map.ranks = ranks;
   program.finish();
   plan.reads_own = way.gathers() && (way.tasks || way.beside) ? 1 : 0;
-  plan.row_gap = way.fuses && !finishes ? 8 : 0;
-  plan.kernel.early = way.fuses ? 1 : 0;
+  plan.row_gap = way.is_fused && !finishes ? 8 : 0;
+  plan.kernel.early = way.is_fused ? 1 : 0;
   if (!way.tasks) return;
   const bool sums = !way.gathers() && way.pattern != TILEPOST_GEMM_ALL_TO_ALL;
   plan.task_parts = sums ? ranks : 1;
   plan.row_gap = way.gathers() ? 0 : 8;
   plan.kernel.helper_bytes = 16512;
-  plan.kernel.early = way.meets ? 1 : 0;
+  plan.kernel.early = way.whole_run ? 1 : 0;
 }
 
 int helper_bytes_of(int units, int parts) {
@@ -226,20 +226,11 @@ void Registered::free(bool replaced) {
   }
 }
 
-namespace {
-
-// The most rows that a rank gets in a run of m rows.
-int64_t rows_registered(const tilepost_plan_t& plan, int64_t m) {
-  const bool leaves = tilepost::row_of(plan).product_leaves();
-  return leaves ? (m + plan.ranks - 1) / plan.ranks * plan.ranks : m;
-}
-
-}  // namespace
-
 void Ranks::register_output(int64_t m, size_t buffers) {
   on_all([&](int rank, Rank& mine) {
-    const auto elements =
-        static_cast<size_t>(rows_registered(program_.plan, m) * program_.plan.map.n);
+    const int64_t ranks = count(), up = (m + ranks - 1) / ranks * ranks;  // the most of any rank
+    const bool leaves = tilepost::row_of(program_.plan).product_leaves();
+    const auto elements = static_cast<size_t>((leaves ? up : m) * program_.plan.map.n);
     for (size_t i = 0; i < buffers && mine.result == TILEPOST_OK; ++i) {
       mine.registered.push_back(
           i == 0 ? std::make_unique<Registered>(rank, elements, (buffers - 1) * elements)

@@ -43,10 +43,10 @@ struct Way {
   bool tasks = false;  // for the kernel's helper warps
   tilepost_sum_t sum = TILEPOST_SUM_STAGED;
   bool neighbours = false;
-  bool meets = false;   // the kernel begins and ends the run
-  bool beside = false;  // a kernel that reads its own rows of A where they are does not wait for
-                        // the run to begin
-  bool fuses = false;   // the kernel's epilogue does all that crosses ranks
+  bool whole_run = false;  // the kernel begins and ends the run
+  bool beside = false;     // a kernel that reads its own rows of A where they are does not wait for
+                           // the run to begin
+  bool is_fused = false;   // the kernel's epilogue does all that crosses ranks
 
   bool gathers() const { return tilepost::row_of(pattern).moves_input(); }
   bool pushes_rows() const { return gathers() && access == TILEPOST_ACCESS_WRITE; }
@@ -57,8 +57,8 @@ inline std::ostream& operator<<(std::ostream& out, const Way& way) {
   if (way.tasks) out << ", with tasks";
   if (way.sum == TILEPOST_SUM_ADDED) out << ", added";
   if (way.neighbours) out << ", beside neighbours";
-  if (way.meets) out << ", whole runs";
-  if (way.fuses) out << ", fused";
+  if (way.whole_run) out << ", whole runs";
+  if (way.is_fused) out << ", fused";
   if (way.beside) out << ", begun beside";
   return out;
 }
@@ -81,7 +81,7 @@ constexpr Way tasks(tilepost_pattern_t pattern) {
 // finished tiles into the others' outputs.
 constexpr Way fuses(tilepost_pattern_t pattern = TILEPOST_GEMM_REDUCE_SCATTER) {
   Way way{pattern, TILEPOST_ACCESS_WRITE};
-  way.meets = way.fuses = true;
+  way.whole_run = way.is_fused = true;
   return way;
 }
 // The same of products as tasks do it, and no kernel comes before them or behind.

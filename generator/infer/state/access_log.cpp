@@ -7,11 +7,11 @@ namespace tilepost::inference {
 void AccessLog::note(bool stores, const Access& access) {
   const bool known = !access.by_warp &&
                      !accesses_.emplace(stores, access.address, access.guard, access.width).second;
-  if (!known) (stores ? doings_.stores : doings_.reads).push_back(access);
+  if (!known) (stores ? effects_.stores : effects_.reads).push_back(access);
 }
 
 void AccessLog::add_rows(bool stores, int64_t rows, NodeId pitch) {
-  Access& last = (stores ? doings_.stores : doings_.reads).back();
+  Access& last = (stores ? effects_.stores : effects_.reads).back();
   last.rows = rows;
   last.pitch = pitch;
 }
@@ -22,7 +22,7 @@ void AccessLog::note(const Meeting& meeting) {
            other.gone == meeting.gone && other.of_warp == meeting.of_warp &&
            other.lanes == meeting.lanes;
   };
-  if (std::ranges::none_of(doings_.meetings, same)) doings_.meetings.push_back(meeting);
+  if (std::ranges::none_of(effects_.meetings, same)) effects_.meetings.push_back(meeting);
 }
 
 void AccessLog::run_once(Where where, const std::string& what) {

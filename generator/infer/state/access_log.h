@@ -7,20 +7,20 @@
 #include <tuple>
 
 #include "generator/infer/source/names.h"
-#include "generator/infer/state/doings.h"
+#include "generator/infer/state/effects.h"
 
 namespace tilepost::inference {
 
 class AccessLog {
  public:
-  const Doings& doings() const { return doings_; }
+  const Effects& effects() const { return effects_; }
 
   // Notes an access, but only once if the turns of a loop repeat it at the same place. Accesses by
   // a warp are always noted, because more about their matrix is added.
   void note(bool stores, const Access& access);
   // Makes the last access one of a matrix, in which rows are `pitch` bytes apart.
   void add_rows(bool stores, int64_t rows, NodeId pitch);
-  size_t number(bool stores) const { return (stores ? doings_.stores : doings_.reads).size(); }
+  size_t number(bool stores) const { return (stores ? effects_.stores : effects_.reads).size(); }
 
   // Notes a meeting, unless the same one is noted already.
   void note(const Meeting& meeting);
@@ -36,8 +36,8 @@ class AccessLog {
   Where pending_copies() const { return pending_copies_; }
 
  private:
-  Doings doings_;
-  std::set<std::tuple<bool, NodeId, NodeId, int64_t>> accesses_;  // those in the doings
+  Effects effects_;
+  std::set<std::tuple<bool, NodeId, NodeId, int64_t>> accesses_;  // those in the effects
   std::optional<InferredPlace> runs_once_;
   Where pending_copies_;
 };

@@ -26,8 +26,8 @@ bool Budget::step(Where where) {
   }
   const char* what = steps_ > kMaxSteps          ? "statements and expressions are run"
                      : nodes_.size() > kMaxNodes ? "values are computed"
-                     : log_.doings().stores.size() > kMaxStores ? "stores are made by each thread"
-                     : log_.doings().reads.size() > kMaxStores
+                     : log_.effects().stores.size() > kMaxStores ? "stores are made by each thread"
+                     : log_.effects().reads.size() > kMaxStores
                          ? "reads of the output by each thread"
                          : nullptr;
   if (!what) return true;

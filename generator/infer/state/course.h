@@ -11,7 +11,7 @@
 #include "clang/AST/Stmt.h"
 #include "generator/infer/source/hidden_stores.h"
 #include "generator/infer/source/names.h"
-#include "generator/infer/state/doings.h"
+#include "generator/infer/state/effects.h"
 #include "generator/infer/state/frames.h"
 
 namespace tilepost::inference {

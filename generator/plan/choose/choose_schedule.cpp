@@ -142,12 +142,12 @@ void take(Draft& draft, const Candidate& chosen) {
   plan.pushes = chosen.transport->pushes(plan) ? 1 : 0;
   plan.reads_own = chosen.reads_own ? 1 : 0;
   plan.row_gap = chosen.transport->row_gap(plan);
-  plan.meets = chosen.transport->meets(plan) ? 1 : 0;
+  plan.whole_run = chosen.transport->whole_run(plan) ? 1 : 0;
   request.fused = plan.fused != 0;
   request.sources = request.fused && row_of(plan).sums ? plan.ranks - 1 : 0;
   request.tasks = plan.task_parts > 0;
   request_exchange(plan, request);
-  request.meets = plan.meets != 0;
+  request.whole_run = plan.whole_run != 0;
   request.added = request_for(plan).added;
   plan.set_kernel(make_kernel(config, request));
   const MachineProfile& profile = draft.profile;

@@ -23,7 +23,7 @@ struct Draft {
   std::vector<KernelChoice> kernels;          // in order of preference
   std::shared_ptr<const OwnKernel> own = {};  // the spec's kernel
 
-  void because(std::string reason) { plan.reasons.push_back(std::move(reason)); }
+  void add_reason(std::string reason) { plan.reasons.push_back(std::move(reason)); }
 
   // The recipe of a map with this kernel, without groups.
   tilepost_map_t recipe(const KernelChoice& kernel, tilepost_transport_t transport) const;

@@ -119,20 +119,20 @@ void explain_transport(Draft& draft, const std::vector<Candidate>& overlap,
   const std::string compared = transports_text(overlap, !draft.spec.schedule.groups);
   const std::string name = std::string("transport ") + name_of(chosen.transport->row.value);
   if (!compared.empty() && without)
-    draft.because(name + " (" + compared + "; none: " + us(without->end) + ")");
+    draft.add_reason(name + " (" + compared + "; none: " + us(without->end) + ")");
   else if (with && without)
-    draft.because(fmt::format("{0}: {1} predicted with overlap, {2} for {3}{4}", name,
-                              us(with->end), us(without->end), sequence_text(draft.plan.pattern),
-                              draft.spec.transport.value == std::nullopt ? "" : " (as asked)"));
+    draft.add_reason(fmt::format("{0}: {1} predicted with overlap, {2} for {3}{4}", name,
+                                 us(with->end), us(without->end), sequence_text(draft.plan.pattern),
+                                 draft.spec.transport.value == std::nullopt ? "" : " (as asked)"));
   const bool doubted = std::ranges::any_of(
       overlap, [&](const Candidate& other) { return doubt_of(draft, other) > 0; });
   if (!compared.empty() && doubted && chosen.overlaps() && doubt_of(draft, chosen) == 0)
-    draft.because(
+    draft.add_reason(
         fmt::format("what is left to collectives and copies counts {0:.0f}% more: on "
                     "shapes that nothing was fitted to it ends later than predicted",
                     draft.profile.accuracy.doubt * 100));
   if (const std::string needs = chosen.transport->row.needs; !needs.empty())
-    draft.because(name + " " + needs);
+    draft.add_reason(name + " " + needs);
 }
 
 void explain_overlap(Draft& draft, const std::vector<Candidate>& all, const Candidate& chosen,
@@ -140,18 +140,19 @@ void explain_overlap(Draft& draft, const std::vector<Candidate>& all, const Cand
   const std::vector<Candidate> candidates = of_transport(all, chosen.transport);
   const std::string others = runners_up(candidates, chosen);
   if (!others.empty())
-    draft.because("tile " + tile_of(*chosen.kernel) + ": " + us(chosen.end) + "; next " + others);
+    draft.add_reason("tile " + tile_of(*chosen.kernel) + ": " + us(chosen.end) + "; next " +
+                     others);
   if (const std::string shots = shots_text(candidates, chosen); !shots.empty())
-    draft.because(shots);
+    draft.add_reason(shots);
   const bool waits = !row_of(draft.plan).moves_input();
   if (waits && !chosen.transport->shares_memory() && draft.spec.schedule.wait.value == std::nullopt)
-    draft.because(
+    draft.add_reason(
         fmt::format("wait poll: a collective starts {0:.1f} us after its group is done, "
                     "{1:.0f} us with wait stream",
                     draft.profile.collectives.wait_of(TILEPOST_WAIT_POLL),
                     draft.profile.collectives.wait_of(TILEPOST_WAIT_STREAM)));
   if (!comm_open || chosen.comm_ctas == 0) return;
-  draft.because("comm_sms " + budget_of(chosen) + " (" + budgets(candidates, chosen) + ")");
+  draft.add_reason("comm_sms " + budget_of(chosen) + " (" + budgets(candidates, chosen) + ")");
 }
 
 }  // namespace
@@ -164,13 +165,14 @@ void explain_choice(Draft& draft, const std::vector<Candidate>& overlap,
   if (chosen.overlaps())
     explain_overlap(draft, overlap, chosen, !schedule.comm_sms);
   else if (const std::string others = runners_up(sequence, chosen); !others.empty())
-    draft.because("tile " + tile_of(*chosen.kernel) + ": " + us(chosen.end) + "; next " + others);
-  if (schedule.groups && chosen.overlaps()) draft.because("groups as asked");
+    draft.add_reason("tile " + tile_of(*chosen.kernel) + ": " + us(chosen.end) + "; next " +
+                     others);
+  if (schedule.groups && chosen.overlaps()) draft.add_reason("groups as asked");
   const bool alone = !row_of(draft.plan).communicates();
   if (draft.plan.arch != draft.profile.arch)
-    draft.because(fmt::format("no machine profile for {0}: GEMM scaled from the tensor peak{1}",
-                              name_of(draft.plan.arch),
-                              alone ? "" : ", collectives as on " + draft.profile.name));
+    draft.add_reason(fmt::format("no machine profile for {0}: GEMM scaled from the tensor peak{1}",
+                                 name_of(draft.plan.arch),
+                                 alone ? "" : ", collectives as on " + draft.profile.name));
 }
 
 void explain_groups(Draft& draft, const Candidate& finest, const Candidate& chosen) {
@@ -179,7 +181,7 @@ void explain_groups(Draft& draft, const Candidate& finest, const Candidate& chos
   if (finest.cuts.size() != chosen.cuts.size())
     text += fmt::format(" ({0} groups end at {1}, {2} at {3})", finest.cuts.size(), us(finest.end),
                         chosen.cuts.size(), us(chosen.end));
-  draft.because(text);
+  draft.add_reason(text);
 }
 
 }  // namespace tilepost

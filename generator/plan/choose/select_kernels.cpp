@@ -301,7 +301,7 @@ bool select_kernels(Draft& draft) {
   const bool stores_ok = can_store(draft, not_tma);
   if (!cluster_ok || !tile_ok || !stages_ok || !stores_ok) return false;
 
-  if (!not_tma.empty()) draft.because("kernel gemm_sm80 compiled for sm_90a: " + not_tma);
+  if (!not_tma.empty()) draft.add_reason("kernel gemm_sm80 compiled for sm_90a: " + not_tma);
   KernelRequest request = request_for(plan);
   for (const KernelConfig& config : configs) {
     for (const int cluster : cluster_choices) {

@@ -72,13 +72,13 @@ bool select_own(Draft& draft) {
       return false;
     }
   }
-  draft.because(fmt::format(
+  draft.add_reason(fmt::format(
       "kernel {} as the spec describes it; {}", own.name,
       own.persistent ? "its CTAs take the tiles in turn, and leave SMs to what runs beside it"
                      : "it has a CTA for each tile, which take all SMs, and what runs beside it "
                        "gets SMs as CTAs end"));
   if (own.reads_output)
-    draft.because("kernel reads its output, so each of its blocks clears its tile first");
+    draft.add_reason("kernel reads its output, so each of its blocks clears its tile first");
   KernelRequest request = request_for(draft.plan);
   const KernelConfig config = own_config(draft.own);
   request.cluster = static_cast<int>(own.spec.cluster.value);

@@ -164,7 +164,7 @@ Prediction predict(const Plan& plan) {
     const double lane_free = g < lanes ? 0 : prediction.collective_end[g - lanes];
     // Helper warps wait for a group while they do another group's tasks.
     const double start =
-        path.completes ? std::max(ready, served) : std::max(ready, lane_free) + plan.wait_us;
+        path.kernel_does_all ? std::max(ready, served) : std::max(ready, lane_free) + plan.wait_us;
     served = std::max(ready, served) + model.latency +
              static_cast<double>(bytes_of_group(plan, g)) * model.per_byte;
     prediction.group_ready.push_back(ready);

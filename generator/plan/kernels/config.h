@@ -47,15 +47,15 @@ struct KernelRequest {
   tilepost_dtype_t output = {};
   tilepost_operands_t operands = TILEPOST_TN;
   tilepost_accumulate_t accumulate = TILEPOST_PRECISE;
-  int epilogue = 0;     // a set of TILEPOST_SCALE …
-  int cluster = 1;      // tiles of a cluster, one below the other
-  int band = 1;         // tile rows that are swept together (band_of)
-  bool routed = false;  // every row goes to a place of its own (TILEPOST_ROUTING_ROWS)
-  bool added = false;   // tiles are added to what is where they go (TILEPOST_SUM_ADDED)
-  bool tasks = false;   // a helper warp has tasks (tilepost_tasks_t)
-  bool fused = false;   // its epilogue does all that crosses ranks (tilepost_plan_t::fused)
-  int sources = 0;      // parts that the epilogue of its own tiles adds
-  bool meets = false;   // it is a whole run (tilepost_plan_t::meets)
+  int epilogue = 0;        // a set of TILEPOST_SCALE …
+  int cluster = 1;         // tiles of a cluster, one below the other
+  int band = 1;            // tile rows that are swept together (band_of)
+  bool routed = false;     // every row goes to a place of its own (TILEPOST_ROUTING_ROWS)
+  bool added = false;      // tiles are added to what is where they go (TILEPOST_SUM_ADDED)
+  bool tasks = false;      // a helper warp has tasks (tilepost_tasks_t)
+  bool fused = false;      // its epilogue does all that crosses ranks (tilepost_plan_t::fused)
+  int sources = 0;         // parts that the epilogue of its own tiles adds
+  bool whole_run = false;  // it is a whole run (tilepost_plan_t::whole_run)
   // How it exchanges tiles, and the number of ranks whose kernels do.
   tilepost_shots_t shots = TILEPOST_SHOTS_NONE;
   int ranks = 1;

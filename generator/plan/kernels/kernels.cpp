@@ -149,7 +149,7 @@ int band_of(const KernelConfig& config, int cluster, int64_t m, int64_t rows) {
 }
 
 int pace_of(const KernelConfig& config, const Plan& plan, double paced) {
-  return path_of(plan, true).by_owner ? config.family->pace(config, plan, paced) : 0;
+  return path_of(plan, true).stores_by_owner ? config.family->pace(config, plan, paced) : 0;
 }
 
 }  // namespace tilepost

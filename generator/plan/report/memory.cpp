@@ -66,14 +66,14 @@ std::vector<PlannedMemory> planned_memory(const Plan& plan) {
   const auto add = [&](const char* name, int64_t bytes, const char* shared) {
     if (bytes > 0) memory.push_back({name, bytes, shared});
   };
-  if (path.packs) add("packed", plan.rows_sent * plan.k * bytes_of(plan.input), "");
+  if (path.sorts_a) add("packed", plan.rows_sent * plan.k * bytes_of(plan.input), "");
   if (path.reads != InputFrom::a)
     add("gathered", path.places_of_rows() * plan.map.m * plan.k * bytes_of(plan.input), exchanged);
   if (paths.any(&RunPath::stores_apart)) add("send", sizes.send * width, exchanged);
   add("slots", sizes.slots * width, "shared");
   add("sums", sizes.sums * width, "shared");
   add("landed", sizes.landed * width, "shared");
-  if (path.exchanges) add("flags", exchange_flags_bytes(exchanged_parts(plan)), "shared");
+  if (path.exchanges_parts) add("flags", exchange_flags_bytes(exchanged_parts(plan)), "shared");
   add("scratch", plan.comm_lanes * sizes.scratch * width, "");
   add("received", sizes.receive * width, word_of(path.receives_in));
   return memory;

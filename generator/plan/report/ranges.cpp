@@ -35,7 +35,7 @@ std::string transport_text(const Plan& plan) {
 
 // Whether other plans' runs may use the memory that ranks share (runtime/cuda/shared/service.h).
 bool shares_its_memory(const Plan& plan) {
-  const bool keeps_zeros = path_of(plan, true).by_owner && plan.sum == TILEPOST_SUM_ADDED;
+  const bool keeps_zeros = path_of(plan, true).stores_by_owner && plan.sum == TILEPOST_SUM_ADDED;
   return plan.shots != TILEPOST_ONE_SHOT_LINES && !keeps_zeros;
 }
 

@@ -22,7 +22,7 @@ bool pushes_beside_neighbours(const Spec& spec) {
 
 // Whether kernels meet by themselves. They do where helper warps do all that is to be done with
 // what other ranks store, or push all rows. Helper warps have an address for each rank of one host.
-bool meets_inside(const Plan& plan, int task_parts) {
+bool is_whole_run(const Plan& plan, int task_parts) {
   return task_parts > 0 && plan.ranks <= TILEPOST_MOST_EXCHANGING;
 }
 
@@ -67,8 +67,8 @@ class Peer final : public Transport {
     return row_of(plan).moves_input() && task_parts > 0;
   }
   int row_gap(const Plan& plan) const override;
-  bool meets(const Plan& plan) const override {
-    return plan.fused != 0 || meets_inside(plan, plan.task_parts);
+  bool whole_run(const Plan& plan) const override {
+    return plan.fused != 0 || is_whole_run(plan, plan.task_parts);
   }
   std::vector<CommChoice> choices(const Plan& plan, const MachineProfile& profile,
                                   int task_parts) const override {
@@ -218,7 +218,7 @@ double wave_beside_pushes(const TransferProblem& problem) {
 // What ranks take to agree that a run begins: less inside a kernel that is a whole run.
 double meeting_us(const TransferProblem& problem) {
   const PeersProfile& peers = problem.profile.peers;
-  return meets_inside(problem.plan, problem.task_parts) ? peers.inside_us : peers.meet_us;
+  return is_whole_run(problem.plan, problem.task_parts) ? peers.inside_us : peers.meet_us;
 }
 
 TransferModel Peer::model_pushed_rows(const TransferProblem& problem) {
@@ -351,7 +351,7 @@ std::vector<std::string> Peer::describe(const Plan& plan) const {
   std::vector<std::string> lines;
   if (row_of(plan).moves_input()) {
     lines.emplace_back("helper warps store this rank's rows of A into the other ranks' memory");
-    if (plan.meets) lines.push_back(meet);
+    if (plan.whole_run) lines.push_back(meet);
     return lines;
   }
   lines.push_back(describe_parts(plan));
@@ -359,9 +359,9 @@ std::vector<std::string> Peer::describe(const Plan& plan) const {
   if (plan.row_gap > 0)
     lines.push_back(fmt::format(
         "{0} elements follow each row there, so that all begin on lines of memory", plan.row_gap));
-  if (plan.meets && !plan.fused)
+  if (plan.whole_run && !plan.fused)
     lines.emplace_back("warps that have nothing left to multiply do this for the last group");
-  if (plan.meets) lines.push_back(meet);
+  if (plan.whole_run) lines.push_back(meet);
   return lines;
 }
 

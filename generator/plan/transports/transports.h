@@ -128,8 +128,8 @@ class Transport {
   // tilepost_plan_t::row_gap of a plan whose access and tasks are chosen.
   virtual int row_gap(const Plan&) const { return 0; }
 
-  // tilepost_plan_t::meets of a plan whose access, kernel and tasks are chosen.
-  virtual bool meets(const Plan&) const { return false; }
+  // tilepost_plan_t::whole_run of a plan whose access, kernel and tasks are chosen.
+  virtual bool whole_run(const Plan&) const { return false; }
 
   // The CTA counts and lanes to try for moving groups where the spec leaves them open. If several
   // end equally soon, the first is preferred. Some may be more than a small GPU has.

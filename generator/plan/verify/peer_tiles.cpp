@@ -47,11 +47,12 @@ void check_kernel(const Plan& plan, Findings& findings) {
       !plan.source.exchanges_tiles || plan.map.tile_m % kUnit != 0)
     findings.add(fmt::format("kernel {0} with tiles of {1} rows exchanges no tiles",
                              plan.kernel.name, plan.map.tile_m));
-  if ((!host && tunable(plan, "HELPERS").empty()) || tunable(plan, "BOX_M") != std::to_string(rows))
+  if ((!host && tunable(plan, "HELPER_WARPS").empty()) ||
+      tunable(plan, "BOX_M") != std::to_string(rows))
     findings.add(
         fmt::format("a kernel of '{0}' helper warps with boxes of '{1}' rows, the tensor "
                     "map has {2}",
-                    tunable(plan, "HELPERS"), tunable(plan, "BOX_M"), rows));
+                    tunable(plan, "HELPER_WARPS"), tunable(plan, "BOX_M"), rows));
   const bool lines = plan.shots == TILEPOST_ONE_SHOT_LINES;
   const bool rows_behind = plan.shots == TILEPOST_ONE_SHOT && normalises(plan);
   if (!host && (tunable(plan, "LENDS") == "1") != (lines || rows_behind))

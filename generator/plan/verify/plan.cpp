@@ -122,7 +122,7 @@ void check_own_rows(const Plan& plan, Findings& findings) {
   const RunPath path = paths_of(plan).planned;
   const bool arrives = path.waits == Waits::tiles;
   const bool host = plan.kernel.launch == TILEPOST_LAUNCH_HOST;  // which has all rows in one place
-  const bool tasks = path.tasks && row_of(plan).moves_input() && !host;
+  const bool tasks = path.has_tasks && row_of(plan).moves_input() && !host;
   const bool copies =
       plan.access == TILEPOST_ACCESS_READ && arrives && !row_of(plan).input_is_routed();
   const bool may = (tasks || copies) && plan.kernel.launch == TILEPOST_LAUNCH_TMA;
@@ -145,13 +145,13 @@ void check_meeting(const Plan& plan, Findings& findings) {
   const bool may = plan.access == TILEPOST_ACCESS_WRITE && moves_inside(plan) &&
                    plan.ranks <= TILEPOST_MOST_EXCHANGING && plan.comm_ctas == 0 &&
                    plan.kernel.early != 0 && lets_next;
-  if (plan.meets != 0 && !may)
+  if (plan.whole_run != 0 && !may)
     findings.add(
         fmt::format("a kernel of {0} ranks, access {1}, {2} task parts, {3} CTAs beside "
                     "it, launched {4} and letting the next come {5}, is no whole run",
                     plan.ranks, static_cast<int>(plan.access), plan.task_parts, plan.comm_ctas,
                     plan.kernel.early != 0 ? "early" : "late", lets_next ? "early" : "late"));
-  if (plan.meets == 0 && lets_next)
+  if (plan.whole_run == 0 && lets_next)
     findings.add("the next kernel may come early, and would take the SMs of what follows this one");
 }
 
@@ -240,7 +240,7 @@ void check_grid(const Plan& plan, Findings& findings) {
 // moves what landed, nothing runs beside it.
 int least_comm_ctas(const Plan& plan) {
   if (plan.access == TILEPOST_ACCESS_TILES) return 0;
-  if (paths_of(plan).planned.completes && plan.access == TILEPOST_ACCESS_WRITE) return 0;
+  if (paths_of(plan).planned.kernel_does_all && plan.access == TILEPOST_ACCESS_WRITE) return 0;
   return plan.access == TILEPOST_ACCESS_MESSAGES ? plan.comm_lanes : 1;
 }
 

@@ -40,7 +40,7 @@ bool check_sources(const Plan& plan, Findings& findings) {
   const std::string fused = tunable_of(plan, "FUSED"), sources = tunable_of(plan, "SOURCES");
   const bool sums = row_of(plan).sums;
   const bool alone = plan.access == TILEPOST_ACCESS_WRITE && row_of(plan).moves_product() &&
-                     plan.task_parts == 0 && plan.sum == TILEPOST_SUM_STAGED && plan.meets != 0;
+                     plan.task_parts == 0 && plan.sum == TILEPOST_SUM_STAGED && plan.whole_run != 0;
   const bool turns = plan.map.turn > 0 && plan.map.lag >= 0 &&
                      plan.map.turn % plan.map.cluster == 0 && plan.map.num_groups == 1;
   const bool pushes = (plan.pushes != 0) == (row_of(plan).product_spreads() || !sums);

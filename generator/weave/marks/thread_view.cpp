@@ -79,7 +79,7 @@ class Threader {
     check_tasks(require);
     check_sources(require);
     check_own_rows(require);
-    if (request_.exchanges) check_exchange(require);
+    if (request_.exchanges_parts) check_exchange(require);
     if (request_.gathers) check_gathering(require);
     require(marks_.count(Mark::tile_done),
             "reaches no tilepost::tile_done: nothing says when a tile is finished; call it "

@@ -18,7 +18,7 @@ namespace tilepost::woven {
 
 // Whether a thread that loads rows has to keep what it learns of the run, in its BulkLoads.
 template <class View>
-constexpr bool kKeepsLoads = View::kMeets&& View::kReadsOwn;
+constexpr bool kKeepsLoads = View::kWholeRun&& View::kReadsOwn;
 
 // A group's counter, this rank's or another's.
 __device__ __forceinline__ uint32_t* counter_at(uint32_t* counters, int group) {
@@ -42,7 +42,7 @@ template <class View>
 __device__ __forceinline__ bool wait_for_input(const View& view, int group,
                                                const BulkLoads& loads) {
   constexpr unsigned kPollNanoseconds = 32;
-  if constexpr (View::kMeets) {
+  if constexpr (View::kWholeRun) {
     const RowsOfRun<View::kGroups> rows{view.exchange, loads.run, loads.half};
     if (is_whole_run(view)) return wait_for_parts(view.tasks, rows, rows.counter_of(group));
   }
@@ -92,7 +92,7 @@ __device__ __forceinline__ void input_ready(const View& view, const Tile& tile, 
 #pragma unroll 1
     for (; arrives && group <= tile.group; ++group) arrives = wait_for_input(view, group, loads);
     ptx::fence_global_to_async();
-    if constexpr (View::kMeets)
+    if constexpr (View::kWholeRun)
       if (!arrives && is_whole_run(view)) give_up(view.exchange);
     loads.arrived = arrives ? tile.group : kAll;
   }
@@ -113,7 +113,7 @@ __device__ __forceinline__ const Map* in_map(const View& view, const Map* map, c
                                              const BulkLoads& loads) {
   if constexpr (View::kReadsOwn) {
     if (view.in_map == nullptr || (tile.group == 0 && !tile.is_padding())) return map;
-    return static_cast<const Map*>(view.in_map) + (View::kMeets ? loads.run & 1 : 0);
+    return static_cast<const Map*>(view.in_map) + (View::kWholeRun ? loads.run & 1 : 0);
   } else {
     return map;
   }
@@ -131,7 +131,7 @@ __device__ __forceinline__ void open_in_map(const View& view, BulkLoads& loads) 
     if (view.in_map == nullptr) return;
     const auto* const maps = static_cast<const CUtensorMap*>(view.in_map);
     ptx::acquire_tensor_map(maps);
-    if constexpr (View::kMeets) {
+    if constexpr (View::kWholeRun) {
       ptx::acquire_tensor_map(maps + 1);
       if (is_whole_run(view)) open_rows(view.exchange, loads);
     }

@@ -1,6 +1,6 @@
-// A kernel that is a whole run (tilepost_plan_t::meets) and stores tiles in their owners' memory,
-// or pushes rows of A. No kernel in front of it waits until other ranks' memory may be written, and
-// none behind it says that the run has ended.
+// A kernel that is a whole run (tilepost_plan_t::whole_run) and stores tiles in their owners'
+// memory, or pushes rows of A. No kernel in front of it waits until other ranks' memory may be
+// written, and none behind it says that the run has ended.
 //
 // The kernel loads and multiplies at once. The helper warp of CTA 0 tells every rank that this rank
 // has begun the run. That also says that everything in front of the run has ended: what this rank's

@@ -58,9 +58,9 @@ struct alignas(TILEPOST_TENSOR_MAP_ALIGNMENT) View : tilepost_view_t {
   // Something waits for tiles while the kernel runs, or A arrives while it runs.
   static constexpr bool kOverlaps = true;
   // In a run that overlaps, no kernel comes before or behind this one (kStores, or kWaits with
-  // kPushes; tilepost_plan_t::meets). With kWaits, runs alternate between two sets of kGroups
+  // kPushes; tilepost_plan_t::whole_run). With kWaits, runs alternate between two sets of kGroups
   // counters.
-  static constexpr bool kMeets = false;
+  static constexpr bool kWholeRun = false;
   static constexpr int kGroups = 0;
   // The kernels of kRanks ranks exchange tiles (TILEPOST_ACCESS_TILES, tilepost_shots_t); 0: they
   // do not.
@@ -88,13 +88,13 @@ struct CheckedView {
                 "owners get whole rows of their own, as soon as they are computed");
   static_assert(View::kNorm == 0 || (View::kShots != 0 && View::kSums && View::kN % 8 == 0),
                 "rows that are normalised are sums of other ranks' tiles, in vectors of 16 bytes");
-  static_assert(View::kOthers == 0 || (View::kMeets && View::kTaskParts == 0),
+  static_assert(View::kOthers == 0 || (View::kWholeRun && View::kTaskParts == 0),
                 "the kernel is the whole run then, and leaves nothing for tasks");
   static_assert(View::kSources == 0 || View::kSources == View::kOthers,
                 "each other rank has a part of a sum");
-  static_assert(!View::kMeets || ((View::kStores || (View::kWaits && View::kPushes &&
-                                                     View::kReadsOwn && View::kGroups > 0)) &&
-                                  (View::kTaskParts > 0 || View::kOthers > 0)),
+  static_assert(!View::kWholeRun || ((View::kStores || (View::kWaits && View::kPushes &&
+                                                        View::kReadsOwn && View::kGroups > 0)) &&
+                                     (View::kTaskParts > 0 || View::kOthers > 0)),
                 "a run ends with its kernel where that does all there is to do");
   static constexpr bool kIsRight = true;
 };
@@ -201,7 +201,7 @@ __device__ __forceinline__ const Map* out_map(const View& view, const Map* map, 
 // Acquires the maps of the ranks that own any of m rows, once for all of a thread's stores: no
 // thread changes the maps while the kernel runs. The fence is for the memory that the maps
 // describe. Its owner has read or zeroed that memory through the generic proxy in an earlier run.
-// The kernels in front of this one, or (kMeets) this thread, acquired the end of that run. The
+// The kernels in front of this one, or (kWholeRun) this thread, acquired the end of that run. The
 // proxy fence puts the end before what TMA does there (PTX ISA 8.6, Proxies).
 template <class View>
 __device__ __forceinline__ void open_maps_of_owners(const View& view, int m) {
@@ -213,7 +213,7 @@ __device__ __forceinline__ void open_maps_of_owners(const View& view, int m) {
 template <class View>
 __device__ __forceinline__ bool open_out_maps(const View& view, int m, int storers) {
   bool may_store = true;
-  if constexpr (View::kMeets && View::kStores)
+  if constexpr (View::kWholeRun && View::kStores)
     if (is_whole_run(view)) may_store = await_owners(view.exchange, storers).may_store;
   if constexpr (View::kStores) open_maps_of_owners(view, m);
   return may_store;
@@ -264,15 +264,15 @@ template <class View>
 __device__ __forceinline__ void helper_warp(const View& view, HelperMemory helper, DType output,
                                             int storers, int finishers = 0) {
   const auto do_all = [&](const auto& expected) {
-    const int number = View::kMeets && finishers > 0 ? view.tasks.last : view.tasks.count;
+    const int number = View::kWholeRun && finishers > 0 ? view.tasks.last : view.tasks.count;
     return with_output(output, [&](auto type) {
       return do_tasks<type.value, View::kTaskParts, View::kPushes>(view.tasks, number, expected,
                                                                    helper);
     });
   };
-  if constexpr (View::kMeets && View::kWaits) {
+  if constexpr (View::kWholeRun && View::kWaits) {
     push_rows<View::kGroups>(view, helper);
-  } else if constexpr (View::kMeets) {
+  } else if constexpr (View::kWholeRun) {
     ptx::wait_for_previous_kernels();
     if (!is_whole_run(view)) return;  // in sequence there are no tasks
     begin_whole_run(view.exchange, helper.address);
@@ -294,7 +294,7 @@ __device__ __forceinline__ void helper_warp(const View& view, HelperMemory helpe
 template <class View>
 __device__ __forceinline__ void finish_tasks(const View& view, HelperMemory helper, DType output,
                                              int warp, int finishers) {
-  if constexpr (View::kMeets && View::kTaskParts > 0) {
+  if constexpr (View::kWholeRun && View::kTaskParts > 0) {
     if (!has_finishers(view)) return;
     ptx::sync_threads(1 + warp, 64);
     const CountsOfRun expected{view.exchange, helper.address};

@@ -135,7 +135,7 @@ Gemm::Gemm(const tilepost_plan_t& plan, const cuda::DeviceInfo& device, const Op
     const OperandSet& set = operands.set(i);
     arguments_.push_back({ctas, shape, set.a, set.b, set.out, &maps_[i], operands.epilogue(i), view,
                           out_elements / length, const_cast<void**>(set.user)});
-    if (path_of(plan_, true).by_owner)
+    if (path_of(plan_, true).stores_by_owner)
       tables_.emplace_back(plan_, driver, set.out, view.counters).set(arguments_.back().view);
     if (plan_.kernel.launch != TILEPOST_LAUNCH_TMA) continue;
     const cuda::TensorMaps* maps = nullptr;

@@ -14,7 +14,7 @@ tilepost_result_t OpBuffers::create(const RunMap* planned, int lanes, cudaStream
     TILEPOST_TRY(add(received_, sizes_.receive * output_bytes(), stream));
   TILEPOST_TRY(add(scratch_, lanes * sizes_.scratch * output_bytes(), stream));
   const int64_t row_bytes = plan_.k * element_bytes(plan_.input);
-  if (paths_.planned.packs) TILEPOST_TRY(add(packed_, plan_.rows_sent * row_bytes, stream));
+  if (paths_.planned.sorts_a) TILEPOST_TRY(add(packed_, plan_.rows_sent * row_bytes, stream));
   if (!own || !row_of(plan_).moves_input()) return TILEPOST_OK;
   return add(gathered_, plan_.map.m * row_bytes, stream);
 }
@@ -42,7 +42,7 @@ Buffers OpBuffers::of(const tilepost_run_operands_t& operands, const RunPath& pa
   Buffers buffers{};
   buffers.send = kernel_output(operands, path);
   buffers.out = received_of(operands, path);
-  buffers.a = path.packs ? packed_.get() : operands.a;
+  buffers.a = path.sorts_a ? packed_.get() : operands.a;
   if (row_of(plan_).moves_input()) buffers.gathered = gathered_of(operands, path);
   if (path.receives_in == Memory::own) buffers.scratch = scratch_.get();
   buffers.reduced = path.stores_apart() ? buffers.send : operands.out;
@@ -66,7 +66,7 @@ void* OpBuffers::received_of(const tilepost_run_operands_t& operands, const RunP
 // that its own tensor map has an address.
 void* OpBuffers::kernel_output(const tilepost_run_operands_t& operands, const RunPath& path) const {
   if (path.stores == Buffer::owners) return shared_at(&SharedLayout::slots);
-  if (path.by_owner) return send_.get();
+  if (path.stores_by_owner) return send_.get();
   if (!path.stores_apart()) return operands.out;
   if (path.exchanged == Memory::window) return transports_.windows->send();
   return path.exchanged == Memory::shared ? shared_at(&SharedLayout::send) : send_.get();

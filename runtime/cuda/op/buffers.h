@@ -37,7 +37,7 @@ class OpBuffers {
   // have ended.
   tilepost_result_t grow_received(int64_t elements, cudaStream_t stream, bool& grown);
 
-  // Memory for the rows of A sorted by destination rank (RunPath::packs), or null.
+  // Memory for the rows of A sorted by destination rank (RunPath::sorts_a), or null.
   void* packed() const { return packed_.get(); }
 
   // What the buffers have room for, in elements. `scratch` is the room of one lane.
@@ -73,7 +73,7 @@ class OpBuffers {
   DeviceMemory send_;      // where the kernel stores: Buffer::send in Memory::own
   DeviceMemory received_;  // what steps receive: Buffer::received in Memory::own
   DeviceMemory gathered_;  // all rows of A, for runs that bring no memory for them: Memory::own
-  DeviceMemory packed_;    // rows of A by destination: RunPath::packs
+  DeviceMemory packed_;    // rows of A by destination: RunPath::sorts_a
   DeviceMemory scratch_;   // a part for each lane
 };
 

@@ -82,8 +82,8 @@ tilepost_result_t Consumption::load() const {
   if (plan_.consumer == TILEPOST_CONSUMER_UNPERMUTE) TILEPOST_CUDA(preload_unpermute());
   if (normalises(plan_)) TILEPOST_CUDA(preload_norm(plan_.output));
   const RunPath& path = paths_.overlapping;
-  if (path.packs) TILEPOST_CUDA(preload_pack());
-  if (path.meets && !path.exchanges && row_of(plan_).moves_input())
+  if (path.sorts_a) TILEPOST_CUDA(preload_pack());
+  if (path.whole_run && !path.exchanges_parts && row_of(plan_).moves_input())
     TILEPOST_CUDA(preload_hand_out());
   return TILEPOST_OK;
 }
@@ -166,7 +166,7 @@ tilepost_result_t Consumption::normalise(const Run& run) const {
 // and behind them are copied.
 tilepost_result_t Consumption::move_landed(const Run& run, const void* landed) const {
   const bool lands = run.output.number != 0 || landed == run.operands->out;
-  if (!run.path().moves_landed() || lands) return TILEPOST_OK;
+  if (!run.path().copies_landed() || lands) return TILEPOST_OK;
   const tilepost_map_t& map = run.run_map().map();
   const RowsOfOut own = rows_in_out(plan_, map, rank_, rank_);
   const int64_t row_bytes = map.n * element_bytes(plan_.output);
@@ -188,11 +188,12 @@ tilepost_result_t Consumption::move_landed(const Run& run, const void* landed) c
 // where the others' are, and are copied from a. A kernel that exchanges rows hands them out itself.
 tilepost_result_t Consumption::hand_out_gathered(const Run& run) const {
   void* to = run.operands->gathered;
-  const bool apart = run.path().arrives() && !run.path().exchanges && to != run.buffers.gathered;
+  const bool apart =
+      run.path().input_arrives() && !run.path().exchanges_parts && to != run.buffers.gathered;
   if (!apart || to == nullptr) return TILEPOST_OK;
   const RunMap& plan = run.run_map();
   void* const own = static_cast<char*>(to) + plan.own.first * row_bytes_of_a();
-  const bool in_place = run.buffers.a == own, all = !run.path().begins_beside();
+  const bool in_place = run.buffers.a == own, all = !run.path().begins_on_comm_stream();
   if (all && !in_place) return copy_gathered(run, 0, plan.rows);
   TILEPOST_TRY(copy_gathered(run, 0, plan.own.first));
   if (!in_place && plan.own.count > 0)
@@ -206,7 +207,7 @@ tilepost_result_t Consumption::copy_gathered(const Run& run, int64_t first_row,
                                              int64_t end_row) const {
   if (first_row >= end_row) return TILEPOST_OK;
   const int64_t from = first_row * row_bytes_of_a();
-  if (run.path().meets) {
+  if (run.path().whole_run) {
     const tilepost_exchange_t& exchange = run.gemm.view.exchange;
     TILEPOST_CUDA(launch_hand_out({run.buffers.gathered, exchange.slot_bytes, exchange.run,
                                    run.operands->gathered, from, end_row * row_bytes_of_a()},
@@ -245,7 +246,7 @@ Run Communication::on_lane(const Run& run, int lane) const {
 }
 
 tilepost_result_t Communication::pack(const Run& run) const {
-  if (!run.path().packs || run.run_map().m == 0) return TILEPOST_OK;
+  if (!run.path().sorts_a || run.run_map().m == 0) return TILEPOST_OK;
   const PackArguments pack{run.operands->a, buffers_.packed(), run.map->order, run.run_map().m,
                            plan_.k * element_bytes(plan_.input)};
   TILEPOST_CUDA(launch_pack(pack, run.user));
@@ -256,10 +257,10 @@ tilepost_result_t Communication::pack(const Run& run) const {
 // GEMM, the own rows that the GEMM does not read in the caller's memory come together with other
 // ranks' rows (ArrivingGroups).
 tilepost_result_t Communication::bring_own_rows(const Run& run) const {
-  if (!run.arrives() || run.path().tasks) return TILEPOST_OK;
+  if (!run.input_arrives() || run.path().has_tasks) return TILEPOST_OK;
   Transport& transport = transports_.of(true);
   const int lane = lane_of(run, 0);
-  if (!run.path().begins_beside())
+  if (!run.path().begins_on_comm_stream())
     return transport.communicate(run.buffers, {run.run_map().steps[0], 0, lane}, run.user);
   if (!transport.posts())
     return fail(TILEPOST_INTERNAL_ERROR,
@@ -268,7 +269,7 @@ tilepost_result_t Communication::bring_own_rows(const Run& run) const {
 }
 
 EdgeRows Communication::edges(const Run& run) const {
-  if (!run.arrives() || !run.path().begins_beside()) return {};
+  if (!run.input_arrives() || !run.path().begins_on_comm_stream()) return {};
   const std::vector<Step>& own = run.run_map().steps[0];
   return own.empty() ? EdgeRows{} : edges_of(run.run_map().map(), plan_.k, own.front());
 }
@@ -318,14 +319,14 @@ tilepost_result_t Communication::communicate(const Run& whole, int group) const 
   if (path.overlaps && path.waits == Waits::steps && own_tiles)
     TILEPOST_TRY(waits_.wait(run, group));
   // Group 0, the own rows, is brought by bring_own_rows() already, unless tasks bring it.
-  if (!run.arrives() || path.tasks || group > 0) {
+  if (!run.input_arrives() || path.has_tasks || group > 0) {
     TILEPOST_TRY(transports_.of(path.overlaps)
                      .communicate(run.buffers,
                                   {run.run_map().steps[group], group, lane_of(run, group),
                                    run.map->chunks_of(group)},
                                   run.comm));
   }
-  if (run.arrives()) TILEPOST_TRY(let_arrive(run, group));
+  if (run.input_arrives()) TILEPOST_TRY(let_arrive(run, group));
   return consumption_.unpermute(run, group);
 }
 

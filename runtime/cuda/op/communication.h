@@ -48,7 +48,7 @@ class Consumption {
   // Normalises the rows of the whole run. Does nothing unless the consumer normalises.
   tilepost_result_t normalise(const Run& run) const;
   // Copies sums that the other ranks have pushed to `landed` to the run's out
-  // (RunPath::moves_landed).
+  // (RunPath::copies_landed).
   tilepost_result_t move_landed(const Run& run, const void* landed) const;
   // Copies the gathered rows of A to the caller's `gathered`, if the caller passed one and the rows
   // were gathered elsewhere.
@@ -79,17 +79,17 @@ class Communication {
 
   const GroupWaits& waits() const { return waits_; }
 
-  // Sorts rows of A by destination rank in runs that need it (RunPath::packs). Comes before
+  // Sorts rows of A by destination rank in runs that need it (RunPath::sorts_a). Comes before
   // everything else, on the caller's stream.
   tilepost_result_t pack(const Run& run) const;
 
   // Copies this rank's own rows of A to where all ranks' rows come together, for a GEMM that reads
   // them there: on the caller's stream, before the GEMM. In a run that begins beside its GEMM
-  // (RunPath::begins_beside) this only lets the copies to other ranks begin.
+  // (RunPath::begins_on_comm_stream) this only lets the copies to other ranks begin.
   tilepost_result_t bring_own_rows(const Run& run) const;
 
   // Issues the communication of one group on the group's lane, with its waits, posts and consumer.
-  // Only for runs whose kernel leaves this to do (not RunPath::completes).
+  // Only for runs whose kernel leaves this to do (not RunPath::kernel_does_all).
   tilepost_result_t communicate(const Run& run, int group) const;
 
   // Issues what follows the groups. Lane 0 then continues behind all of it.

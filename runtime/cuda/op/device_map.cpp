@@ -39,13 +39,13 @@ size_t most_table_bytes(const tilepost_plan_t& plan, bool needs_rows) {
     bytes += aligned(shared_counters(plan) * sizeof(uint32_t)) +
              aligned(plan.ranks * sizeof(CUtensorMap)) + 3 * aligned(plan.ranks * sizeof(void*));
   const RunPath path = path_of(plan, true);
-  if (path.fuses) bytes += aligned(plan.ranks * sizeof(CUtensorMap));
+  if (path.is_fused) bytes += aligned(plan.ranks * sizeof(CUtensorMap));
   if (path.reads == InputFrom::split) bytes += aligned(path.places_of_rows() * sizeof(CUtensorMap));
   // A group has a sum, and a move for each rank that has stored rows here. In an AllGather the
   // first group has the copies of own rows, of which there may be two, and each other group has a
   // push.
   const int64_t most_tasks = plan.ranks;
-  if (path.tasks) bytes += aligned(groups * most_tasks * sizeof(tilepost_task_t));
+  if (path.has_tasks) bytes += aligned(groups * most_tasks * sizeof(tilepost_task_t));
   return bytes;
 }
 
@@ -147,8 +147,8 @@ tilepost_result_t make_peer_tables(const tilepost_plan_t& plan, const RunMap& ru
                                    const PeerPlaces& places, PeerTables& tables) {
   if (run.path.tasks_push()) add_pushes(run.path, *places.shared, tables);
   if (path_of(plan, true).reads == InputFrom::split) return add_input(plan, run, places, tables);
-  if (run.path.exchanges) return add_slots(plan, run, places, tables);
-  if (!run.path.by_owner) return TILEPOST_OK;
+  if (run.path.exchanges_parts) return add_slots(plan, run, places, tables);
+  if (!run.path.stores_by_owner) return TILEPOST_OK;
   const int64_t gap = run.overlaps ? plan.row_gap : 0;
   for (int owner = 0; owner < plan.ranks; ++owner) {
     const OwnedRows rows =
@@ -163,7 +163,7 @@ tilepost_result_t make_peer_tables(const tilepost_plan_t& plan, const RunMap& ru
     tables.counters.push_back(rows.counters);
     tables.out.push_back(rows.out);
   }
-  const bool adds = run.path.fuses && row_of(plan).sums;
+  const bool adds = run.path.is_fused && row_of(plan).sums;
   return adds ? add_sources(plan, run, *places.shared, *places.driver, tables) : TILEPOST_OK;
 }
 
@@ -345,7 +345,7 @@ tilepost_result_t DeviceMaps::upload(DeviceMap& map, bool is_new) {
   PeerTables peers;
   TILEPOST_TRY(make_peer_tables(*plan_, run, *places_, peers));
   Tasks tasks;
-  if (run.path.tasks) TILEPOST_TRY(make_tasks(*plan_, run, *places_->shared, tasks));
+  if (run.path.has_tasks) TILEPOST_TRY(make_tasks(*plan_, run, *places_->shared, tasks));
   Packer counting(nullptr, nullptr, 0);
   pack(rows, peers, tasks, counting, map);
   const auto bytes = static_cast<int64_t>(counting.bytes());

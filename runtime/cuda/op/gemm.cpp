@@ -45,7 +45,7 @@ tilepost_result_t Gemm::find_arguments(Run& run) {
   find_view(run, arguments.view);
   // A tensor map that the kernel stores with has at least one row.
   arguments.out_rows = std::max<int64_t>(1, plan.tiles.send_elements / plan.shape.ldc);
-  if (run.path().fuses) {
+  if (run.path().is_fused) {
     find_own_rows(run, arguments);
     TILEPOST_TRY(find_pushes(run, arguments.view));
   }
@@ -133,9 +133,9 @@ void Gemm::find_view(const Run& run, tilepost_view_t& view) const {
   }
   view.ready = run.record->ready;
   view.in_map = run.map->in_map;
-  if (run.path().tasks) find_tasks(run, view.tasks);
-  if (run.path().meets) find_exchange(run, view.exchange);
-  if (run.path().by_owner) find_owners(run, view);
+  if (run.path().has_tasks) find_tasks(run, view.tasks);
+  if (run.path().whole_run) find_exchange(run, view.exchange);
+  if (run.path().stores_by_owner) find_owners(run, view);
 }
 
 // In a run in sequence this rank owns all tiles.
@@ -174,7 +174,7 @@ void Gemm::find_exchange(const Run& run, tilepost_exchange_t& exchange) const {
   exchange.words[2] = words.plan;
   exchange.words[3] = words.output;
   exchange.targets = run.map->targets;
-  exchange.num_targets = run.path().fuses ? 0 : run.map->num_counters;  // flags, no counters
+  exchange.num_targets = run.path().is_fused ? 0 : run.map->num_counters;  // flags, no counters
   exchange.slot_maps = run.map->out_maps;
   exchange.there = run.output.number != 0 ? run.output.there : run.map->there;
   exchange.out = run.buffers.out;

@@ -12,8 +12,8 @@ tilepost_result_t RunIssuer::run_eager(Run& run, DeviceMap& map) {
   run.record = &state_.ledger.next(run.run_map(), run.output.number);
   run.end = state_.tracker.end_event();
   run.begin = state_.tracker.begin_event();
-  const bool shares = buffers_.uses_shared(run.path()) && !run.path().completes;
-  const bool forks_later = (run.arrives() || shares) && !run.path().begins_beside();
+  const bool shares = buffers_.uses_shared(run.path()) && !run.path().kernel_does_all;
+  const bool forks_later = (run.input_arrives() || shares) && !run.path().begins_on_comm_stream();
   run.fork = forks_later ? lanes_.fork_event() : run.begin;
   TILEPOST_CUDA(cudaEventRecord(run.begin, run.user));
   if (RunBoard* board = state_.traits.board) board->say(run.record->call);
@@ -62,7 +62,7 @@ tilepost_result_t RunIssuer::run_captured(Run& run) {
   run.fork = lanes_.captured_fork_event();
   run.end = lanes_.captured_end_event();
   const size_t words = static_cast<size_t>(run.record->groups) * TILEPOST_COUNTER_STRIDE;
-  if (!run.path().meets && run.comm != run.user)
+  if (!run.path().whole_run && run.comm != run.user)
     TILEPOST_CUDA(cudaMemsetAsync(state_.bank(kCaptured), 0, words * sizeof(uint32_t), run.user));
   if (RunBoard* board = state_.traits.board) board->say_captured();
   TILEPOST_TRY(start(run));
@@ -93,13 +93,13 @@ tilepost_result_t RunIssuer::follow_last_run(cudaStream_t stream) {
 tilepost_result_t RunIssuer::start(Run& run) {
   TILEPOST_TRY(gemm_.find_arguments(run));
   TILEPOST_TRY(communication_.pack(run));
-  const bool beside = run.path().begins_beside();
+  const bool beside = run.path().begins_on_comm_stream();
   if (!beside) TILEPOST_TRY(begin_moving(run));
   if (run.fork != run.begin) TILEPOST_CUDA(cudaEventRecord(run.fork, run.user));
   if (run.comm != run.user) TILEPOST_TRY(lanes_.fork(run));
   // The replay is counted before a GEMM that may wait for other ranks, unless the GEMM counts it
   // itself.
-  if (run.bank == kCaptured && !run.path().meets)
+  if (run.bank == kCaptured && !run.path().whole_run)
     TILEPOST_CUDA(launch_replay_begin(
         state_.page(), static_cast<uint32_t>(run.map->captured), state_.bank(kCaptured),
         run.comm == run.user ? static_cast<int>(run.record->groups) : 0, run.comm));
@@ -111,11 +111,11 @@ tilepost_result_t RunIssuer::start(Run& run) {
 // Begins the run, if ranks share memory and the kernel does not begin it. Then brings the own rows
 // that the kernel does not read in the caller's memory.
 tilepost_result_t RunIssuer::begin_moving(Run& run) {
-  if (buffers_.uses_shared(run.path()) && !run.path().meets) {
+  if (buffers_.uses_shared(run.path()) && !run.path().whole_run) {
     TILEPOST_TRY(transports_.overlapping->begin(
         {run.map->targets, run.map->num_counters,
          transports_.shared->words_of(run.run_map(), run.output.number)},
-        run.path().begins_beside() ? run.comm : run.user));
+        run.path().begins_on_comm_stream() ? run.comm : run.user));
     run.begun = true;
     run.ends_apart = run.bank == kEager && !transports_.shared->ends_in_line();
   }
@@ -123,7 +123,7 @@ tilepost_result_t RunIssuer::begin_moving(Run& run) {
 }
 
 tilepost_result_t RunIssuer::finish(const Run& run) {
-  const int groups = run.path().completes ? 0 : run.run_map().num_groups();
+  const int groups = run.path().kernel_does_all ? 0 : run.run_map().num_groups();
   for (int g = 0; g < groups; ++g) {
     TILEPOST_TRY(communication_.communicate(run, g));
     if (run.launches_groups() && g > 0) TILEPOST_TRY(launch_behind(run, g));
@@ -145,13 +145,13 @@ tilepost_result_t RunIssuer::launch_behind(const Run& run, int group) {
 // collectives bring. After that other ranks may store again where this run has read.
 tilepost_result_t RunIssuer::end(const Run& run) {
   cudaStream_t last = run.comm;
-  if (run.arrives()) {
+  if (run.input_arrives()) {
     TILEPOST_TRY(lanes_.rejoin(run));
     last = run.user;
   }
   const bool captured = run.bank == kCaptured;
   if (run.begun && !run.ends_apart) TILEPOST_TRY(transports_.overlapping->end(last));
-  if (captured && !run.path().meets) TILEPOST_CUDA(launch_replay_end(state_.page(), last));
+  if (captured && !run.path().whole_run) TILEPOST_CUDA(launch_replay_end(state_.page(), last));
   TILEPOST_CUDA(cudaEventRecord(run.end, last));
   if (last != run.user) TILEPOST_CUDA(cudaStreamWaitEvent(run.user, run.end, 0));
   return run.ends_apart ? end_apart(run, last) : TILEPOST_OK;

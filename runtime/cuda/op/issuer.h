@@ -26,13 +26,14 @@
 // stream, before anything is stored. The end comes last on the communication stream or, in a
 // captured run, on the user's. The lanes then fork behind the begin. But where the GEMM reads its
 // own rows in the caller's memory and has no tasks, the begin is on the communication stream,
-// beside the GEMM (RunPath::begins_beside). A run whose GEMM reads what other ranks store ends only
-// after its GEMM.
+// beside the GEMM (RunPath::begins_on_comm_stream). A run whose GEMM reads what other ranks store
+// ends only after its GEMM.
 //
 // Where the GEMM's helper warps do all the rest (tasks), nothing runs beside the GEMM:
 //   user stream:  begin  GEMM with tasks  end
 //   comm stream:                         wait(end)  say so
-// Where the GEMM also begins and ends the run by itself (RunPath::meets), there is only the GEMM.
+// Where the GEMM also begins and ends the run by itself (RunPath::whole_run), there is only the
+// GEMM.
 #pragma once
 
 #include "runtime/cuda/op/communication.h"

@@ -186,14 +186,14 @@ void CudaOp::set_up_state() {
   RunTraits& traits = state_.traits;
   traits.gathers = row.moves_input();
   traits.stream_waits = plan_.wait == TILEPOST_WAIT_STREAM && !traits.gathers;
-  traits.tiles_from_all = path.exchanges || path.access == TILEPOST_ACCESS_WRITE;
-  traits.kernel_waits = path.completes;
-  traits.holds_sms = path.holds_sms();
+  traits.tiles_from_all = path.exchanges_parts || path.access == TILEPOST_ACCESS_WRITE;
+  traits.kernel_waits = path.kernel_does_all;
+  traits.holds_sms = path.waits_on_sms();
   traits.collective = row.collective;
   traits.plan = &plan_;
   traits.most_groups = plan_.map.num_groups;
   if (transports_.shared) state_.others_aborted = transports_.shared->others_aborted();
-  const bool arrivals = plan_.map.division == TILEPOST_DIVISION_ARRIVALS && !path.completes;
+  const bool arrivals = plan_.map.division == TILEPOST_DIVISION_ARRIVALS && !path.kernel_does_all;
   state_.ledger.create(plan_, arrivals, family_->runs);
 }
 
@@ -223,7 +223,7 @@ tilepost_result_t CudaOp::run(const tilepost_run_operands_t& operands, CUstream_
   Run run{};
   run.map = map;
   run.user = stream;
-  const bool beside = run.path().overlaps && !run.path().completes;
+  const bool beside = run.path().overlaps && !run.path().kernel_does_all;
   run.comm = beside ? lanes_.stream() : stream;
   run.operands = &operands;
   TILEPOST_TRY(find_output(operands, run));

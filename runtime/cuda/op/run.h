@@ -34,7 +34,7 @@ struct Run {
   const RunMap& run_map() const { return *map->run; }
   const RunPath& path() const { return run_map().path; }
   // Whether the communication stream brings the GEMM's input group by group, beside it.
-  bool arrives() const { return path().arrives() && !path().completes; }
+  bool input_arrives() const { return path().input_arrives() && !path().kernel_does_all; }
   // Whether the GEMM is launched for each group, behind what brings its input.
   bool launches_groups() const { return path().waits == Waits::launches; }
   // Whether the GEMM comes behind all steps.

@@ -52,7 +52,7 @@ tilepost_result_t check_plan(const tilepost_program_t& program, const tilepost_p
                              const DeviceInfo& device, int world) {
   TILEPOST_TRY(tilepost::check_plan(program, plan, kLimits, world));
   const RunPath path = paths_of(plan).planned;
-  const bool beside = path.overlaps && !path.completes;
+  const bool beside = path.overlaps && !path.kernel_does_all;
   const int gemm_sms = (plan.gemm_ctas + plan.kernel.ctas_per_sm - 1) / plan.kernel.ctas_per_sm;
   const int needed = gemm_sms + (beside ? plan.comm_ctas + 1 : 0);
   if (needed > device.sms)

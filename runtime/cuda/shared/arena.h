@@ -57,9 +57,10 @@ class SharedArena {
   int64_t id() const { return id_; }
   const SharedMemory& memory() const { return memory_; }
   // Whether any of its operations has runs that are a kernel alone, which meets the other ranks'
-  // kernels itself (RunPath::meets). This is said before any such operation is made. The kernel may
-  // take all SMs while it waits for the run before it to end. A kernel of this rank says that that
-  // run has ended. It must be in front of the waiting kernel in its stream, or it might find no SM.
+  // kernels itself (RunPath::whole_run). This is said before any such operation is made. The kernel
+  // may take all SMs while it waits for the run before it to end. A kernel of this rank says that
+  // that run has ended. It must be in front of the waiting kernel in its stream, or it might find
+  // no SM.
   void expect_meetings() { has_meetings_.store(true); }
   bool has_meetings() const { return has_meetings_.load(); }
   // Eager runs of its operations follow each other.

@@ -20,7 +20,7 @@ using AbortedFlag = std::shared_ptr<std::atomic<bool>>;
 // it have ended, and none behind it begins before it has ended. The others go side by side.
 //
 // In the order of a communicator those runs are exclusive whose kernel waits for other ranks while
-// it holds SMs (RunPath::holds_sms); docs/internals/transports.md has the proof that no run then
+// it holds SMs (RunPath::waits_on_sms); docs/internals/transports.md has the proof that no run then
 // keeps another from ending. In the order of operations that use the same memory all runs are
 // exclusive (runtime/cuda/shared/arena.h). The order is of eager runs only; a captured run is
 // ordered by where its graph is launched.

@@ -27,7 +27,7 @@ constexpr int kSharedParts = 4096;
 
 // Whether a run relies on it that slots are zero, as its operation's last run has left them.
 bool keeps_zeros(const tilepost_plan_t& plan) {
-  return path_of(plan, true).by_owner && plan.sum == TILEPOST_SUM_ADDED;
+  return path_of(plan, true).stores_by_owner && plan.sum == TILEPOST_SUM_ADDED;
 }
 
 // Whether a run may find nothing in slots but lines of earlier runs of its operation. It reads of a
@@ -98,10 +98,10 @@ tilepost_result_t SharedService::create(const SharedRanks& ranks, SharedArenas& 
   touched_ = true;
   flags_ = arena_->flags();
   TILEPOST_TRY(begun_.create(flags_.ranks));
-  if (path_.meets) arena_->expect_meetings();
-  if (path_.exchanges) return TILEPOST_OK;
-  if (path_.completes) return access_.create(shared_counters(plan_));
-  if (path_.tasks) flags_.done = arena_->done();
+  if (path_.whole_run) arena_->expect_meetings();
+  if (path_.exchanges_parts) return TILEPOST_OK;
+  if (path_.kernel_does_all) return access_.create(shared_counters(plan_));
+  if (path_.has_tasks) flags_.done = arena_->done();
   return TILEPOST_OK;
 }
 
@@ -157,7 +157,8 @@ tilepost_tasks_t SharedService::tasks() const {
 // The half of `expected` that is further holds the numbers of the run that has begun, for these
 // grow. Groups that the run does not have are complete.
 std::optional<OpenWait> SharedService::find_missing_tiles() {
-  if (path_.exchanges || path_.fuses) return {};  // waits inside the kernel tell by themselves
+  if (path_.exchanges_parts || path_.is_fused)
+    return {};  // waits inside the kernel tell by themselves
   const std::vector<uint32_t> stored = access_.read(own_counters());
   std::vector<uint32_t> expected = access_.read_words(flags_.expected);
   const std::vector<uint32_t> other = access_.read_words(flags_.expected + flags_.counters);
@@ -259,7 +260,7 @@ uint32_t* SharedService::own_counters() const {
 // Whether this rank has said of its last run that it has ended, or need not. `last`: no other
 // operation has runs in this memory. If one has, these may be under way.
 bool SharedService::has_ended(bool last) const {
-  const bool settles = last && (path_.meets || shares_);
+  const bool settles = last && (path_.whole_run || shares_);
   if (ended_on_ != nullptr && settles && launch_settle(flags_, ended_on_) != cudaSuccess)
     return false;
   return ended_on_ == nullptr ||

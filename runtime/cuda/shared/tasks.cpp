@@ -147,7 +147,7 @@ class TaskList {
 
 int shared_counters(const tilepost_plan_t& plan) {
   const RunPath path = path_of(plan, true);
-  const bool turns = path.pushes == Pushes::rows && path.meets;  // by the run's parity
+  const bool turns = path.pushes == Pushes::rows && path.whole_run;  // by the run's parity
   return plan.map.num_groups * (path.pushes == Pushes::results || turns ? 2 : 1);
 }
 

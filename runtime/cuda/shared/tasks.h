@@ -20,7 +20,7 @@ struct Tasks {
   std::vector<uint32_t> targets;      // [shared_counters] what a run adds to them
 };
 
-// Makes the tasks of a run that has tasks (RunPath::tasks).
+// Makes the tasks of a run that has tasks (RunPath::has_tasks).
 tilepost_result_t make_tasks(const tilepost_plan_t& plan, const RunMap& run,
                              const SharedRegions& shared, Tasks& tasks);
 

@@ -40,7 +40,7 @@ class PeerTiles final : public SharedTiles {
 tilepost_result_t make_peer(const TransportSetup& setup, Transports& transports) {
   std::unique_ptr<SharedService> shared;
   TILEPOST_TRY(make_shared_service(setup, transports, shared));
-  if (path_of(setup.plan, true).completes) {
+  if (path_of(setup.plan, true).kernel_does_all) {
     TILEPOST_CUDA(preload_flags());
     transports.overlapping = std::make_unique<KernelTransport>(*shared);
   } else {

@@ -21,7 +21,7 @@ void RunLedger::fill(const RunMap& map, uint32_t output, RunRecord& record) cons
   record.targets.clear();
   // Tiles that are stored with their owner raise the owner's counters, which this ledger does not
   // count (runtime/cuda/shared/flags.h).
-  const bool elsewhere = arrivals_ || map.path.meets || map.access() == TILEPOST_ACCESS_WRITE;
+  const bool elsewhere = arrivals_ || map.path.whole_run || map.access() == TILEPOST_ACCESS_WRITE;
   for (const uint32_t target : map.targets) record.targets.push_back(elsewhere ? 0 : target);
 }
 

@@ -69,7 +69,7 @@ def catalogue():
     for line in sys.stdin:
         file, _, *words = line.split()
         values = dict(word.split("=") for word in words)
-        plain = all(values[name] == "0" for name in ("ADD", "HELPER", "NN", "PRECISE", "ROUTED") if name in values)
+        plain = all(values[name] == "0" for name in ("ADD", "HELPER_BYTES", "NN", "PRECISE", "ROUTED") if name in values)
         if file != "gemm_sm90.cu" or not plain or not values["ELEMENT"].endswith("bf16"):
             continue
         numbers = {key: value for key, value in values.items() if value.isdigit()}

@@ -68,7 +68,7 @@ void check_refused(const fs::path& path) {
   request.spreads = !lines_after(request.source, "// spreads").empty();
   request.tasks = !lines_after(request.source, "// tasks").empty();
   request.reads_own = request.tasks && request.waits;
-  request.exchanges = !lines_after(request.source, "// exchanges").empty();
+  request.exchanges_parts = !lines_after(request.source, "// exchanges").empty();
   request.gathers = !lines_after(request.source, "// gathers").empty();
   for (const std::string& line : lines_after(request.source, "// tunable: ")) {
     const size_t equals = line.find('=');

@@ -53,7 +53,7 @@ std::unique_ptr<Made> make(Base base) {
       set(TILEPOST_GEMM_ALL_REDUCE, TILEPOST_TRANSPORT_PEER, TILEPOST_DIVISION_SHARES, Cuts{2, 8});
       made->give_tasks(2);
       made->plan.pushes = 1;
-      made->plan.meets = 1;
+      made->plan.whole_run = 1;
       break;
     case kRoutes:
       set(TILEPOST_GEMM_ALL_TO_ALL, TILEPOST_TRANSPORT_PEER, TILEPOST_DIVISION_SHARES, Cuts{2, 8});
@@ -255,7 +255,9 @@ TEST_CASE("every rule of a plan names what it found and what it expected") {
        [](auto& plan) { plan.pushes = 0; }},
       {kPushedRows, "task_parts is 0, expected 1 where helper warps push",
        [](auto& plan) { plan.task_parts = 0; }},
-      {kSums, "pushes is 1, expected 1 where the kernel stores what others need in their memory, 0 elsewhere",
+      {kSums,
+       "pushes is 1, expected 1 where the kernel stores what others need in their memory, 0 "
+       "elsewhere",
        [](auto& plan) { plan.pushes = 1; }},
       {kPushedSums, "pushes is 1, expected 1 where the kernel adds up",
        [](auto& plan) { plan.task_parts = 0; }},
@@ -304,15 +306,15 @@ TEST_CASE("every rule of a plan names what it found and what it expected") {
        }},
       {kRoutedRows, "reads_own is 1, expected 0 where rows of A are routed and no helper warps",
        [](auto& plan) { plan.task_parts = 0; }},
-      {kSums, "meets is 2, expected 0 to 1", [](auto& plan) { plan.meets = 2; }},
-      {kSums, "meets is -1, expected 0 to 1", [](auto& plan) { plan.meets = -1; }},
+      {kSums, "whole_run is 2, expected 0 to 1", [](auto& plan) { plan.whole_run = 2; }},
+      {kSums, "whole_run is -1, expected 0 to 1", [](auto& plan) { plan.whole_run = -1; }},
       {kMessages, "access is 0, expected one by which kernels store into other ranks' memory",
-       [](auto& plan) { plan.meets = 1; }},
+       [](auto& plan) { plan.whole_run = 1; }},
       {kExchange, "access is 3, expected one by which kernels store into other ranks' memory",
-       [](auto& plan) { plan.meets = 1; }},
+       [](auto& plan) { plan.whole_run = 1; }},
       {kSums, "task_parts is 0, expected 1 or more where kernels meet by themselves",
        [](auto& plan) {
-         plan.meets = 1;
+         plan.whole_run = 1;
          plan.task_parts = 0;
        }},
       {kSums, "shots is 1, expected 0 without exchange of tiles",
@@ -434,7 +436,7 @@ TEST_CASE("ranks that share memory are at least two, and as many as the target h
 TEST_CASE("on the host sums are pushed without tasks") {
   const std::unique_ptr<Made> made = make(kPushedSums);
   made->plan.kernel.launch = TILEPOST_LAUNCH_HOST;
-  made->plan.task_parts = made->plan.meets = 0;
+  made->plan.task_parts = made->plan.whole_run = 0;
   CHECK(made->refusal() == "");
   made->plan.pushes = 2;
   CHECK_THAT(made->refusal(), Catch::Contains("pushes is 2, expected 0 to 1"));

@@ -138,18 +138,18 @@ TEST_CASE(
     for (const auto transport : {TILEPOST_TRANSPORT_NCCL, TILEPOST_TRANSPORT_COPY_ENGINE}) {
       tilepost_plan_t plan = plan_with(pattern, transport);
       CHECK(path_of(plan, true).waits == Waits::tiles);
-      CHECK(path_of(plan, true).holds_sms());
+      CHECK(path_of(plan, true).waits_on_sms());
       plan.neighbours = 1;
       CHECK(path_of(plan, true).waits == Waits::launches);
-      CHECK(path_of(plan, true).arrives());
-      CHECK_FALSE(path_of(plan, true).holds_sms());
+      CHECK(path_of(plan, true).input_arrives());
+      CHECK_FALSE(path_of(plan, true).waits_on_sms());
       CHECK(path_of(plan, false).waits == Waits::kernel);
-      CHECK_FALSE(path_of(plan, false).arrives());
+      CHECK_FALSE(path_of(plan, false).input_arrives());
     }
   const RunPath few =
       path_of(plan_with(TILEPOST_ALL_GATHER_GEMM, TILEPOST_TRANSPORT_PEER_TILES), true);
   CHECK(few.waits == Waits::tiles);
-  CHECK((few.meets && few.completes && few.holds_sms() && !few.gathers_for_caller));
+  CHECK((few.whole_run && few.kernel_does_all && few.waits_on_sms() && !few.gathers_for_caller));
   CHECK(few.reads == InputFrom::split);
   tilepost_plan_t sums = plan_with(TILEPOST_GEMM_ALL_REDUCE, TILEPOST_TRANSPORT_NCCL);
   sums.neighbours = 1;
@@ -171,7 +171,7 @@ TEST_CASE("sums that helper warps push land where a consumer reads them, or in a
   plan.task_parts = plan.ranks;
   RunPath path = path_of(plan, true);
   CHECK(path.lends_out);
-  CHECK(path.completes);
+  CHECK(path.kernel_does_all);
   CHECK(path.tasks_push());
   CHECK(path.results == Buffer::out);
   CHECK(path_of(plan, false).pushes == Pushes::nothing);
@@ -189,17 +189,17 @@ TEST_CASE("who waits for rows of A, and where they are read") {
   CHECK(path.pushes == Pushes::rows);
   CHECK(path.exchanged == Memory::shared);
   CHECK_FALSE(path.gathers_for_caller);
-  CHECK_FALSE(path.begins_beside());
+  CHECK_FALSE(path.begins_on_comm_stream());
   plan.reads_own = 1;
   path = path_of(plan, true);
   CHECK(path.reads == InputFrom::split);
-  CHECK(path.begins_beside());
-  CHECK_FALSE(path_of(plan, false).begins_beside());
+  CHECK(path.begins_on_comm_stream());
+  CHECK_FALSE(path_of(plan, false).begins_on_comm_stream());
   plan.task_parts = 1;
   path = path_of(plan, true);
   CHECK(path.reads == InputFrom::split);
-  CHECK_FALSE(path.begins_beside());
-  CHECK_FALSE(path.completes);  // other ranks' rows are copied
+  CHECK_FALSE(path.begins_on_comm_stream());
+  CHECK_FALSE(path.kernel_does_all);  // other ranks' rows are copied
   path = path_of(plan, false);
   CHECK(path.waits == Waits::kernel);
   CHECK(path.reads == InputFrom::gathered);

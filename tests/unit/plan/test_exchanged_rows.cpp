@@ -57,12 +57,12 @@ TEST_CASE("the kernel gathers rows of A, and is the whole run") {
   REQUIRE(p.cuts() == std::vector<int32_t>{0, 2});  // own rows; two tile rows of each other rank
   REQUIRE(p.kernel.name == std::string("gemm_sm90_small"));
   REQUIRE(p.kernel.early);
-  REQUIRE(p.source.tunables.at("HELPERS") == "4");
+  REQUIRE(p.source.tunables.at("HELPER_WARPS") == "4");
   REQUIRE(p.source.tunables.count("LENDS") == 0);
   REQUIRE(p.tile_map().groups.front().num_tiles == 2 * 64);  // own rows first
   const RunPath path = paths_of(p).planned;
-  REQUIRE(path.meets);
-  REQUIRE(path.completes);
+  REQUIRE(path.whole_run);
+  REQUIRE(path.kernel_does_all);
   REQUIRE(path.reads == InputFrom::split);
   REQUIRE(path.stores == Buffer::out);
   REQUIRE(path.results == Buffer::out);
@@ -158,7 +158,7 @@ TEST_CASE("caught: a plan that exchanges rows of A and has what does not go with
       {"no shares", [](Plan& p) { p.map.ranks = 1; }},
       {"shares in turns", [](Plan& p) { p.map.round_robin = 1; }},
       {"a kernel without roles", [](Plan& p) { p.source.exchanges_tiles = false; }},
-      {"no helper warps", [](Plan& p) { p.source.tunables.erase("HELPERS"); }},
+      {"no helper warps", [](Plan& p) { p.source.tunables.erase("HELPER_WARPS"); }},
       {"a single rank", [](Plan& p) { p.ranks = 1; }},
       {"rows that are no units", [](Plan& p) { p.k += 1; }},
       {"rows in two groups",

@@ -75,7 +75,7 @@ TEST_CASE("a kernel whose helper warp has tasks has shared memory for them") {
   REQUIRE(without.kernel.helper_bytes == 0);
   REQUIRE(with.kernel.helper_bytes == 16384 + 128);
   REQUIRE(with.kernel.shared_bytes == without.kernel.shared_bytes + with.kernel.helper_bytes);
-  REQUIRE(with.source.tunables.at("HELPER") == std::to_string(with.kernel.helper_bytes));
+  REQUIRE(with.source.tunables.at("HELPER_BYTES") == std::to_string(with.kernel.helper_bytes));
 }
 
 TEST_CASE("tiles for helper warps leave their memory and are staged whole") {
@@ -129,7 +129,7 @@ TEST_CASE("a kernel carries every tunable of its template") {
                                              {"ROUTED", "0"},
                                              {"PRECISE", "0"},
                                              {"ADD", "0"},
-                                             {"HELPER", "0"}});
+                                             {"HELPER_BYTES", "0"}});
   REQUIRE(sm90.kernel.threads == 384);
   REQUIRE(sm90.kernel.launch == TILEPOST_LAUNCH_TMA);
 

@@ -27,7 +27,7 @@ Spec beside(Spec spec) {
 }
 
 bool holds_sms(const Plan& plan) {
-  return plan.task_parts > 0 || paths_of(plan).any(&RunPath::holds_sms);
+  return plan.task_parts > 0 || paths_of(plan).any(&RunPath::waits_on_sms);
 }
 
 }  // namespace

@@ -23,23 +23,23 @@ TEST_CASE(
   REQUIRE(p.task_parts == 0);
   const RunPath path = paths_of(p).planned;
   REQUIRE(path.reads == InputFrom::split);
-  REQUIRE(path.begins_beside());
+  REQUIRE(path.begins_on_comm_stream());
   REQUIRE(p.model.wait == 0);  // for nothing before its first tile
   const RunPath sequence = path_of(p, false);
   REQUIRE(sequence.reads == InputFrom::gathered);
-  REQUIRE_FALSE(sequence.begins_beside());
+  REQUIRE_FALSE(sequence.begins_on_comm_stream());
 }
 
 TEST_CASE("where tasks push rows they are read where they are, and the run begins first") {
   const Plan p = only(spec_of(TILEPOST_ALL_GATHER_GEMM, TILEPOST_TRANSPORT_PEER));
   REQUIRE(p.reads_own == 1);
   REQUIRE(paths_of(p).planned.reads == InputFrom::split);
-  REQUIRE_FALSE(paths_of(p).planned.begins_beside());
+  REQUIRE_FALSE(paths_of(p).planned.begins_on_comm_stream());
 }
 
 TEST_CASE("all rows are read in one place by other kernels, messages and beside neighbours") {
   const auto none = [](const Plan& p) {
-    return p.reads_own == 0 && !paths_of(p).planned.begins_beside();
+    return p.reads_own == 0 && !paths_of(p).planned.begins_on_comm_stream();
   };
   REQUIRE(none(only(spec_of(TILEPOST_ALL_GATHER_GEMM, TILEPOST_TRANSPORT_NCCL))));
   REQUIRE(none(only(spec_of(TILEPOST_GEMM_REDUCE_SCATTER, TILEPOST_TRANSPORT_COPY_ENGINE))));

@@ -113,12 +113,12 @@ TEST_CASE("the kernel is the whole run") {
     REQUIRE(p.task_parts == 0);
     REQUIRE(p.kernel.name == std::string("gemm_sm90_small"));
     REQUIRE(p.kernel.early);
-    REQUIRE(p.source.tunables.at("HELPERS") == "4");
+    REQUIRE(p.source.tunables.at("HELPER_WARPS") == "4");
     REQUIRE(p.source.tunables.count("LENDS") == (shots == TILEPOST_ONE_SHOT_LINES ? 1 : 0));
     REQUIRE(p.source.tunables.at("BOX_M") == std::to_string(p.kernel.box_c.rows));
     const RunPath path = paths_of(p).planned;
-    REQUIRE(path.meets);
-    REQUIRE(path.completes);
+    REQUIRE(path.whole_run);
+    REQUIRE(path.kernel_does_all);
     REQUIRE(path.results == Buffer::out);
   }
 }
@@ -160,7 +160,7 @@ TEST_CASE("kernels of tall tiles with two sets of sums have fewer helper warps")
     spec.gemm.accumulate.value = accumulate;
     const Plan p = only(spec);
     REQUIRE(p.map.tile_n == 128);
-    REQUIRE(p.source.tunables.at("HELPERS") == std::to_string(p.kernel.threads / 32 - 10));
+    REQUIRE(p.source.tunables.at("HELPER_WARPS") == std::to_string(p.kernel.threads / 32 - 10));
     return int{p.kernel.threads};
   };
   REQUIRE(threads_of(TILEPOST_BF16, TILEPOST_PRECISE) == 32 * 14);
@@ -173,7 +173,7 @@ TEST_CASE("kernels of tall tiles have fewer helper warps where their sums need t
     Spec spec = few_rows(1024, TILEPOST_TRANSPORT_PEER_TILES);
     spec.schedule.tile = wish(std::vector<int64_t>{tile_m, 128});
     if (scales) spec.gemm.epilogue = {wish(TILEPOST_SCALE_COLUMNS)};
-    return only(spec).source.tunables.at("HELPERS");
+    return only(spec).source.tunables.at("HELPER_WARPS");
   };
   REQUIRE(helpers_of(176) == "4");
   REQUIRE(helpers_of(176, true) == "2");
@@ -378,7 +378,7 @@ TEST_CASE("caught: a plan that exchanges tiles and has what does not go with it"
       {"shares of the rows", [](Plan& p) { p.map.ranks = p.ranks; }},
       {"turns", [](Plan& p) { p.map.stagger = 8; }},
       {"a kernel without roles", [](Plan& p) { p.source.exchanges_tiles = false; }},
-      {"no helper warps", [](Plan& p) { p.source.tunables.erase("HELPERS"); }},
+      {"no helper warps", [](Plan& p) { p.source.tunables.erase("HELPER_WARPS"); }},
       {"boxes the kernel does not know", [](Plan& p) { p.kernel.box_c.rows *= 2; }},
       {"the kernel's boxes", [](Plan& p) { p.source.tunables["BOX_M"] = "7"; }},
       {"too many ranks", [](Plan& p) { p.ranks = TILEPOST_MOST_EXCHANGING + 1; }},

@@ -100,7 +100,7 @@ TEST_CASE("caught: a rank that waits before it announces, or announces what is n
 
 TEST_CASE("caught: a counter that is waited for as if it counted other tiles") {
   for (const Plan& plan : shared_subjects()) {
-    if (!path_of(plan, true).by_owner) continue;
+    if (!path_of(plan, true).stores_by_owner) continue;
     for (int rank = 0; rank < kRanks; ++rank)
       for (size_t g = 0; g < plan.cuts().size(); ++g)
         for (const int more : {-1, 1}) {
@@ -116,7 +116,7 @@ TEST_CASE("caught: a counter that is waited for as if it counted other tiles") {
 
 TEST_CASE("caught: a kernel that stores a tile for another group than its owner's steps read") {
   for (const Plan& plan : shared_subjects()) {
-    if (!path_of(plan, true).by_owner) continue;
+    if (!path_of(plan, true).stores_by_owner) continue;
     TrafficMemory memory;
     Traffic traffic = traffic_of(plan, memory);
     TileMap map = *traffic.maps[1];
@@ -145,7 +145,8 @@ TEST_CASE("caught: an access that is not the transport's, or that the plan is no
                  [](Plan& plan) { plan.routing = TILEPOST_ROUTING_SPLITS; });
   const auto push = [](Plan& plan) { plan.pushes = !plan.pushes; };
   for (const Plan& plan : shared_subjects()) {
-    const bool either = plan.pattern == TILEPOST_GEMM_ALL_REDUCE && path_of(plan, true).by_owner;
+    const bool either =
+        plan.pattern == TILEPOST_GEMM_ALL_REDUCE && path_of(plan, true).stores_by_owner;
     if (!either) require_caught(plan, plan.pushes ? "without pushes" : "with pushes", push);
   }
   Plan pushed = shared(TILEPOST_ACCESS_WRITE, TILEPOST_GEMM_ALL_REDUCE);

@@ -68,8 +68,8 @@ TEST_CASE("tiles are cut without regard to shares, in one group") {
     REQUIRE(p.cuts() == std::vector<int32_t>{2});  // tile rows
     REQUIRE(p.comm_ctas == 0);
     const RunPath path = paths_of(p).planned;
-    REQUIRE(path.meets);
-    REQUIRE(path.completes);
+    REQUIRE(path.whole_run);
+    REQUIRE(path.kernel_does_all);
     REQUIRE(path.results == Buffer::out);
     REQUIRE(!path.lends_out);
   });
@@ -206,7 +206,7 @@ TEST_CASE("caught: a plan of shares that has what does not go with it") {
       {"rows that go anywhere", [](Plan& p) { p.routing = TILEPOST_ROUTING_SPLITS; }},
       {"rows of A", [](Plan& p) { p.pattern = TILEPOST_ALL_GATHER_GEMM; }},
       {"boxes the kernel does not know", [](Plan& p) { p.kernel.box_c.rows *= 2; }},
-      {"no helper warps", [](Plan& p) { p.source.tunables.erase("HELPERS"); }},
+      {"no helper warps", [](Plan& p) { p.source.tunables.erase("HELPER_WARPS"); }},
   };
   for_all([&](tilepost_pattern_t pattern, tilepost_shots_t shots) {
     for (const auto& [what, change] : mutants) {

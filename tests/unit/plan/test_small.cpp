@@ -90,7 +90,7 @@ TEST_CASE("the tallest tiles have two helper warps, and none more sums than regi
       plan.accumulate = TILEPOST_FAST;
       REQUIRE(can_sum(config, plan));
       const bool two = config.tile_m > 176;
-      REQUIRE(kernel.source.tunables.at("HELPERS") == (two ? "2" : "4"));
+      REQUIRE(kernel.source.tunables.at("HELPER_WARPS") == (two ? "2" : "4"));
       REQUIRE(kernel.kernel.threads == (two ? 384 : 448));
       plan.epilogue = TILEPOST_GELU;
       REQUIRE(can_sum(config, plan) == !tall);

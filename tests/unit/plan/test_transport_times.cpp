@@ -132,8 +132,8 @@ TEST_CASE("what helper warps move bounds the shapes that were measured") {
       if (pattern == TILEPOST_ALL_GATHER_GEMM) tile.reset();
       const Plan p = shaped(pattern, TILEPOST_TRANSPORT_PEER, kShapes[i], tile);
       const MachineProfile& profile = h200_nvlink_profile();
-      const double total =
-          p.prediction.total + (p.meets != 0 ? profile.peers.meet_us - profile.peers.inside_us : 0);
+      const double total = p.prediction.total +
+                           (p.whole_run != 0 ? profile.peers.meet_us - profile.peers.inside_us : 0);
       INFO(name_of(pattern) << " " << p.map.m << "x" << p.map.n << "x" << p.k << ": predicted "
                             << total << ", measured " << times[i]);
       CHECK(p.gemm_ctas == 132);

@@ -117,9 +117,9 @@ TEST_CASE("sums of a share are made in the epilogue of its owner's tiles") {
     spec.ranks.value = 2;
     const Plan p = only(spec);
     INFO(k);
-    REQUIRE((p.fused == 1 && p.task_parts == 0 && p.meets == 1 && p.cuts().size() == 1));
+    REQUIRE((p.fused == 1 && p.task_parts == 0 && p.whole_run == 1 && p.cuts().size() == 1));
     REQUIRE(p.source.tunables.at("SOURCES") == "1");
-    REQUIRE(p.source.tunables.at("HELPER") == "0");
+    REQUIRE(p.source.tunables.at("HELPER_BYTES") == "0");
     REQUIRE(p.map.turn % p.map.cluster == 0);
     REQUIRE(p.map.lag * p.ranks * p.map.turn <= p.at_once());
     REQUIRE(p.map.lag * p.ranks * (p.map.turn + p.map.cluster) > p.at_once());
@@ -153,12 +153,12 @@ TEST_CASE("tiles of an All-to-All go straight into the outputs of the ranks that
     REQUIRE((only(spec).fused == 0 && only(spec).task_parts == 1));
     spec.registered.value = true;
     const Plan p = only(spec);
-    REQUIRE((p.fused == 1 && p.task_parts == 0 && p.meets == 1 && p.cuts().size() == 1));
+    REQUIRE((p.fused == 1 && p.task_parts == 0 && p.whole_run == 1 && p.cuts().size() == 1));
     REQUIRE((p.pushes == 1 && p.row_gap == 0));
     REQUIRE(p.source.tunables.at("FUSED") == "1");
     REQUIRE(p.source.tunables.count("SOURCES") == 0);
     const RunPath path = path_of(p, true);
-    REQUIRE((path.fuses && path.lends_out && path.moves_landed()));
+    REQUIRE((path.is_fused && path.lends_out && path.copies_landed()));
     REQUIRE(verify_plan(p).empty());
     const Plan twin = host_twin(p);
     REQUIRE((twin.task_parts == 1 && twin.pushes == 0 && verify_plan(twin).empty()));

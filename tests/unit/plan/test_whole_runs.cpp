@@ -1,4 +1,4 @@
-// Kernels of transport peer that are whole runs (tilepost_plan_t::meets): which are planned so,
+// Kernels of transport peer that are whole runs (tilepost_plan_t::whole_run): which are planned so,
 // what their plans then have, and what verify_plan notices of plans that are wrong.
 #include <functional>
 
@@ -23,13 +23,13 @@ TEST_CASE("a kernel whose helper warps do all there is to do is the whole run") 
     INFO(name_of(pattern));
     const Plan p = only(by_peer(pattern));
     REQUIRE((p.task_parts > 0 || p.fused != 0));
-    REQUIRE(p.meets == 1);
+    REQUIRE(p.whole_run == 1);
     REQUIRE(p.kernel.early == 1);
     REQUIRE(p.source.tunables.at("EARLY") == "1");
     const RunPath path = paths_of(p).planned;
-    REQUIRE(path.meets);
-    REQUIRE_FALSE(path.exchanges);
-    REQUIRE(path.completes);
+    REQUIRE(path.whole_run);
+    REQUIRE_FALSE(path.exchanges_parts);
+    REQUIRE(path.kernel_does_all);
     REQUIRE(path.stores == Buffer::owners);
     REQUIRE(explain_plan(p).find("the kernels of all ranks meet by themselves") !=
             std::string::npos);
@@ -39,7 +39,7 @@ TEST_CASE("a kernel whose helper warps do all there is to do is the whole run") 
 TEST_CASE("consumers come behind the kernel as they always do") {
   Spec spec = by_peer(TILEPOST_GEMM_ALL_REDUCE);
   spec.consumer.value = TILEPOST_CONSUMER_RMS_NORM;
-  REQUIRE(only(spec).meets == 1);
+  REQUIRE(only(spec).whole_run == 1);
 }
 
 TEST_CASE("no kernel is where something else has to be done, or for which it has no room") {
@@ -47,16 +47,17 @@ TEST_CASE("no kernel is where something else has to be done, or for which it has
     Spec spec = by_peer(pattern);
     change(spec);
     const Plan p = only(spec);
-    REQUIRE(p.source.tunables.count("EARLY") == (p.meets != 0 ? 1 : 0));
-    REQUIRE(p.kernel.early == p.meets);
-    return p.meets != 0;
+    REQUIRE(p.source.tunables.count("EARLY") == (p.whole_run != 0 ? 1 : 0));
+    REQUIRE(p.kernel.early == p.whole_run);
+    return p.whole_run != 0;
   };
   const auto as_it_is = [](Spec&) {};
-  REQUIRE(meets(TILEPOST_GEMM_REDUCE_SCATTER, as_it_is));
-  REQUIRE(meets(TILEPOST_ALL_GATHER_GEMM, as_it_is));
-  REQUIRE(meets(TILEPOST_ALL_TO_ALL_GEMM, as_it_is));
-  REQUIRE_FALSE(meets(TILEPOST_ALL_GATHER_GEMM,
-                      [](Spec& spec) { spec.transport.value = TILEPOST_TRANSPORT_COPY_ENGINE; }));
+  REQUIRE(whole_run(TILEPOST_GEMM_REDUCE_SCATTER, as_it_is));
+  REQUIRE(whole_run(TILEPOST_ALL_GATHER_GEMM, as_it_is));
+  REQUIRE(whole_run(TILEPOST_ALL_TO_ALL_GEMM, as_it_is));
+  REQUIRE_FALSE(whole_run(TILEPOST_ALL_GATHER_GEMM, [](Spec& spec) {
+    spec.transport.value = TILEPOST_TRANSPORT_COPY_ENGINE;
+  }));
   const std::function<void(Spec&)> changes[] = {
       [](Spec& spec) { spec.schedule.comm_sms = wish<int64_t>(16); },
       [](Spec& spec) { spec.schedule.sum.value = TILEPOST_SUM_ADDED; },
@@ -66,21 +67,21 @@ TEST_CASE("no kernel is where something else has to be done, or for which it has
       [](Spec& spec) { spec.ranks.value = TILEPOST_MOST_EXCHANGING + 1; },
       [](Spec& spec) { spec.archs.value = {Arch::host}; },
   };
-  for (const auto& change : changes) REQUIRE_FALSE(meets(TILEPOST_GEMM_REDUCE_SCATTER, change));
+  for (const auto& change : changes) REQUIRE_FALSE(whole_run(TILEPOST_GEMM_REDUCE_SCATTER, change));
 }
 
 TEST_CASE("threads, and runs in sequence, are begun and ended") {
   const Plan p = only(by_peer(TILEPOST_GEMM_REDUCE_SCATTER));
-  REQUIRE(host_twin(p).meets == 0);
+  REQUIRE(host_twin(p).whole_run == 0);
   REQUIRE(verify_plan(host_twin(p)).empty());
   Spec spec = spec_of(TILEPOST_GEMM_REDUCE_SCATTER, std::nullopt);
   spec.gemm.any_m = true;
   const Plan any = only(spec);
-  REQUIRE(any.meets == 1);
+  REQUIRE(any.whole_run == 1);
   const Plan few = plan_of_run(any, 1);
   REQUIRE(few.transport == TILEPOST_TRANSPORT_NONE);
-  REQUIRE(few.meets == 0);
-  REQUIRE(plan_of_run(any, 8192).meets == 1);
+  REQUIRE(few.whole_run == 0);
+  REQUIRE(plan_of_run(any, 8192).whole_run == 1);
 }
 
 TEST_CASE("caught: a kernel that is the whole run, and others that cannot be or do not say so") {
@@ -90,7 +91,7 @@ TEST_CASE("caught: a kernel that is the whole run, and others that cannot be or 
       {"too many ranks", [](Plan& p) { p.ranks = TILEPOST_MOST_EXCHANGING + 1; }},
       {"launched late", [](Plan& p) { p.kernel.early = 0; }},
       {"the next launched late", [](Plan& p) { p.source.tunables.erase("EARLY"); }},
-      {"the next launched early, though it does not meet", [](Plan& p) { p.meets = 0; }},
+      {"the next launched early, though it does not meet", [](Plan& p) { p.whole_run = 0; }},
   };
   for (const tilepost_pattern_t pattern : kOfProducts)
     for (const auto& [what, change] : mutants) {

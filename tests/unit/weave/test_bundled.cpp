@@ -138,7 +138,7 @@ TEST_CASE("where tiles go to other ranks' memory, kernels take maps and pace, or
 
 TEST_CASE("tasks are for the helper warp, and where A arrives for the loader") {
   WeaveRequest request = bundled("gemm_sm90", ".cu");
-  request.tunables = {{"HELPER", "16512"}};
+  request.tunables = {{"HELPER_BYTES", "16512"}};
   request.tasks = request.waits = true;
   check_bundled(request);
   const std::string body = weave_kernel(request).body;
@@ -148,8 +148,8 @@ TEST_CASE("tasks are for the helper warp, and where A arrives for the loader") {
 
 TEST_CASE("the kernel of few rows marks its part in an exchange of tiles") {
   WeaveRequest request = bundled("gemm_sm90_small", ".cu");
-  request.tunables = {{"TILE_M", "32"}, {"STAGES", "6"}, {"HELPERS", "4"}, {"BOX_M", "8"}};
-  request.exchanges = true;
+  request.tunables = {{"TILE_M", "32"}, {"STAGES", "6"}, {"HELPER_WARPS", "4"}, {"BOX_M", "8"}};
+  request.exchanges_parts = true;
   check_bundled(request);
   const std::string body = weave_kernel(request).body;
   for (const char* mark : {"open_exchange", "num_places", "out_place", "part_stored",
@@ -159,7 +159,7 @@ TEST_CASE("the kernel of few rows marks its part in an exchange of tiles") {
 
 TEST_CASE("the kernel of few rows marks where it waits for rows of A that are exchanged") {
   WeaveRequest request = bundled("gemm_sm90_small", ".cu");
-  request.tunables = {{"HELPERS", "4"}, {"BOX_M", "8"}};
+  request.tunables = {{"HELPER_WARPS", "4"}, {"BOX_M", "8"}};
   request.waits = request.gathers = true;
   check_bundled(request);
   const std::string body = weave_kernel(request).body;

@@ -152,7 +152,7 @@ class Sm90Family final : public KernelFamily {
     plan.kernel.shared_bytes += plan.kernel.helper_bytes;
     plan.kernel.cluster = request.cluster * config.across;
     plan.source.across = config.across;
-    plan.kernel.early = request.meets ? 1 : 0;
+    plan.kernel.early = request.whole_run ? 1 : 0;
     add_tunables(config, request, plan);
     set_boxes(config, request, plan);
   }
@@ -174,10 +174,10 @@ class Sm90Family final : public KernelFamily {
     tunables["ROUTED"] = request.routed ? "1" : "0";
     tunables["PRECISE"] = sums_twice(request.element, request.accumulate) ? "1" : "0";
     tunables["ADD"] = request.added ? "1" : "0";
-    tunables["HELPER"] = std::to_string(plan.kernel.helper_bytes);
+    tunables["HELPER_BYTES"] = std::to_string(plan.kernel.helper_bytes);
     if (request.fused) tunables["FUSED"] = "1";
     if (request.sources > 0) tunables["SOURCES"] = std::to_string(request.sources);
-    if (request.meets) tunables["EARLY"] = "1";
+    if (request.whole_run) tunables["EARLY"] = "1";
   }
 
   // Boxes of operands are as wide as the swizzle's span. CTAs of a cluster load B in equal parts,

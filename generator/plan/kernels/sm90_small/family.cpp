@@ -149,7 +149,7 @@ class Sm90SmallFamily final : public KernelFamily {
     if (request.shots == TILEPOST_SHOTS_NONE) return;
     const int helpers = helper_warps(config, request);
     plan.kernel.threads += 32 * helpers;
-    plan.source.tunables["HELPERS"] = std::to_string(helpers);
+    plan.source.tunables["HELPER_WARPS"] = std::to_string(helpers);
     plan.source.tunables["BOX_M"] = std::to_string(box_m);
     // Panels are lent to helper warps, which store lines out of them, or need to know when the last
     // panel is there and rows may come.

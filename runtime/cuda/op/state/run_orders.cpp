@@ -4,7 +4,7 @@ namespace tilepost::cuda {
 namespace {
 
 RunOrder::Run in_order(const Run& run, unsigned long long stream_id) {
-  return {run.user, stream_id, run.path().holds_sms()};
+  return {run.user, stream_id, run.path().waits_on_sms()};
 }
 
 }  // namespace

@@ -18,7 +18,7 @@ struct RunTraits {
   bool gathers = false;         // the collective comes before the GEMM
   bool tiles_from_all = false;  // of runs that overlap: all ranks store what this one waits for
   bool kernel_waits = false;    // of runs that overlap: the GEMM's own warps wait for tiles
-  bool holds_sms = false;       // of runs that overlap: RunPath::holds_sms
+  bool holds_sms = false;       // of runs that overlap: RunPath::waits_on_sms
   const char* collective = "";
   const tilepost_plan_t* plan = nullptr;
   int most_groups = 0;              // of any run

@@ -2,7 +2,7 @@
 //   out[rows, 1024] = A[rows, 512], each rank's split for this rank, 4 ranks, * B[1024, 512]^T, bf16 in, bf16 out
 //   for any m up to 1000
 //   sm_90a: gemm_sm90, tile 128x128, 2 waves in 4 groups, panel layout
-//   plan 2f573230e36ce043
+//   plan 09556181dfd4733a
 #include "expert_up.h"
 
 #include <tilepost/device/arch.h>
@@ -21,7 +21,7 @@
 
 static_assert(TILEPOST_ABI_VERSION == 10, "expert_up was generated for another tilepost runtime; generate it again");
 
-static_assert(tilepost_gen_expert_up::kFiles == 0x46996b25386322a0, "expert_up.h was not generated with this file; generate both again");
+static_assert(tilepost_gen_expert_up::kFiles == 0x27e44290679b7d49, "expert_up.h was not generated with this file; generate both again");
 
 #if defined(__CUDA_ARCH__) && !TILEPOST_ARCH_SM_90A
 #error "expert_up.cu is planned for sm_90a, and for nothing else: compile with -gencode arch=compute_90a,code=sm_90a and without -arch, which may add compute_90"
@@ -127,7 +127,7 @@ tilepost_plan_t make_plan() {
 }  // namespace tilepost_gen_expert_up::sm_90a
 
 // Declared by the header of this set alone.
-decltype(tilepost_plan_expert_up_46996b25386322a0) tilepost_plan_expert_up_46996b25386322a0 = 0;
+decltype(tilepost_plan_expert_up_27e44290679b7d49) tilepost_plan_expert_up_27e44290679b7d49 = 0;
 
 extern "C" const tilepost_program_t* expert_up_program(void) {
   static const tilepost_plan_t plans[] = {tilepost_gen_expert_up::sm_90a::make_plan()};

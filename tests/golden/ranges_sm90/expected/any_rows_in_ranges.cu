@@ -4,7 +4,7 @@
 //   sm_90a, m from 1025 to 4096: gemm_sm90, tile 128x128, 16 waves in 8 groups, panel layout
 //   sm_90a, m from 65 to 1024: gemm_sm90_small, tile 128x128, 4 waves in 1 group, panel layout
 //   sm_90a, m from 1 to 64: gemm_sm90_small, tile 64x64, 1 wave in 1 group, panel layout
-//   plan bc8381acb2af7a53
+//   plan 62b1081290753740
 #include "any_rows_in_ranges.h"
 
 #include <tilepost/device/arch.h>
@@ -27,7 +27,7 @@
 
 static_assert(TILEPOST_ABI_VERSION == 10, "any_rows_in_ranges was generated for another tilepost runtime; generate it again");
 
-static_assert(tilepost_gen_any_rows_in_ranges::kFiles == 0x5fae8e579cb5e4b7, "any_rows_in_ranges.h was not generated with this file; generate both again");
+static_assert(tilepost_gen_any_rows_in_ranges::kFiles == 0x09de60f4e0d0e3c9, "any_rows_in_ranges.h was not generated with this file; generate both again");
 
 #if defined(__CUDA_ARCH__) && !TILEPOST_ARCH_SM_90A
 #error "any_rows_in_ranges.cu is planned for sm_90a, and for nothing else: compile with -gencode arch=compute_90a,code=sm_90a and without -arch, which may add compute_90"
@@ -40,7 +40,7 @@ namespace tilepost_gen_any_rows_in_ranges::sm_90a {
 struct View : tilepost::woven::View {
   static constexpr int kTileM = 128, kTileN = 128;
   static constexpr bool kStores = true;
-  static constexpr bool kMeets = true;
+  static constexpr bool kWholeRun = true;
   static constexpr int kTaskParts = 4;
   static constexpr bool kPushes = true;
 };
@@ -114,7 +114,7 @@ tilepost_plan_t make_plan() {
   plan.access = TILEPOST_ACCESS_WRITE;
   plan.sum = TILEPOST_SUM_STAGED;
   plan.pace = 7372;                             // cycles from one store of a tile to the next
-  plan.meets = 1;                               // no kernel runs before it or behind it
+  plan.whole_run = 1;                           // no kernel runs before it or behind it
   plan.pushes = 1;                              // sums go where they are needed
   plan.task_parts = 4;                          // added up by helper warps
   plan.wait = TILEPOST_WAIT_POLL;
@@ -322,7 +322,7 @@ tilepost_plan_t make_plan() {
 }  // namespace tilepost_gen_any_rows_in_ranges::sm_90a_to_64
 
 // Declared by the header of this set alone.
-decltype(tilepost_plan_any_rows_in_ranges_5fae8e579cb5e4b7) tilepost_plan_any_rows_in_ranges_5fae8e579cb5e4b7 = 0;
+decltype(tilepost_plan_any_rows_in_ranges_09de60f4e0d0e3c9) tilepost_plan_any_rows_in_ranges_09de60f4e0d0e3c9 = 0;
 
 extern "C" const tilepost_program_t* any_rows_in_ranges_program(void) {
   static const tilepost_plan_t plans[] = {tilepost_gen_any_rows_in_ranges::sm_90a::make_plan(), tilepost_gen_any_rows_in_ranges::sm_90a_to_1024::make_plan(), tilepost_gen_any_rows_in_ranges::sm_90a_to_64::make_plan()};

@@ -52,16 +52,16 @@ struct Complaint {
 };
 
 // The effects of a kernel's threads that other threads can see.
-struct Doings {
+struct Effects {
   std::vector<Access> stores;
   std::vector<Access> reads;  // of the output
   std::vector<Meeting> meetings;
 };
 
 // The nodes that say where and whether these effects happen.
-std::vector<NodeId> roots_of(const Doings& doings);
+std::vector<NodeId> roots_of(const Effects& effects);
 // How many stores, reads and meetings there are, each counted once for every thread of every block.
-double work_of(const Doings& doings, const KernelFacts& facts);
+double work_of(const Effects& effects, const KernelFacts& facts);
 
 }  // namespace inference
 }  // namespace tilepost
