@@ -3,6 +3,7 @@
 
 #include "generator/emit/parts.h"
 #include "generator/plan/cost/predict.h"
+#include "generator/printable.h"
 #include "generator/weave/marked/weave_marked.h"
 #include "llvm/Support/ErrorHandling.h"
 #include "llvm/Support/raw_ostream.h"
@@ -241,6 +242,10 @@ std::string emit_plan(const Plan& plan) {
              messages ? "at most, for the collectives" : "SMs left for sums and announcements");
   fields.set("comm_lanes", plan.comm_lanes,
              messages ? "collectives that may overlap" : "groups whose transfers may overlap");
+  if (plan.arch != Arch::host) {
+    fields.set("machine", c_literal(plan.profile), "the machine planned for");
+    fields.set("gpu", c_literal(plan.gpu));
+  }
   fields.set("transport", c_name(plan.transport));
   fields.set("access", c_name(plan.access));
   if (path_of(plan, true).stores_by_owner) {  // rows of A are neither summed nor paced

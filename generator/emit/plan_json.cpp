@@ -67,6 +67,7 @@ void write_problem(OStream& json, const Plan& plan) {
     json.attribute("shots", name_of(plan.shots));
     json.attribute("pushes", plan.pushes != 0);
   }
+  json.attribute("machine", plan.arch == Arch::host ? "" : plan.profile);
   json.attribute("wait", name_of(plan.wait));
   json.attribute("consumer", name_of(plan.consumer));
   if (plan.neighbours) json.attribute("neighbours", true);

@@ -102,6 +102,7 @@ struct Problem {
 Draft begin_draft(const Problem& problem, Arch arch, Diagnostics& diagnostics) {
   Draft draft{problem.spec, problem.profile, diagnostics, {}, {}, problem.own};
   draft.plan.profile = problem.profile.name;
+  draft.plan.gpu = problem.profile.gpu;
   draft.plan.link_bytes_per_us = problem.profile.peers.link_bytes_per_us;
   draft.plan.arch = arch;
   return draft;

@@ -73,6 +73,7 @@ struct Plan : tilepost_plan_t {
   std::vector<int> group_waves;  // as asked or chosen, sums to waves
   Prediction prediction;
   std::string profile;               // the machine predicted for
+  std::string gpu;                   // MachineProfile::gpu of it
   double link_bytes_per_us = 0;      // the most that a rank sends to others there
   std::vector<std::string> reasons;  // why the planner chose what it chose, one line each
 

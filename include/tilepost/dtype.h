@@ -4,7 +4,7 @@
 // What cannot be said here because it needs other headers is said in one place for each of them:
 // types of host code in tilepost/numeric.h, of kernels in tilepost/device/element.cuh, of CUTLASS
 // in tilepost/cutlass/launch.hpp, of CUDA's and NCCL's libraries in
-// runtime/cuda/device/library_types.h.
+// runtime/cuda/device/dtypes.h.
 #ifndef TILEPOST_DTYPE_H
 #define TILEPOST_DTYPE_H
 

@@ -317,8 +317,7 @@ typedef struct tilepost_tensor_map {
 
 // What a woven kernel gets besides its own arguments.
 typedef struct tilepost_view {
-  // By rank, for a kernel that stores finished tiles on other ranks (tilepost_plan_t::fused): where
-  // this rank's go on that rank.
+  // By rank: where tiles that this rank finishes go on that rank (tilepost_plan_t::fused).
   tilepost_tensor_map_t push_maps[TILEPOST_MOST_EXCHANGING];
   const tilepost_tile_t* tiles;  // [num_tiles] the schedule
   const int32_t* positions;      // [map_tile_rows(map) * tiles_n] schedule position by tile row and
@@ -331,7 +330,7 @@ typedef struct tilepost_view {
   int32_t share_tiles;  // tile rows of a share
   uint32_t ready;       // counter value at which a group's input has arrived (ARRIVALS)
   // TILEPOST_ACCESS_WRITE; tables by the rank that owns a tile's rows:
-  int32_t rank;                    // this rank: its stores to itself are not paced
+  int32_t rank;                    // of this rank, whose stores to itself are not paced
   int32_t pace;                    // clock cycles from one store of a tile to the next, 0: none
   const void* out_maps;            // CUtensorMap [ranks]: where this rank's rows of that share go
   uint32_t* const* peer_counters;  // [ranks] the owner's counters; a tile raises its group's
@@ -448,11 +447,13 @@ typedef struct tilepost_plan {
                       // have map.m rows
   tilepost_model_t model;  // where runs differ in rows: their groups are chosen by it
   tilepost_map_t map;
-  uint64_t map_hash;   // tile_map.h: hash of the tile table the planner verified (of rank 0)
-  int32_t sms;         // SMs of the GPU planned for
-  int32_t gemm_ctas;   // grid of the GEMM
-  int32_t comm_ctas;   // upper bound given to NCCL, over all lanes
-  int32_t comm_lanes;  // communicators that take turns at the groups, each on a stream of its own
+  uint64_t map_hash;    // tile_map.h: hash of the tile table the planner verified (of rank 0)
+  const char* machine;  // the machine planned for, and part of what CUDA calls its GPUs, "H200";
+  const char* gpu;      // null where nothing is predicted
+  int32_t sms;          // SMs of the GPU planned for
+  int32_t gemm_ctas;    // grid of the GEMM
+  int32_t comm_ctas;    // upper bound given to NCCL, over all lanes
+  int32_t comm_lanes;   // communicators that take turns at the groups, each on a stream of its own
   tilepost_transport_t transport;
   tilepost_access_t access;  // follows from transport; on the host target it takes its place
   tilepost_sum_t sum;
@@ -468,10 +469,9 @@ typedef struct tilepost_plan {
                        // elements behind each row as other ranks store it, so that all begin on
                        // lines of memory
   int32_t pace;        // tilepost_view_t::pace
-  int32_t fused;  // WRITE only. 1: the kernel's epilogue does all that crosses ranks. Sums: other
-                  // ranks store tiles into slots, and the kernel adds them in the epilogue of its
-                  // own tiles, which come later (tilepost_map_t::turn). All-to-All: it stores tiles
-                  // in the output of the rank that gets them
+  int32_t fused;  // WRITE only. 1: the kernel's epilogue does all that crosses ranks. It adds what
+                  // other ranks have stored in slots to its own tiles, which come later
+                  // (tilepost_map_t::turn). All-to-All: tiles go into the output that gets them
   int32_t
       whole_run;  // WRITE only. 1: the kernel itself begins and ends runs that overlap; 0: kernels
                   // in front of it and behind it do. With TILES every kernel does so, and this is 0

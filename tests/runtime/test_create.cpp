@@ -186,6 +186,17 @@ TEST_CASE_METHOD(OnFakes, "a plan that does not fit is refused with the value an
     CHECK(setup.create(program) == TILEPOST_OK);
     CHECK_THAT(tilepost_op_warnings(setup.op), Contains("made for 132 SMs") && Contains("has 25"));
   }
+  SECTION("another GPU than the machine's that was planned for") {
+    Setup setup, same;
+    program.plan.machine = "8 x X900";
+    program.plan.gpu = "X900";
+    CHECK(setup.create(program) == TILEPOST_OK);
+    CHECK_THAT(tilepost_op_warnings(setup.op),
+               Contains("made for the machine '8 x X900', whose GPUs are 'X900'"));
+    program.plan.gpu = "";  // is part of any name
+    CHECK(same.create(program) == TILEPOST_OK);
+    CHECK(std::string(tilepost_op_warnings(same.op)).empty());
+  }
   SECTION("too little shared memory") {
     world().max_shared_bytes = 100000;
     CHECK_THAT(refusal(program, TILEPOST_UNSUPPORTED), Contains("200000") && Contains("100000"));

@@ -19,13 +19,6 @@ double exchange_us(const MachineProfile& profile, const KernelConfig& config) {
          profile.gemm.split_us_per_kib * kib * (config.split_k - 1) / config.split_k;
 }
 
-// Bytes that L2 delivers to an SM in one stage.
-double delivered_bytes(const KernelConfig& config, const KernelRequest& request) {
-  const double rows =
-      1.0 * config.tile_m / config.across + 1.0 * columns_of_cta(config) / request.cluster;
-  return rows * config.tile_k * 2;
-}
-
 // Cycles of a stage's products at the power limit (KernelTimes::most_ghz), 0 without one.
 double limited_cycles(const MachineProfile& profile, const KernelConfig& config,
                       const KernelRequest& request, const StageModel& stage, double products) {
@@ -50,6 +43,11 @@ bool starts_on_sectors(const Plan& plan, const KernelRequest& request) {
   return plan.k * bytes_of(request.element) % kSector == 0;
 }
 
+bool starts_on_lines(const Plan& plan, const KernelRequest& request) {
+  constexpr int kLine = 128;
+  return plan.k * bytes_of(request.element) % kLine == 0;
+}
+
 double multiply_cycles(const Plan& plan, const KernelConfig& config, const KernelRequest& request,
                        double efficiency) {
   const ArchInfo& arch = arch_info(plan.arch);
@@ -58,6 +56,12 @@ double multiply_cycles(const Plan& plan, const KernelConfig& config, const Kerne
   const double peak = arch.tensor_flops_per_clock * 2 / bytes_of(request.element);
   // CTAs that share an SM share its tensor cores.
   return flops * config.ctas_per_sm / peak / efficiency;
+}
+
+double delivered_bytes(const KernelConfig& config, const KernelRequest& request) {
+  const double rows =
+      1.0 * config.tile_m / config.across + 1.0 * columns_of_cta(config) / request.cluster;
+  return rows * config.tile_k * 2;
 }
 
 // With rows that do not start on sectors L2 delivers a fifth sector for every four, and more. That

@@ -60,11 +60,16 @@ TileModel tile_of_stages(const MachineProfile& profile, const Plan& plan,
 // Stages of a CTA's part of a tile.
 double stages_of_tile(const Plan& plan, const KernelConfig& config, const KernelRequest& request);
 
-// Cycles in which L2 delivers to an SM what one stage needs. CTAs of a cluster share B, or A.
+// Bytes that L2 delivers to an SM in one stage. CTAs of a cluster share B, or A.
+double delivered_bytes(const KernelConfig& config, const KernelRequest& request);
+
+// Cycles in which it does so.
 double delivery_cycles(const MachineProfile& profile, const Plan& plan, const KernelConfig& config,
                        const KernelRequest& request);
 
 // Whether the rows of the operands start on sectors, the 32 bytes that L2 delivers at least.
 bool starts_on_sectors(const Plan& plan, const KernelRequest& request);
+// The same of L2's lines of 128 bytes.
+bool starts_on_lines(const Plan& plan, const KernelRequest& request);
 
 }  // namespace tilepost

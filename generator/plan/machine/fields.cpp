@@ -128,6 +128,8 @@ void Fields::gemm(GemmProfile& p) {
   ratio("precise", p.precise, "cycles of precise e4m3, against sums in the tensor cores");
   ratio("unaligned", p.unaligned, "cycles of L2 where rows do not start on sectors");
   ratio("few_stages", p.few_stages, "cycles with three stages where rows are unaligned");
+  ratio("small_off_lines", p.small_off_lines, "gemm_sm90_small: where rows do not start on lines");
+  ratio("small_off_sectors", p.small_off_sectors, "gemm_sm90_small: not on sectors");
   points("load_vector", p.load_vector, "elements of a copy, rate", kLeast, kMostRatio,
          "rate of gemm_sm80 against elements per asynchronous copy");
   us("start_us", p.start_us, "launch, pipeline fill and drain");
@@ -332,6 +334,7 @@ void Fields::accuracy(AccuracyProfile& p) {
 
 void visit_machine(MachineVisitor& visitor, MachineProfile& profile) {
   visitor.text({"name", "", 1, 200, "what messages and plans call it"}, profile.name);
+  visitor.text({"gpu", "", 1, 100, "part of what CUDA calls its GPUs"}, profile.gpu);
   visitor.arch({"arch", "", 0, 0, "of its GPUs"}, profile.arch);
   Fields fields(visitor);
   fields.chip(profile.chip);

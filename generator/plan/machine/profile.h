@@ -56,6 +56,7 @@ struct AccuracyProfile {
 
 struct MachineProfile {
   std::string name;  // "4 x H200, NVLink"
+  std::string gpu;   // part of what CUDA calls its GPUs: "H200" of "NVIDIA H200"
   Arch arch;         // others have their GEMM scaled from the tensor peak, and collectives as here
   ChipProfile chip;
   GemmProfile gemm;

@@ -69,9 +69,16 @@ tilepost_result_t check_plan(const tilepost_program_t& program, const tilepost_p
 }
 
 std::string plan_warnings(const tilepost_plan_t& plan, const DeviceInfo& device) {
-  if (plan.sms == device.sms) return {};
-  return "the plan was made for " + std::to_string(plan.sms) + " SMs, " + device.name + " has " +
-         std::to_string(device.sms) + ": it runs, but not at its best\n";
+  std::string warnings;
+  if (plan.sms != device.sms)
+    warnings = "the plan was made for " + std::to_string(plan.sms) + " SMs, " + device.name +
+               " has " + std::to_string(device.sms) + ": it runs, but not at its best\n";
+  const bool known = plan.machine != nullptr && plan.gpu != nullptr;
+  if (known && device.name.find(plan.gpu) == std::string::npos)
+    warnings += std::string("the plan was made for the machine '") + plan.machine +
+                "', whose GPUs are '" + plan.gpu + "', and this GPU is '" + device.name +
+                "': it runs, but another plan may be faster; plan with --machine\n";
+  return warnings;
 }
 
 }  // namespace tilepost::cuda

@@ -84,7 +84,7 @@ class CopyEngineRows final : public SharedTransport {
     const void* from = at(buffers.a, bytes(step.from));
     switch (step.kind) {
       case StepKind::own_rows:
-        if (path_of(plan_, true).tasks) return TILEPOST_OK;
+        if (path_of(plan_, true).has_tasks) return TILEPOST_OK;
         return copy(at(buffers.gathered, bytes(step.to)), from, bytes(step.count), stream);
       case StepKind::push_rows:
         return copy_beside(regions().of(step.peer, regions().layout().gathered + bytes(step.to)),

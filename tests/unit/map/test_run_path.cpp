@@ -217,7 +217,7 @@ TEST_CASE("plans have runs of one kind, or of both where fewer rows may not pay"
   plan.model.sequence_ctas = 132;
   CHECK(paths_of(plan).has(true));
   CHECK(paths_of(plan).has(false));
-  CHECK(paths_of(plan).sequence->by_owner);
+  CHECK(paths_of(plan).sequence->stores_by_owner);
   plan.transport = TILEPOST_TRANSPORT_NONE;
   plan.access = TILEPOST_ACCESS_MESSAGES;
   CHECK_FALSE(paths_of(plan).has(true));

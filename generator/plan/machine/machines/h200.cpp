@@ -236,6 +236,8 @@ GemmProfile gemm() {
   p.precise = 1.12;
   p.unaligned = 1.36;
   p.few_stages = 1.02;
+  p.small_off_lines = 1.3;
+  p.small_off_sectors = 1.85;
   p.load_vector = {{1, 0.3}, {2, 0.55}, {4, 0.8}, {8, 1.0}};
   p.start_us = 3.9;
   p.split_us = 0.55;
@@ -252,6 +254,7 @@ GemmProfile gemm() {
 MachineProfile measured() {
   MachineProfile p = {};
   p.name = "4 x H200, NVLink";
+  p.gpu = "H200";
   p.arch = Arch::sm_90a;
   p.chip = chip();
   p.gemm = gemm();

@@ -2,7 +2,7 @@
 //   out[1900, 1024] = A[1900, 512], 475 rows from each of 4 ranks, * B[1024, 512]^T, bf16 in, bf16 out
 //   for any m up to 1900
 //   sm_90a: gemm_sm90, tile 128x128, 4 waves in 4 groups, panel layout
-//   plan 4d99cbaeef555f42
+//   plan 107aede5075c8e33
 #include "mlp_up.h"
 
 #include <tilepost/device/arch.h>
@@ -19,9 +19,9 @@
 #include <tilepost/device/woven.cuh>
 #include <tilepost/plan.h>
 
-static_assert(TILEPOST_ABI_VERSION == 10, "mlp_up was generated for another tilepost runtime; generate it again");
+static_assert(TILEPOST_ABI_VERSION == 11, "mlp_up was generated for another tilepost runtime; generate it again");
 
-static_assert(tilepost_gen_mlp_up::kFiles == 0x53d294fd907bde5c, "mlp_up.h was not generated with this file; generate both again");
+static_assert(tilepost_gen_mlp_up::kFiles == 0xb9f3e3425098b6bf, "mlp_up.h was not generated with this file; generate both again");
 
 #if defined(__CUDA_ARCH__) && !TILEPOST_ARCH_SM_90A
 #error "mlp_up.cu is planned for sm_90a, and for nothing else: compile with -gencode arch=compute_90a,code=sm_90a and without -arch, which may add compute_90"
@@ -96,6 +96,8 @@ tilepost_plan_t make_plan() {
   plan.gemm_ctas = 58;                          // grid of the GEMM
   plan.comm_ctas = 1;                           // SMs left for sums and announcements
   plan.comm_lanes = 1;                          // groups whose transfers may overlap
+  plan.machine = "4 x H200, NVLink";            // the machine planned for
+  plan.gpu = "H200";
   plan.transport = TILEPOST_TRANSPORT_COPY_ENGINE;
   plan.access = TILEPOST_ACCESS_READ;
   plan.pushes = 1;                              // rows of A go where they are needed
@@ -122,10 +124,10 @@ tilepost_plan_t make_plan() {
 }  // namespace tilepost_gen_mlp_up::sm_90a
 
 // Declared by the header of this set alone.
-decltype(tilepost_plan_mlp_up_53d294fd907bde5c) tilepost_plan_mlp_up_53d294fd907bde5c = 0;
+decltype(tilepost_plan_mlp_up_b9f3e3425098b6bf) tilepost_plan_mlp_up_b9f3e3425098b6bf = 0;
 
 extern "C" const tilepost_program_t* mlp_up_program(void) {
   static const tilepost_plan_t plans[] = {tilepost_gen_mlp_up::sm_90a::make_plan()};
-  static const tilepost_program_t program = {10, "mlp_up", 1, plans};
+  static const tilepost_program_t program = {11, "mlp_up", 1, plans};
   return &program;
 }

@@ -2,7 +2,7 @@
 //   out[1900, 1024] = A[1900, 512], 475 rows from each of 4 ranks, * B[1024, 512]^T, bf16 in, bf16 out
 //   for any m up to 1900
 //   sm_90a: gemm_sm90, tile 128x128, 2 waves in 2 groups, panel layout
-//   plan 5b2066754a122ca9
+//   plan 9b05ebe359d49037
 #include "mlp_up.h"
 
 #include <tilepost/device/arch.h>
@@ -19,9 +19,9 @@
 #include <tilepost/device/woven.cuh>
 #include <tilepost/plan.h>
 
-static_assert(TILEPOST_ABI_VERSION == 10, "mlp_up was generated for another tilepost runtime; generate it again");
+static_assert(TILEPOST_ABI_VERSION == 11, "mlp_up was generated for another tilepost runtime; generate it again");
 
-static_assert(tilepost_gen_mlp_up::kFiles == 0x8022767ba0d505c0, "mlp_up.h was not generated with this file; generate both again");
+static_assert(tilepost_gen_mlp_up::kFiles == 0x13c547ac95615eb9, "mlp_up.h was not generated with this file; generate both again");
 
 #if defined(__CUDA_ARCH__) && !TILEPOST_ARCH_SM_90A
 #error "mlp_up.cu is planned for sm_90a, and for nothing else: compile with -gencode arch=compute_90a,code=sm_90a and without -arch, which may add compute_90"
@@ -98,6 +98,8 @@ tilepost_plan_t make_plan() {
   plan.gemm_ctas = 60;                          // grid of the GEMM
   plan.comm_ctas = 0;                           // SMs left for sums and announcements
   plan.comm_lanes = 1;                          // groups whose transfers may overlap
+  plan.machine = "4 x H200, NVLink";            // the machine planned for
+  plan.gpu = "H200";
   plan.transport = TILEPOST_TRANSPORT_PEER;
   plan.access = TILEPOST_ACCESS_WRITE;
   plan.whole_run = 1;                           // no kernel runs before it or behind it
@@ -127,10 +129,10 @@ tilepost_plan_t make_plan() {
 }  // namespace tilepost_gen_mlp_up::sm_90a
 
 // Declared by the header of this set alone.
-decltype(tilepost_plan_mlp_up_8022767ba0d505c0) tilepost_plan_mlp_up_8022767ba0d505c0 = 0;
+decltype(tilepost_plan_mlp_up_13c547ac95615eb9) tilepost_plan_mlp_up_13c547ac95615eb9 = 0;
 
 extern "C" const tilepost_program_t* mlp_up_program(void) {
   static const tilepost_plan_t plans[] = {tilepost_gen_mlp_up::sm_90a::make_plan()};
-  static const tilepost_program_t program = {10, "mlp_up", 1, plans};
+  static const tilepost_program_t program = {11, "mlp_up", 1, plans};
   return &program;
 }

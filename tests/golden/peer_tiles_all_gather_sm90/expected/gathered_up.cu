@@ -2,7 +2,7 @@
 //   out[300, 1024] = A[300, 512], 75 rows from each of 4 ranks, * B[1024, 512]^T, bf16 in, bf16 out
 //   for any m up to 300
 //   sm_90a: gemm_sm90_small, tile 112x128, 1 wave in 2 groups, panel layout
-//   plan 2d34ab25f2fb54c6
+//   plan e49daef851a350a4
 #include "gathered_up.h"
 
 #include <tilepost/device/arch.h>
@@ -18,9 +18,9 @@
 #include <tilepost/device/woven.cuh>
 #include <tilepost/plan.h>
 
-static_assert(TILEPOST_ABI_VERSION == 10, "gathered_up was generated for another tilepost runtime; generate it again");
+static_assert(TILEPOST_ABI_VERSION == 11, "gathered_up was generated for another tilepost runtime; generate it again");
 
-static_assert(tilepost_gen_gathered_up::kFiles == 0x7a2edb0dd4cffa70, "gathered_up.h was not generated with this file; generate both again");
+static_assert(tilepost_gen_gathered_up::kFiles == 0xc6128797598b562d, "gathered_up.h was not generated with this file; generate both again");
 
 #if defined(__CUDA_ARCH__) && !TILEPOST_ARCH_SM_90A
 #error "gathered_up.cu is planned for sm_90a, and for nothing else: compile with -gencode arch=compute_90a,code=sm_90a and without -arch, which may add compute_90"
@@ -95,6 +95,8 @@ tilepost_plan_t make_plan() {
   plan.gemm_ctas = 24;                          // grid of the GEMM
   plan.comm_ctas = 0;                           // SMs left for sums and announcements
   plan.comm_lanes = 1;                          // groups whose transfers may overlap
+  plan.machine = "4 x H200, NVLink";            // the machine planned for
+  plan.gpu = "H200";
   plan.transport = TILEPOST_TRANSPORT_PEER_TILES;
   plan.access = TILEPOST_ACCESS_TILES;
   plan.shots = TILEPOST_ONE_SHOT;
@@ -121,10 +123,10 @@ tilepost_plan_t make_plan() {
 }  // namespace tilepost_gen_gathered_up::sm_90a
 
 // Declared by the header of this set alone.
-decltype(tilepost_plan_gathered_up_7a2edb0dd4cffa70) tilepost_plan_gathered_up_7a2edb0dd4cffa70 = 0;
+decltype(tilepost_plan_gathered_up_c6128797598b562d) tilepost_plan_gathered_up_c6128797598b562d = 0;
 
 extern "C" const tilepost_program_t* gathered_up_program(void) {
   static const tilepost_plan_t plans[] = {tilepost_gen_gathered_up::sm_90a::make_plan()};
-  static const tilepost_program_t program = {10, "gathered_up", 1, plans};
+  static const tilepost_program_t program = {11, "gathered_up", 1, plans};
   return &program;
 }

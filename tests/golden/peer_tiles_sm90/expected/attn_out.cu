@@ -2,7 +2,7 @@
 //   out[200, 1024] = sum over 4 ranks of A[200, 512] * B[1024, 512]^T, bf16 in, bf16 out
 //   for any m up to 200
 //   sm_90a: gemm_sm90_small, tile 112x128, 1 wave in 1 group, panel layout
-//   plan b4be1d4565f7b6fd
+//   plan 0abafe37b2fa37e5
 #include "attn_out.h"
 
 #include <tilepost/device/arch.h>
@@ -18,9 +18,9 @@
 #include <tilepost/device/woven.cuh>
 #include <tilepost/plan.h>
 
-static_assert(TILEPOST_ABI_VERSION == 10, "attn_out was generated for another tilepost runtime; generate it again");
+static_assert(TILEPOST_ABI_VERSION == 11, "attn_out was generated for another tilepost runtime; generate it again");
 
-static_assert(tilepost_gen_attn_out::kFiles == 0x5a26848fb95dbf6f, "attn_out.h was not generated with this file; generate both again");
+static_assert(tilepost_gen_attn_out::kFiles == 0x6ed4736f21b9ff37, "attn_out.h was not generated with this file; generate both again");
 
 #if defined(__CUDA_ARCH__) && !TILEPOST_ARCH_SM_90A
 #error "attn_out.cu is planned for sm_90a, and for nothing else: compile with -gencode arch=compute_90a,code=sm_90a and without -arch, which may add compute_90"
@@ -92,6 +92,8 @@ tilepost_plan_t make_plan() {
   plan.gemm_ctas = 16;                          // grid of the GEMM
   plan.comm_ctas = 0;                           // SMs left for sums and announcements
   plan.comm_lanes = 1;                          // groups whose transfers may overlap
+  plan.machine = "4 x H200, NVLink";            // the machine planned for
+  plan.gpu = "H200";
   plan.transport = TILEPOST_TRANSPORT_PEER_TILES;
   plan.access = TILEPOST_ACCESS_TILES;
   plan.shots = TILEPOST_ONE_SHOT;
@@ -117,10 +119,10 @@ tilepost_plan_t make_plan() {
 }  // namespace tilepost_gen_attn_out::sm_90a
 
 // Declared by the header of this set alone.
-decltype(tilepost_plan_attn_out_5a26848fb95dbf6f) tilepost_plan_attn_out_5a26848fb95dbf6f = 0;
+decltype(tilepost_plan_attn_out_6ed4736f21b9ff37) tilepost_plan_attn_out_6ed4736f21b9ff37 = 0;
 
 extern "C" const tilepost_program_t* attn_out_program(void) {
   static const tilepost_plan_t plans[] = {tilepost_gen_attn_out::sm_90a::make_plan()};
-  static const tilepost_program_t program = {10, "attn_out", 1, plans};
+  static const tilepost_program_t program = {11, "attn_out", 1, plans};
   return &program;
 }

@@ -4,7 +4,7 @@
 //   sm_90a, m from 1025 to 4096: gemm_sm90, tile 128x128, 16 waves in 8 groups, panel layout
 //   sm_90a, m from 65 to 1024: gemm_sm90_small, tile 128x128, 4 waves in 1 group, panel layout
 //   sm_90a, m from 1 to 64: gemm_sm90_small, tile 64x64, 1 wave in 1 group, panel layout
-//   plan 62b1081290753740
+//   plan df21f18f7cbe1891
 #include "any_rows_in_ranges.h"
 
 #include <tilepost/device/arch.h>
@@ -25,9 +25,9 @@
 #include <tilepost/device/woven.cuh>
 #include <tilepost/plan.h>
 
-static_assert(TILEPOST_ABI_VERSION == 10, "any_rows_in_ranges was generated for another tilepost runtime; generate it again");
+static_assert(TILEPOST_ABI_VERSION == 11, "any_rows_in_ranges was generated for another tilepost runtime; generate it again");
 
-static_assert(tilepost_gen_any_rows_in_ranges::kFiles == 0x09de60f4e0d0e3c9, "any_rows_in_ranges.h was not generated with this file; generate both again");
+static_assert(tilepost_gen_any_rows_in_ranges::kFiles == 0x17c57b1e92d68bbe, "any_rows_in_ranges.h was not generated with this file; generate both again");
 
 #if defined(__CUDA_ARCH__) && !TILEPOST_ARCH_SM_90A
 #error "any_rows_in_ranges.cu is planned for sm_90a, and for nothing else: compile with -gencode arch=compute_90a,code=sm_90a and without -arch, which may add compute_90"
@@ -110,6 +110,8 @@ tilepost_plan_t make_plan() {
   plan.gemm_ctas = 132;                         // grid of the GEMM
   plan.comm_ctas = 0;                           // SMs left for sums and announcements
   plan.comm_lanes = 1;                          // groups whose transfers may overlap
+  plan.machine = "4 x H200, NVLink";            // the machine planned for
+  plan.gpu = "H200";
   plan.transport = TILEPOST_TRANSPORT_PEER;
   plan.access = TILEPOST_ACCESS_WRITE;
   plan.sum = TILEPOST_SUM_STAGED;
@@ -205,6 +207,8 @@ tilepost_plan_t make_plan() {
   plan.gemm_ctas = 132;                         // grid of the GEMM
   plan.comm_ctas = 0;                           // SMs left for sums and announcements
   plan.comm_lanes = 1;                          // groups whose transfers may overlap
+  plan.machine = "4 x H200, NVLink";            // the machine planned for
+  plan.gpu = "H200";
   plan.transport = TILEPOST_TRANSPORT_PEER_TILES;
   plan.access = TILEPOST_ACCESS_TILES;
   plan.shots = TILEPOST_TWO_SHOT;
@@ -296,6 +300,8 @@ tilepost_plan_t make_plan() {
   plan.gemm_ctas = 128;                         // grid of the GEMM
   plan.comm_ctas = 0;                           // SMs left for sums and announcements
   plan.comm_lanes = 1;                          // groups whose transfers may overlap
+  plan.machine = "4 x H200, NVLink";            // the machine planned for
+  plan.gpu = "H200";
   plan.transport = TILEPOST_TRANSPORT_PEER_TILES;
   plan.access = TILEPOST_ACCESS_TILES;
   plan.shots = TILEPOST_TWO_SHOT;
@@ -322,10 +328,10 @@ tilepost_plan_t make_plan() {
 }  // namespace tilepost_gen_any_rows_in_ranges::sm_90a_to_64
 
 // Declared by the header of this set alone.
-decltype(tilepost_plan_any_rows_in_ranges_09de60f4e0d0e3c9) tilepost_plan_any_rows_in_ranges_09de60f4e0d0e3c9 = 0;
+decltype(tilepost_plan_any_rows_in_ranges_17c57b1e92d68bbe) tilepost_plan_any_rows_in_ranges_17c57b1e92d68bbe = 0;
 
 extern "C" const tilepost_program_t* any_rows_in_ranges_program(void) {
   static const tilepost_plan_t plans[] = {tilepost_gen_any_rows_in_ranges::sm_90a::make_plan(), tilepost_gen_any_rows_in_ranges::sm_90a_to_1024::make_plan(), tilepost_gen_any_rows_in_ranges::sm_90a_to_64::make_plan()};
-  static const tilepost_program_t program = {10, "any_rows_in_ranges", 3, plans};
+  static const tilepost_program_t program = {11, "any_rows_in_ranges", 3, plans};
   return &program;
 }

@@ -4,7 +4,7 @@
 //   sm_90a, m from 1025 to 4096: gemm_sm90, tile 128x128, 16 waves in 8 groups, panel layout
 //   sm_90a, m from 65 to 1024: gemm_sm90_small, tile 128x128, 4 waves in 1 group, panel layout
 //   sm_90a, m from 1 to 64: gemm_sm90_small, tile 64x64, 1 wave in 1 group, panel layout
-//   plan 62b1081290753740
+//   plan df21f18f7cbe1891
 #ifndef TILEPOST_GENERATED_any_rows_in_ranges_H
 #define TILEPOST_GENERATED_any_rows_in_ranges_H
 
@@ -18,12 +18,12 @@ extern "C" {
 const tilepost_program_t* any_rows_in_ranges_program(void);
 
 // The source of this set alone defines it: what includes this header does not link with another's.
-extern const char tilepost_plan_any_rows_in_ranges_09de60f4e0d0e3c9;
+extern const char tilepost_plan_any_rows_in_ranges_17c57b1e92d68bbe;
 #if __has_attribute(retain)
 __attribute__((retain))
 #endif
 __attribute__((used)) static const char* const tilepost_linked_any_rows_in_ranges =
-    &tilepost_plan_any_rows_in_ranges_09de60f4e0d0e3c9;
+    &tilepost_plan_any_rows_in_ranges_17c57b1e92d68bbe;
 
 #ifdef __cplusplus
 }  // extern "C"
@@ -36,7 +36,7 @@ inline constexpr int64_t kM = 4096;  // most rows of the product
 inline constexpr int64_t kN = 8192;  // columns of the result
 inline constexpr int64_t kK = 2048;  // products of a sum, on each rank
 inline constexpr int kRanks = 4;
-inline constexpr uint64_t kFiles = 0x09de60f4e0d0e3c9;  // the same in the source that belongs to this header
+inline constexpr uint64_t kFiles = 0x17c57b1e92d68bbe;  // the same in the source that belongs to this header
 inline constexpr int64_t kOutElements = 33554432;  // what `out` holds
 
 }  // namespace tilepost_gen_any_rows_in_ranges

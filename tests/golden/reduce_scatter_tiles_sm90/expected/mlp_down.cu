@@ -2,7 +2,7 @@
 //   out[50, 1024] = this rank's rows of the sum over 4 ranks of A[200, 512] * B[1024, 512]^T, f16 in, f16 out
 //   for any m up to 200
 //   sm_90a: gemm_sm90_small, tile 112x128, 1 wave in 1 group, panel layout
-//   plan 2ce9c50195d51091
+//   plan fb012009abd41d48
 #include "mlp_down.h"
 
 #include <tilepost/device/arch.h>
@@ -18,9 +18,9 @@
 #include <tilepost/device/woven.cuh>
 #include <tilepost/plan.h>
 
-static_assert(TILEPOST_ABI_VERSION == 10, "mlp_down was generated for another tilepost runtime; generate it again");
+static_assert(TILEPOST_ABI_VERSION == 11, "mlp_down was generated for another tilepost runtime; generate it again");
 
-static_assert(tilepost_gen_mlp_down::kFiles == 0x6d8d96b3974c2fda, "mlp_down.h was not generated with this file; generate both again");
+static_assert(tilepost_gen_mlp_down::kFiles == 0x40e35cf646ed6893, "mlp_down.h was not generated with this file; generate both again");
 
 #if defined(__CUDA_ARCH__) && !TILEPOST_ARCH_SM_90A
 #error "mlp_down.cu is planned for sm_90a, and for nothing else: compile with -gencode arch=compute_90a,code=sm_90a and without -arch, which may add compute_90"
@@ -93,6 +93,8 @@ tilepost_plan_t make_plan() {
   plan.gemm_ctas = 16;                          // grid of the GEMM
   plan.comm_ctas = 0;                           // SMs left for sums and announcements
   plan.comm_lanes = 1;                          // groups whose transfers may overlap
+  plan.machine = "4 x H200, NVLink";            // the machine planned for
+  plan.gpu = "H200";
   plan.transport = TILEPOST_TRANSPORT_PEER_TILES;
   plan.access = TILEPOST_ACCESS_TILES;
   plan.shots = TILEPOST_ONE_SHOT;
@@ -118,10 +120,10 @@ tilepost_plan_t make_plan() {
 }  // namespace tilepost_gen_mlp_down::sm_90a
 
 // Declared by the header of this set alone.
-decltype(tilepost_plan_mlp_down_6d8d96b3974c2fda) tilepost_plan_mlp_down_6d8d96b3974c2fda = 0;
+decltype(tilepost_plan_mlp_down_40e35cf646ed6893) tilepost_plan_mlp_down_40e35cf646ed6893 = 0;
 
 extern "C" const tilepost_program_t* mlp_down_program(void) {
   static const tilepost_plan_t plans[] = {tilepost_gen_mlp_down::sm_90a::make_plan()};
-  static const tilepost_program_t program = {10, "mlp_down", 1, plans};
+  static const tilepost_program_t program = {11, "mlp_down", 1, plans};
   return &program;
 }

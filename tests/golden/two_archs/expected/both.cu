@@ -2,7 +2,7 @@
 //   out[1024, 1024] = sum over 4 ranks of A[1024, 1024] * B[1024, 1024]^T, bf16 in, bf16 out
 //   sm_80: gemm_sm80, tile 128x128, 1 wave in 1 group, panel layout
 //   sm_90a: gemm_sm90, tile 128x128, 1 wave in 1 group, panel layout
-//   plan 2de17f996142cc0f
+//   plan 1854bc03d1a68ed4
 #include "both.h"
 
 #include <tilepost/device/arch.h>
@@ -21,9 +21,9 @@
 #include <tilepost/device/woven.cuh>
 #include <tilepost/plan.h>
 
-static_assert(TILEPOST_ABI_VERSION == 10, "both was generated for another tilepost runtime; generate it again");
+static_assert(TILEPOST_ABI_VERSION == 11, "both was generated for another tilepost runtime; generate it again");
 
-static_assert(tilepost_gen_both::kFiles == 0xf9791fe1d90e630b, "both.h was not generated with this file; generate both again");
+static_assert(tilepost_gen_both::kFiles == 0x4231df1504ca41d4, "both.h was not generated with this file; generate both again");
 
 namespace tilepost_gen_both::sm_80 {
 
@@ -75,6 +75,8 @@ tilepost_plan_t make_plan() {
   plan.gemm_ctas = 64;                          // grid of the GEMM
   plan.comm_ctas = 36;                          // at most, for the collectives
   plan.comm_lanes = 2;                          // collectives that may overlap
+  plan.machine = "4 x H200, NVLink";            // the machine planned for
+  plan.gpu = "H200";
   plan.transport = TILEPOST_TRANSPORT_NCCL;
   plan.access = TILEPOST_ACCESS_MESSAGES;
   plan.wait = TILEPOST_WAIT_POLL;
@@ -145,6 +147,8 @@ tilepost_plan_t make_plan() {
   plan.gemm_ctas = 64;                          // grid of the GEMM
   plan.comm_ctas = 36;                          // at most, for the collectives
   plan.comm_lanes = 2;                          // collectives that may overlap
+  plan.machine = "4 x H200, NVLink";            // the machine planned for
+  plan.gpu = "H200";
   plan.transport = TILEPOST_TRANSPORT_NCCL;
   plan.access = TILEPOST_ACCESS_MESSAGES;
   plan.wait = TILEPOST_WAIT_POLL;
@@ -169,10 +173,10 @@ tilepost_plan_t make_plan() {
 }  // namespace tilepost_gen_both::sm_90a
 
 // Declared by the header of this set alone.
-decltype(tilepost_plan_both_f9791fe1d90e630b) tilepost_plan_both_f9791fe1d90e630b = 0;
+decltype(tilepost_plan_both_4231df1504ca41d4) tilepost_plan_both_4231df1504ca41d4 = 0;
 
 extern "C" const tilepost_program_t* both_program(void) {
   static const tilepost_plan_t plans[] = {tilepost_gen_both::sm_80::make_plan(), tilepost_gen_both::sm_90a::make_plan()};
-  static const tilepost_program_t program = {10, "both", 2, plans};
+  static const tilepost_program_t program = {11, "both", 2, plans};
   return &program;
 }
