@@ -103,9 +103,11 @@ def sample(variants):
     epilogue) or how its rows lie (the vectors). gemm_sm90 has tiles of nearly any extent: of those that
     are not whole blocks of 64 one stands for all that share and store in the same way.
 
-    The next one is always the one that shows the most that is still missing, the first of several. A
-    tunable or value that comes to the catalogue is therefore in the sample without anybody putting it there.
+    The next one is always the one that shows the most that is still missing, the first of several. What a
+    single variant alone shows, such as the extents of one tile more, is left to tests/full.sh. A tunable or value that
+    comes to the catalogue is therefore in the sample without anybody putting it there, once two things are new.
     """
+    least = 2  # that a variant of the sample shows
 
     def shows(variant):
         file, arch, values = variant.file, variant.arch, variant.values
@@ -128,6 +130,8 @@ def sample(variants):
     chosen = []
     while missing:
         best = max(range(len(variants)), key=lambda i: len(shown[i] & missing))
+        if len(shown[best] & missing) < least:
+            break
         chosen.append(best)
         missing -= shown[best]
     return [variants[i] for i in sorted(chosen)]
