@@ -75,9 +75,10 @@ bool order_draft(Draft& draft) {
 }
 
 bool predict_schedule(Draft& draft) {
-  const double sequence = draft.plan.prediction.sequence;
+  const Prediction before = draft.plan.prediction;
   draft.plan.prediction = predict(draft.plan);
-  draft.plan.prediction.sequence = sequence;
+  draft.plan.prediction.sequence = before.sequence;
+  draft.plan.prediction.sequence_gemm = before.sequence_gemm;
   return true;
 }
 

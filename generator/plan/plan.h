@@ -43,6 +43,7 @@ struct Prediction {
   double gemm = 0;                       // the whole GEMM on its SMs
   double total = 0;                      // until the last collective, or the GEMM, ends
   double sequence = 0;                   // GEMM on all SMs, then one collective
+  double sequence_gemm = 0;              // of that, the GEMM; 0: no kernel runs in sequence
   double without_neighbours = 0;         // total of the plan without `neighbours`; 0: not asked
   std::vector<double> group_ready;       // when each group's tiles are done
   std::vector<double> collective_start;  // per group

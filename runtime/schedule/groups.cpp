@@ -303,14 +303,20 @@ double computed_us(const GroupProblem& problem, int64_t positions) {
   return model.start + std::max(static_cast<double>(waves) * model.wave, part * read);
 }
 
+double sequence_gemm_us(const GroupProblem& problem, int sequence_at_once) {
+  const tilepost_model_t& model = problem.model;
+  const tilepost_map_t map = map_in_sequence(problem.map);
+  const double computed =
+      std::max(static_cast<double>(schedule_waves(map, sequence_at_once)) * model.sequence_wave,
+               model.read_b + static_cast<double>(map.m) * model.read_row);
+  return model.start + computed;
+}
+
 double sequence_us(const GroupProblem& problem, int sequence_at_once) {
   const tilepost_model_t& model = problem.model;
   const tilepost_map_t map = map_in_sequence(problem.map);
   const int64_t elements = waits(problem) ? map.m : cut_after(map, cut_units(map)).elements;
-  const double computed =
-      std::max(static_cast<double>(schedule_waves(map, sequence_at_once)) * model.sequence_wave,
-               model.read_b + static_cast<double>(map.m) * model.read_row);
-  return model.start + computed + model.sequence_latency +
+  return sequence_gemm_us(problem, sequence_at_once) + model.sequence_latency +
          static_cast<double>(elements * problem.unit_bytes) * model.sequence_per_byte;
 }
 

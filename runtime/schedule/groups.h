@@ -70,6 +70,8 @@ double computed_us(const GroupProblem& problem, int64_t positions);
 // When a run without overlap ends: the collective and the whole GEMM follow each other, each with
 // the GPU to itself; us. `problem` is that of the overlapped schedule.
 double sequence_us(const GroupProblem& problem, int sequence_at_once);
+// How long the GEMM of that run takes; us.
+double sequence_gemm_us(const GroupProblem& problem, int sequence_at_once);
 
 // Whether overlap is worth it. It must win by more than the model's error, which is a part `margin`
 // of the sequence, since what it loses is certain.

@@ -447,6 +447,7 @@ std::vector<Candidate> in_sequence(const Draft& draft) {
       overlapping.map = draft.recipe(kernel, TILEPOST_TRANSPORT_NCCL);
       overlapping.unit_bytes = unit_bytes(draft.plan, overlapping.map.division);
       candidate->end = sequence_us(overlapping, problem.at_once);
+      candidate->sequence_gemm = sequence_gemm_us(overlapping, problem.at_once);
     }
     candidates.push_back(std::move(*candidate));
   }

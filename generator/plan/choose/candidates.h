@@ -27,7 +27,8 @@ struct Candidate {
   int64_t waves = 0;
   std::vector<int> group_waves;  // empty with TILEPOST_DIVISION_ARRIVALS
   std::vector<int32_t> cuts;
-  double end = 0;  // predicted, us
+  double end = 0;            // predicted, us
+  double sequence_gemm = 0;  // of that, the GEMM; us. Only candidates that do not overlap have it
 
   bool overlaps() const { return transport->row.overlaps; }
   // Whether there is only one group. Kernels that exchange tiles, or add them up in their epilogue,

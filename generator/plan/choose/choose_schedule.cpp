@@ -222,7 +222,9 @@ bool choose_schedule(Draft& draft) {
   }
   take(draft, chosen);
   if (wishes.always) draft.plan.model.sequence_ctas = 0;
-  draft.plan.prediction.sequence = (without ? *without : chosen).end;
+  const Candidate& in_turn = without ? *without : chosen;
+  draft.plan.prediction.sequence = in_turn.end;
+  draft.plan.prediction.sequence_gemm = in_turn.sequence_gemm;
   return true;
 }
 

@@ -39,7 +39,7 @@ double end_with_padding(const GroupProblem& problem, const std::vector<int32_t>&
 // The timeline of a finished plan by plan.model. Groups become ready in schedule order. A
 // collective starts when its group is ready and its lane is free, and the links serve one
 // collective after the other. Where communication comes first, tiles wait for their chunk. The
-// caller fills in `sequence`.
+// caller fills in `sequence` and `sequence_gemm`.
 Prediction predict(const Plan& plan);
 
 }  // namespace tilepost
