@@ -4,10 +4,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <vector>
 
-#include "runtime/map/patterns.h"
+#include "generator/plan/report/spans.h"
 
 namespace tilepost {
 namespace {
@@ -23,7 +22,7 @@ double round_step(double least) {
 }
 
 // Groups 0 to 9 and a to z, then again.
-char letter(size_t group) {
+char letter(int group) {
   return "0123456789abcdefghijklmnopqrstuvwxyz"[group % 36];
 }
 
@@ -59,13 +58,8 @@ class Axis {
   double column_;  // us
 };
 
-// The collective's name in one word.
-const char* collective_of(const Plan& plan) {
-  return row_of(plan).routes() ? "AllToAll" : row_of(plan).collective;
-}
-
-std::string lane_line(const char* name, const std::string& lane, size_t margin) {
-  std::string line = std::string("  ") + name;
+std::string lane_line(const std::string& name, const std::string& lane, size_t margin) {
+  std::string line = "  " + name;
   line.resize(margin, ' ');
   return line + lane + "\n";
 }
@@ -73,31 +67,23 @@ std::string lane_line(const char* name, const std::string& lane, size_t margin) 
 }  // namespace
 
 std::string draw_timeline(const Plan& plan) {
-  const Prediction& prediction = plan.prediction;
-  if (prediction.group_ready.empty() || prediction.total <= 0) return "";
-  const Axis axis(prediction.total);
-  std::string gemm;
-  std::vector<std::string> lanes(row_of(plan).communicates() ? plan.comm_lanes : 0);
-  const bool comes_first = row_of(plan).moves_input();
-  double before = 0;
-  for (size_t g = 0; g < prediction.group_ready.size(); ++g) {
-    if (comes_first) before = std::max(before, prediction.collective_end[g]);
-    if (plan.tile_map().groups[g].num_tiles > 0)
-      axis.fill(gemm, before, prediction.group_ready[g], letter(g));
-    before = prediction.group_ready[g];
-    if (prediction.collective_end[g] > prediction.collective_start[g])
-      axis.fill(lanes[g % lanes.size()], prediction.collective_start[g],
-                prediction.collective_end[g], letter(g));
-  }
+  const std::optional<Timeline> timeline = timeline_of(plan);
+  if (!timeline) return "";
+  const Axis axis(timeline->total);
+  const size_t margin = std::max<size_t>(13, 4 + timeline->collective.size());
+  const auto lane_of = [&](const std::string& name, const std::vector<Span>& spans) {
+    std::string lane;
+    for (const Span& span : spans) axis.fill(lane, span.begin, span.end, letter(span.group));
+    return lane_line(name, lane, margin);
+  };
   std::string text =
       fmt::format("timeline, {0:g} us a column, groups by their digit\n", axis.column());
-  const size_t margin = std::max<size_t>(13, 4 + std::strlen(collective_of(plan)));
+  text += axis.ruler(timeline->total, margin);
   std::string collectives;
-  for (const std::string& lane : lanes) collectives += lane_line(collective_of(plan), lane, margin);
-  text += axis.ruler(prediction.total, margin);
-  gemm = lane_line("GEMM", gemm, margin);
-  text += comes_first ? collectives + gemm : gemm + collectives;
-  return text;
+  for (const std::vector<Span>& lane : timeline->lanes)
+    collectives += lane_of(timeline->collective, lane);
+  const std::string gemm = lane_of("GEMM", timeline->gemm);
+  return text + (timeline->comes_first ? collectives + gemm : gemm + collectives);
 }
 
 }  // namespace tilepost
