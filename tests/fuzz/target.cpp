@@ -6,6 +6,8 @@
 #include "generator/diagnostic_printer.h"
 #include "generator/emit/plan_json.h"
 #include "generator/plan/make_plan.h"
+#include "generator/plan/report/picture.h"
+#include "generator/plan/report/trace.h"
 #include "generator/spec/fields.h"
 #include "generator/yaml/read_spec.h"
 #include "llvm/Support/JSON.h"
@@ -74,6 +76,10 @@ void explain(const std::vector<Plan>& plans) {
     const std::string text = explain_plan(plan);
     require(!text.empty(), "explain says nothing");
     require_printable(text, "explain");
+    const std::string picture = draw_picture({plan}), trace = trace_of(plan);
+    require(picture.size() < 300000, "explain --svg draws too much");
+    require_printable(picture, "explain --svg");
+    if (!trace.empty()) require_json(trace, "explain --trace");
   }
   require_json(explained_to_json(plans), "explain --json");
   require_json(plans_to_json(plans), "plan.json");

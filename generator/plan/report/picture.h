@@ -1,0 +1,16 @@
+// The picture of `tilepost explain --svg`.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "generator/plan/plan.h"
+
+namespace tilepost {
+
+// An SVG file of the first of these plans: what it does when, beside the sequence, the load of the
+// links, and the map of its tiles. It has some 100 KB at most, whatever the plan. Where no times
+// are predicted it has the map alone. Requires a plan.
+std::string draw_picture(const std::vector<Plan>& plans);
+
+}  // namespace tilepost
