@@ -5,9 +5,7 @@
 #include "llvm/Support/Path.h"
 
 namespace tilepost {
-namespace {
 
-// The files that were read: the spec, and the user's kernel with its headers.
 std::vector<std::string> files_read(const Input& input, const std::vector<Plan>& plans) {
   std::vector<std::string> sources = {input.path};
   if (!input.machine->file.empty()) sources.push_back(input.machine->file);
@@ -15,8 +13,6 @@ std::vector<std::string> files_read(const Input& input, const std::vector<Plan>&
     for (const OneFile::File& file : own->source.files) sources.push_back(file.name);
   return sources;
 }
-
-}  // namespace
 
 std::vector<Plan> plan_input(const Input& input, Diagnostics& diagnostics) {
   const std::optional<Spec> spec = read_spec(input.path, input.text, input.overrides, diagnostics);

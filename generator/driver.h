@@ -31,6 +31,10 @@ struct Input {
 // Reads the spec and plans it.
 std::vector<Plan> plan_input(const Input& input, Diagnostics& diagnostics);
 
+// The files that were read for these plans: the spec first, then the machine's file, and the user's
+// kernel with its headers. Requires a plan.
+std::vector<std::string> files_read(const Input& input, const std::vector<Plan>& plans);
+
 // The result of the whole pipeline. `files` is empty if there was an error.
 struct Generated {
   std::vector<OutputFile> files;

@@ -8,7 +8,6 @@
 #include "generator/cli/files.h"
 #include "generator/diagnostic_printer.h"
 #include "generator/driver.h"
-#include "generator/emit/plan_json.h"
 #include "generator/harness/process.h"
 #include "generator/plan/make_plan.h"
 #include "generator/verify/verify.h"
@@ -95,22 +94,6 @@ int check_command(const Options& options, Diagnostics& diagnostics, JsonDocument
   if (document != nullptr) document->set("specs", std::move(specs));
   if (inputs.empty()) return exit_code;
   return diagnostics.ok() ? kExitOk : kExitRejected;
-}
-
-int explain_command(const Options& options, Diagnostics& diagnostics, JsonDocument* document) {
-  int exit_code = kExitOk;
-  const std::vector<Input> inputs = read_inputs(options, diagnostics, exit_code);
-  std::vector<Plan> plans;
-  if (!inputs.empty()) plans = plan_input(inputs.front(), diagnostics);
-  if (document != nullptr) {
-    document->set("name", plans.empty() ? nullptr : llvm::json::Value(plans.front().name));
-    document->set_text("prediction", plans.empty() ? "null" : prediction_to_json(plans.front()));
-    document->set_text("plans", explained_to_json(plans));
-  } else {
-    llvm::outs() << explain_plans(plans);
-  }
-  if (inputs.empty()) return exit_code;
-  return plans.empty() ? kExitRejected : kExitOk;
 }
 
 void fill_in(const VerifyReport& report, const Options& options, JsonDocument& document) {

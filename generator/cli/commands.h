@@ -26,6 +26,9 @@ int refuse_usage(const Options& options, const std::vector<std::string>& mistake
 // The message for an internal error.
 std::string internal_error(const std::exception& error);
 
+// `tilepost explain`. Prints the plan, or fills in `document` if there is one.
+int explain_command(const Options& options, Diagnostics& diagnostics, JsonDocument* document);
+
 // `tilepost bench`.
 int bench_command(const Options& options, Diagnostics& diagnostics);
 

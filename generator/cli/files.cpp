@@ -92,6 +92,22 @@ bool refuse(const std::string& path, const std::error_code& error, Diagnostics& 
   return false;
 }
 
+bool are_one_file(const std::string& one, const std::string& other) {
+  const auto plain = [](llvm::StringRef path) {
+    llvm::SmallString<256> text(path);
+    fs::make_absolute(text);
+    llvm::sys::path::remove_dots(text, /*remove_dot_dot=*/true);
+    return text.str().str();
+  };
+  return plain(one) == plain(other) || fs::equivalent(one, other);
+}
+
+bool refuse_same(const char* flag, const std::string& path, const char* what,
+                 Diagnostics& diagnostics) {
+  diagnostics.error(fmt::format("{} is '{}', which is {}; name another file", flag, path, what));
+  return false;
+}
+
 std::string folder_of(llvm::StringRef path) {
   const llvm::StringRef folder = llvm::sys::path::parent_path(path);
   return folder.empty() ? "." : folder.str();
@@ -161,29 +177,29 @@ bool write_file(const std::string& path, const std::string& text, Diagnostics& d
 bool can_write_file(const std::string& path, Diagnostics& diagnostics) {
   const std::string folder = folder_of(path);
   if (!make_folder(folder, diagnostics) || !may_replace(path, diagnostics)) return false;
-  const auto error = fs::access(folder, fs::AccessMode::Write);
+  const auto error = fs::is_directory(folder) ? fs::access(folder, fs::AccessMode::Write)
+                                              : std::make_error_code(std::errc::not_a_directory);
   return error ? refuse(path, error, diagnostics) : true;
+}
+
+bool check_apart(const char* flag, const std::string& path, const std::vector<std::string>& sources,
+                 Diagnostics& diagnostics) {
+  for (const std::string& source : sources)
+    if (are_one_file(source, path))
+      return refuse_same(flag, path, source == sources.front() ? "the spec" : "the kernel",
+                         diagnostics);
+  return true;
 }
 
 bool check_depfile(const std::string& depfile, const std::string& dir,
                    const std::vector<OutputFile>& files, const std::vector<std::string>& sources,
                    Diagnostics& diagnostics) {
-  const auto plain = [](llvm::StringRef path) {
-    llvm::SmallString<256> text(path);
-    fs::make_absolute(text);
-    llvm::sys::path::remove_dots(text, /*remove_dot_dot=*/true);
-    return text.str().str();
-  };
+  if (!check_apart("--depfile", depfile, sources, diagnostics)) return false;
   std::vector<std::string> others = sources;
-  for (const OutputFile& file : files) others.push_back(joined(dir, file.name));
-  for (const std::string& other : others) {
-    if (plain(other) != plain(depfile) && !fs::equivalent(other, depfile)) continue;
-    diagnostics.error(fmt::format("--depfile is '{}', which is {}; name another file", depfile,
-                                  other == sources.front() ? "the spec"
-                                  : std::ranges::find(sources, other) != sources.end()
-                                      ? "the kernel"
-                                      : "one of the outputs"));
-    return false;
+  for (const OutputFile& file : files) {
+    others.push_back(joined(dir, file.name));
+    if (are_one_file(others.back(), depfile))
+      return refuse_same("--depfile", depfile, "one of the outputs", diagnostics);
   }
   for (const std::string& path : others)
     if (path.find_first_of("\r\n") != std::string::npos) {

@@ -29,6 +29,11 @@ bool write_file(const std::string& path, const std::string& text, Diagnostics& d
 // be written.
 bool can_write_file(const std::string& path, Diagnostics& diagnostics);
 
+// Whether `path`, which `flag` names, is none of the sources, the first of which is the spec.
+// Reports which it is.
+bool check_apart(const char* flag, const std::string& path, const std::vector<std::string>& sources,
+                 Diagnostics& diagnostics);
+
 // Whether `depfile` can hold the rule of make_depfile(): it is none of the files and none of the
 // sources, the first of which is the spec, and their names have no line ends. Reports why it
 // cannot.

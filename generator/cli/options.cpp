@@ -61,6 +61,12 @@ cl::opt<std::string> depfile("depfile", cl::value_desc("file"),
                              cl::sub(generate_verb), cl::sub(weave_verb));
 cl::opt<bool> dry_run("dry-run", cl::desc("Print the files that would be written, one a line"),
                       cl::sub(generate_verb));
+cl::opt<std::string> svg("svg", cl::value_desc("file"),
+                         cl::desc("Also write a picture (SVG) of the first plan, - to print it"),
+                         cl::sub(explain_verb));
+cl::opt<std::string> trace("trace", cl::value_desc("file"),
+                           cl::desc("Also write its timeline for Perfetto, - to print it"),
+                           cl::sub(explain_verb));
 cl::opt<std::string> target("target", cl::value_desc("auto|cuda|host"), cl::init("auto"),
                             cl::desc("Where to run: auto takes GPUs if there are enough"),
                             cl::sub(verify_verb));
@@ -185,6 +191,8 @@ bool collect(Options& options) {
   options.depfile = depfile;
   options.output_file = output_file;
   options.dry_run = dry_run;
+  options.svg = svg;
+  options.trace = trace;
   options.list_what = list_what;
   options.target = target;
   options.seed = seed;
@@ -194,6 +202,18 @@ bool collect(Options& options) {
   options.keep_dir = keep;
   options.jobs = jobs;
   if (!no_cache) options.cache_dir = cache.getNumOccurrences() > 0 ? cache : default_cache_folder();
+  return true;
+}
+
+// explain: the picture and the trace go to different places, and standard output holds one thing.
+bool check_drawings(const Options& options) {
+  if (svg.getNumOccurrences() > 0 && options.svg.empty()) return usage_error("--svg needs a file");
+  if (trace.getNumOccurrences() > 0 && options.trace.empty())
+    return usage_error("--trace needs a file");
+  if (!options.svg.empty() && options.svg == options.trace)
+    return usage_error(fmt::format("--svg and --trace are both '{}'; name two files", options.svg));
+  if (options.json_document && (options.svg == "-" || options.trace == "-"))
+    return usage_error("--json prints the document alone; name a file in place of '-'");
   return true;
 }
 
@@ -220,6 +240,7 @@ bool check(const Options& options) {
     if (!options.depfile.empty() && options.output_file.empty())
       return usage_error("--depfile is about a file: name it with -o");
   }
+  if (!check_drawings(options)) return false;
   if (cache.getNumOccurrences() > 0 && (no_cache || cache.empty()))
     return usage_error(no_cache ? "--cache and --no-cache contradict each other"
                                 : "--cache needs a folder");

@@ -24,6 +24,8 @@ struct Options {
   std::string depfile;              // generate and weave --depfile
   std::string output_file;          // weave -o; empty: standard output
   bool dry_run = false;             // generate --dry-run
+  std::string svg;                  // explain --svg; "-": standard output; empty: none
+  std::string trace;                // explain --trace; the same
   std::string list_what;            // list: patterns, archs, machines, …; empty: all
   std::string target = "auto";      // verify --target
   std::vector<Override> sweeps;     // verify and bench --sweep; value is "v1,v2,…"

@@ -222,6 +222,45 @@ expect 2 "one spec at a time, got 2" "$tool" weave "$specs/ar_sm90.yaml" "$specs
 expect 2 "--depfile is about a file: name it with -o" "$tool" weave "$specs/ar_sm90.yaml" --depfile woven.d
 "$tool" weave "$specs/ar_sm90.yaml" >/dev/full 2>err && fail "a full disk went unnoticed"
 
+echo "# pictures and traces"
+mkdir -p drawn
+expect 0 "" "$tool" explain "$specs/ar_sm90.yaml" --svg drawn/plan.svg --trace drawn/new/plan.json
+"$tool" explain "$specs/ar_sm90.yaml" | cmp -s - out || fail "--svg changes the text"
+python3 -c 'import sys, xml.dom.minidom; xml.dom.minidom.parse(sys.argv[1])' drawn/plan.svg || fail "the picture is not XML"
+python3 - drawn/new/plan.json <<'END' || fail "the trace is not a trace"
+import json, sys
+events = json.load(open(sys.argv[1]))["traceEvents"]
+names = {event["args"]["name"] for event in events if event["name"] == "thread_name"}
+assert {"GEMM", "exposed"} <= names and any(name.startswith("AllReduce") for name in names), names
+assert all(event["dur"] >= 0 for event in events if event["ph"] == "X")
+END
+total=$(sed -nE 's/^prediction +([0-9]+ us in all).*/\1/p' out)
+grep -q "$total" drawn/plan.svg || fail "the picture does not say '$total'"
+expect 0 "" "$tool" explain "$specs/ar_sm90.yaml" --svg -
+cmp -s out drawn/plan.svg || fail "--svg - prints something else than --svg writes"
+expect 0 "" "$tool" explain "$specs/ar_sm90.yaml" --json --svg drawn/json.svg
+python3 -m json.tool out >/dev/null || fail "--json with --svg is not JSON"
+cmp -s drawn/json.svg drawn/plan.svg || fail "--json changes the picture"
+for more in -Dtransport=none -Dpattern=gemm --arch=host --arch=80,90a "-Dgemm.m={max: 4096}"; do
+  expect 0 "" "$tool" explain "$specs/ar_sm90.yaml" -D transport=auto "$more" --svg drawn/more.svg
+  grep -q "^</svg>" drawn/more.svg || fail "no whole picture with $more"
+  rm -f drawn/more.svg
+done
+expect 1 "--trace has no times to write" "$tool" explain "$specs/ar_host.yaml" --svg drawn/host.svg --trace drawn/host.json
+expect 3 "cannot write 'plain_file/a': Not a directory" "$tool" explain "$specs/ar_sm90.yaml" --svg drawn/host.svg --trace plain_file/a
+expect 3 "it is not a regular file" "$tool" explain "$specs/ar_sm90.yaml" --svg drawn/host.svg --trace drawn/new
+[ ! -s out ] || fail "a text without its picture"
+cp "$specs/ar_sm90.yaml" drawn/spec.yaml
+expect 3 "--svg is 'drawn/./spec.yaml', which is the spec" "$tool" explain drawn/spec.yaml --svg drawn/./spec.yaml
+cmp -s drawn/spec.yaml "$specs/ar_sm90.yaml" || fail "a picture replaced the spec"
+expect 1 "did you mean 'gemm'" "$tool" explain "$specs/ar_sm90.yaml" -D gem.m=4 --svg drawn/host.svg
+[ ! -e drawn/host.svg ] || fail "a picture was written in spite of an error"
+expect 2 "--svg and --trace are both 'x'" "$tool" explain "$specs/ar_sm90.yaml" --svg x --trace x
+expect 2 "" "$tool" explain "$specs/ar_sm90.yaml" --json --svg -
+grep -q -- "--json prints the document alone" out || fail "--json and --svg - are not told apart"
+expect 2 "--trace needs a file" "$tool" explain "$specs/ar_sm90.yaml" --trace=
+"$tool" explain "$specs/ar_sm90.yaml" --svg - >/dev/full 2>err && fail "a full disk went unnoticed"
+
 echo "# warnings"
 slow=(-D gemm.k=2050)
 for verb in check explain weave generate; do

@@ -1,0 +1,76 @@
+// `tilepost explain`: the plan as text or JSON, and beside it as a picture and a trace.
+#include <fmt/format.h>
+
+#include "generator/cli/commands.h"
+#include "generator/cli/files.h"
+#include "generator/emit/plan_json.h"
+#include "generator/plan/report/explain.h"
+#include "generator/plan/report/picture.h"
+#include "generator/plan/report/trace.h"
+#include "generator/spec/names.h"
+
+namespace tilepost {
+namespace {
+
+constexpr const char* kStandardOutput = "-";
+
+// A file beside the text, or what takes the text's place on standard output.
+struct Drawing {
+  const char* flag;
+  const std::string& path;
+  std::string text;
+};
+
+// What is asked for; nothing after an error was reported.
+std::vector<Drawing> drawings_of(const Options& options, const std::vector<Plan>& plans,
+                                 Diagnostics& diagnostics) {
+  std::vector<Drawing> drawings;
+  if (!options.svg.empty()) drawings.push_back({"--svg", options.svg, draw_picture(plans)});
+  if (options.trace.empty()) return drawings;
+  drawings.push_back({"--trace", options.trace, trace_of(plans.front())});
+  if (!drawings.back().text.empty()) return drawings;
+  diagnostics.error(fmt::format(
+      "--trace has no times to write: none are predicted for '{}'; set --arch to a GPU's",
+      name_of(plans.front().arch)));
+  return {};
+}
+
+// Writes them all, or none if it can be told before that one cannot be written.
+bool write_drawings(const std::vector<Drawing>& drawings, const std::vector<std::string>& sources,
+                    Diagnostics& diagnostics) {
+  for (const Drawing& drawing : drawings)
+    if (drawing.path != kStandardOutput &&
+        (!check_apart(drawing.flag, drawing.path, sources, diagnostics) ||
+         !can_write_file(drawing.path, diagnostics)))
+      return false;
+  for (const Drawing& drawing : drawings)
+    if (drawing.path == kStandardOutput)
+      llvm::outs() << drawing.text;
+    else if (!write_file(drawing.path, drawing.text, diagnostics))
+      return false;
+  return true;
+}
+
+}  // namespace
+
+int explain_command(const Options& options, Diagnostics& diagnostics, JsonDocument* document) {
+  int exit_code = kExitOk;
+  const std::vector<Input> inputs = read_inputs(options, diagnostics, exit_code);
+  std::vector<Plan> plans;
+  if (!inputs.empty()) plans = plan_input(inputs.front(), diagnostics);
+  if (document != nullptr) {
+    document->set("name", plans.empty() ? nullptr : llvm::json::Value(plans.front().name));
+    document->set_text("prediction", plans.empty() ? "null" : prediction_to_json(plans.front()));
+    document->set_text("plans", explained_to_json(plans));
+  }
+  if (inputs.empty()) return exit_code;
+  if (plans.empty()) return kExitRejected;
+  const std::vector<Drawing> drawings = drawings_of(options, plans, diagnostics);
+  if (!diagnostics.ok()) return kExitRejected;
+  if (!write_drawings(drawings, files_read(inputs.front(), plans), diagnostics)) return kExitIo;
+  const bool takes_place = options.svg == kStandardOutput || options.trace == kStandardOutput;
+  if (document == nullptr && !takes_place) llvm::outs() << explain_plans(plans);
+  return kExitOk;
+}
+
+}  // namespace tilepost
