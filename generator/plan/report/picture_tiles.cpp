@@ -144,7 +144,7 @@ std::string meaning_of_groups(const Plan& plan) {
                   groups - 1);
   if (groups > kMostBars) text += " They are many: a bar stands for several.";
   if (plan.map.division == TILEPOST_DIVISION_ARRIVALS)
-    text += " Shown is rank 0; it has the rows of group 0 from the beginning.";
+    text += " Shown is rank 0: group 0 is its own rows.";
   return text;
 }
 

@@ -349,6 +349,26 @@ TEST_CASE("texts of users cannot leave their element") {
   CHECK(xml_escaped("a<b>&\"c\"") == "a&lt;b&gt;&amp;&quot;c&quot;");
 }
 
+// On a bright background, then on a dark one.
+TEST_CASE("later groups are brighter, for those who do not tell colours apart") {
+  const std::string svg = Svg(10).finish(10, "", "");
+  static const std::regex rule(R"(\.s(\d+)\{fill:#(..)(..)(..)\})");
+  int expected = 0, schemes = 0;
+  double last = 0;
+  for (std::sregex_iterator match(svg.begin(), svg.end(), rule), end; match != end; ++match) {
+    const auto linear = [&](int part) {
+      return std::pow(std::stoi((*match)[part], nullptr, 16) / 255.0, 2.2);
+    };
+    const double lightness = 0.2126 * linear(2) + 0.7152 * linear(3) + 0.0722 * linear(4);
+    REQUIRE(std::stoi((*match)[1]) == expected);
+    if (expected > 0) CHECK(lightness > last);
+    last = lightness;
+    expected = (expected + 1) % kShades;
+    schemes += expected == 0 ? 1 : 0;
+  }
+  CHECK(schemes == 2);
+}
+
 TEST_CASE("the picture says that there are more plans") {
   Spec spec = spec_of(TILEPOST_GEMM_ALL_REDUCE, TILEPOST_TRANSPORT_NCCL);
   spec.archs.value = {Arch::sm_90a, Arch::sm_80};
