@@ -9,7 +9,7 @@
 namespace tilepost {
 
 // An SVG file of the first of these plans: what it does when, beside the sequence, the load of the
-// links, and the map of its tiles. It has some 100 KB at most, whatever the plan. Where no times
+// links, and the map of its tiles. It has less than 300 KB, whatever the plan. Where no times
 // are predicted it has the map alone. Requires a plan.
 std::string draw_picture(const std::vector<Plan>& plans);
 
