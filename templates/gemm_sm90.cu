@@ -122,8 +122,8 @@ constexpr int kSharedBytes = kPanelsEnd + kHelper + kBarrierBytes;
 
 constexpr int kSumsHeld = kBlocks * kSums * (kPrecise ? 2 : 1);  // registers
 
-// 65536 registers: one warpgroup of movers and two of consumers share 504 per thread, one and three
-// share 512. With 192 sums a consumer's thread gets 240, unless movers have more to do.
+// An SM has 65536 registers, and a thread's count is a multiple of 8. So 3 threads, one of each
+// warpgroup, have 504 together; 4 have 512. With 192 sums a consumer's has 240 beside idle movers.
 constexpr bool kIdleMovers = kSumsHeld >= 192 && !kFused;
 constexpr int kMoverRegisters = kConsumers == 3 ? 32 : kIdleMovers ? 24 : 40;
 constexpr int kConsumerRegisters = ((kConsumers == 3 ? 512 : 504) - kMoverRegisters) / kConsumers;

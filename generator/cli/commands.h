@@ -32,13 +32,16 @@ int explain_command(const Options& options, Diagnostics& diagnostics, JsonDocume
 // `tilepost bench`.
 int bench_command(const Options& options, Diagnostics& diagnostics);
 
-// The parts of the command line that several verbs use: the specs (none if one cannot be read, with
-// the reason reported and the exit code set for it) and the sweeps.
+// These read parts of the command line that several verbs use.
+
+// Reads the specs. Returns none if one cannot be read; then the reason is reported and `exit_code`
+// is set.
 std::vector<Input> read_inputs(const Options& options, Diagnostics& diagnostics, int& exit_code);
-// The machine of --machine, a name or a file; the usual one without it. Null with the reason
-// reported, and the exit code set for it, if there is none.
+// Reads the machine of --machine, which is a name or a file. Returns the usual machine without the
+// flag, and null if there is none of that name; then the reason is reported and `exit_code` is set.
 std::shared_ptr<const Machine> read_machine_of(const Options& options, Diagnostics& diagnostics,
                                                int& exit_code);
+// Reads every --sweep: a field's path and the values that it takes in turn.
 std::vector<Sweep> read_sweeps(const Options& options);
 
 // `tilepost list`: patterns, archs, kernels, transports, flags, variants, or all but the last.

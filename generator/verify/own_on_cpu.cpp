@@ -64,7 +64,7 @@ std::string first_error(const std::string& log) {
   return "";
 }
 
-// Whether a source compiles; if not, what the compiler says first.
+// What the compiler says first, or "" if the source compiles.
 std::string try_compiling(const std::string& source, const std::vector<std::string>& compiler,
                           const WorkDir& dir) {
   std::vector<std::string> argv = compiler;

@@ -27,8 +27,8 @@ Gpus asked_gpus(const std::vector<HarnessProgram>& programs) {
   return gpus;
 }
 
-// Why the programs cannot run on this machine's GPUs, or `elsewhere` on those of asked_gpus(); ""
-// if they can, and then `choice` is filled in.
+// Why the programs cannot run, or "" if they can; then `choice` is filled in. `elsewhere`: on the
+// GPUs of asked_gpus(), else on this machine's.
 std::string obstacle(const std::vector<HarnessProgram>& programs, bool elsewhere,
                      TargetChoice& choice) {
   for (const HarnessProgram& program : programs)

@@ -21,8 +21,8 @@ struct WeaveRequest {
   bool waits = false;             // A arrives while the kernel runs: it must mark its reads
   bool stores = false;            // it stores into other ranks' memory: it must mark its maps
   bool fused = false;             // a warp of it begins and ends runs: it must mark where
-  bool sources = false;           // … it adds other ranks' sums for its tiles
-  bool spreads = false;           // … it stores finished tiles into other ranks' outputs
+  bool sources = false;           // fused, and it adds other ranks' sums for its tiles
+  bool spreads = false;           // fused, and it stores finished tiles into other ranks' outputs
   bool tasks = false;             // it must mark a helper warp, which does tasks
   bool reads_own = false;         // it reads this rank's rows of A in place: it must mark the map
   bool exchanges_parts = false;   // it exchanges tiles with other ranks: it must mark where
@@ -31,9 +31,9 @@ struct WeaveRequest {
 };
 
 struct WovenKernel {
-  // The lines that must stand in front of all inclusions, if headers ask for macros of the kernel's
-  // file or come from a library: these macros and the headers, as the author orders them
-  // (Parsed::first).
+  // Lines that must stand in front of all inclusions: macros of the kernel's file and headers, in
+  // the author's order (Parsed::first). It is empty unless a header asks for such a macro or comes
+  // from a library.
   std::vector<std::string> first;
   std::vector<std::string>
       includes;          // as spelled: "<tilepost/device/ptx_sm90.cuh>"; sorted, no mark.cuh

@@ -196,8 +196,8 @@ TILEPOST_INLINE bool open_out_maps(int /*m*/, int /*storers*/) {
   return true;
 }
 
-// The same in a kernel that adds sources (below). The thread keeps in `stores` what it learns of
-// the run.
+// As open_out_maps above, in a kernel that adds sources (below). Whether the thread may store is
+// kept in `stores`.
 TILEPOST_INLINE void open_out_maps(int /*m*/, int /*storers*/, TileStores& /*stores*/) {}
 
 // ---- Sources: other ranks' parts of a tile, which the kernel adds to its own sums before it

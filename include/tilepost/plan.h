@@ -271,10 +271,10 @@ typedef struct tilepost_exchange {
   // Where A moves: this rank's rows of A, and where the caller wants all ranks' (null: nowhere).
   const void* own_rows;
   void* gathered;
-  uint32_t* run;  // this rank's words (exchange_words.h): [0] runs begun, [2] the kind of the last
-                  // one, [3] threads of this run that have read these two, [4] which half of
-                  // `expected` is valid, [5] CTAs of a replay that have all sources, [6] threads
-                  // that have stored all
+  uint32_t* run;  // this rank's words (exchange_words.h): [0] runs begun, [1] `given_up`, [2] the
+                  // kind of the last run, [3] threads of this run that have read [0] and [2],
+                  // [4] which half of `expected` is valid, [5] CTAs of a replay that have all
+                  // sources, [6] threads that have stored all
   uint32_t* given_up;  // this rank's: not 0 once a wait was given up
   // TILEPOST_ACCESS_WRITE. Other ranks' kernels raise counters of this rank. The valid half of
   // `expected` says what each counter reads when all of the last run has come. This run writes its

@@ -7,7 +7,7 @@ namespace {
 constexpr int kMaxSteps = 4'000'000;      // statements and expressions
 constexpr int kMaxSharedSteps = 400'000;  // the same if blocks may share their work
 constexpr size_t kMaxNodes = 2'000'000;   // values
-constexpr size_t kMaxStores = 100'000;    // of each thread; the same for reads of the output
+constexpr size_t kMaxStores = 100'000;    // made by each thread, and also its reads of the output
 
 }  // namespace
 

@@ -26,7 +26,7 @@ struct KernelFacts {
   std::vector<std::string> libraries;      // folders of headers that are neither CUDA's nor C++'s
 };
 
-// The launch of a kernel whose m is bounded, at each m from 1 on.
+// Returns the facts of the launch at `m` rows, for any m from 1 on, where the spec bounds m.
 using FactsAt = std::function<KernelFacts(int64_t m)>;
 
 }  // namespace tilepost

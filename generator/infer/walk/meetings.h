@@ -1,10 +1,10 @@
 // Where threads of a block wait for each other.
 //
 // CUDA lets threads leave the kernel while others go on: a barrier is for those that are left (CUDA
-// C++ Programming Guide, Synchronization Functions; PTX ISA, bar: "all non-exited threads"). In a
-// woven kernel, a thread that waited at the end of its tile would count as if it had come to the
-// barrier in the body. So where whole warps may be missing, the woven kernel's threads end one by
-// one (Inferred::leaves). Of a warp, all lanes must come to a meeting, or none.
+// C++ Programming Guide, Synchronization Functions; PTX ISA, bar: "all non-exited threads"). If a
+// thread of a woven kernel that has left the body instead waited at its tile's end, the barriers in
+// the body would count it. So where whole warps may be missing, the woven kernel's threads end one
+// by one (Inferred::leaves). Either all lanes of a warp come to a meeting, or none.
 #pragma once
 
 #include <vector>

@@ -7,8 +7,8 @@
 
 namespace tilepost {
 
-// One lane per line, each column a fixed number of microseconds, a group drawn with its own letter.
-// Empty for a plan without prediction.
+// Returns one lane per line. Each column stands for a fixed number of microseconds, and a group is
+// drawn with its own digit or letter. Empty for a plan without prediction.
 std::string draw_timeline(const Plan& plan);
 
 }  // namespace tilepost

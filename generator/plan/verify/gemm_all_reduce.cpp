@@ -22,7 +22,8 @@ bool pushes_as_it_may(const Plan& plan) {
                           : !inside;
 }
 
-// Messages sum the send buffer in place, so that it does not matter what lies where in it.
+// With messages the collective sums the send buffer in place. Only the number of rows is checked,
+// not where they lie.
 std::vector<Wanted> wanted(const Plan& plan, const Traffic&, int) {
   if (plan.map.division == TILEPOST_DIVISION_SHARES) return {{plan.map.m, kAnyRank, 0, 0}};
   const int64_t width = plan.map.layout == TILEPOST_PANEL ? plan.map.n : plan.map.tile_n;

@@ -192,7 +192,7 @@ class Sample {
     if (plan_.routing == TILEPOST_ROUTING_ROWS) traffic_.orders.push_back(std::move(route.order));
   }
 
-  // Every rank multiplies a number of rows of its own.
+  // Each rank receives a different number of rows, so it has a tile map of its own.
   void add_input_maps(const std::vector<std::vector<int64_t>>& splits) {
     for (int rank = 0; rank < plan_.ranks; ++rank) {
       std::vector<int64_t> received;

@@ -1,6 +1,5 @@
-// Where the epilogue does all that crosses ranks (tilepost_plan_t::fused): checks that the plan's
-// fields agree, and where it adds other ranks' tiles to its own that no rank waits for a rank that
-// waits for it.
+// Checks fused plans (tilepost_plan_t::fused): that their fields agree, and, where the epilogue
+// adds other ranks' tiles, that ranks never wait for each other in a circle.
 #include <fmt/format.h>
 
 #include <string>

@@ -241,9 +241,9 @@ __device__ __forceinline__ void move_part(const View& view, const Helper& helper
 
 // ---- All threads of the helper warps of a CTA, and those that join them
 
-// One thread, where helper warps do not read panels. It arrives at `empty` in their place when all
-// panels of a position are full, so that the consumers wait for the store thread alone. When this
-// returns, the CTA's last panels have been full.
+// Called by one helper thread. If helper warps do not read panels, it arrives at `empty` in their
+// place when all panels of a position are full, so that the consumers wait for the store thread
+// alone. When this returns, the CTA's last panels have been full.
 __device__ __forceinline__ void keep_panels_empty(const TileParts& parts, const TilePanels& panels,
                                                   int thread) {
   if (panels.empty == 0 || thread != 0) return;

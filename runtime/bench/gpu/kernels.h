@@ -43,9 +43,9 @@ struct Product {
   int operations;  // a set of TILEPOST_SCALE …
 };
 
-// Adds to *wrong the number of elements in the given rows of `out` that are not the product's: sums
-// in fp32, the epilogue, and rounding. If an activation makes inexact numbers, an element may be
-// off by one unit in the last place. NaN is wrong.
+// Adds to *wrong how many elements of the given rows differ from the expected product (fp32 sums,
+// then epilogue, then rounding). If an activation makes inexact numbers, an element may be off by
+// one unit in the last place. NaN is wrong.
 void count_wrong(const Product& product, const void* out, const Place& place, const int32_t* rows,
                  int num_rows, unsigned long long* wrong, cudaStream_t stream);
 

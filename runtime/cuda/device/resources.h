@@ -87,10 +87,11 @@ inline tilepost_result_t make_device_memory(DeviceMemory& memory, size_t bytes) 
   return TILEPOST_OK;
 }
 
-// Zeroed, and readable and writable by the device at the same address.
+// Makes memory of the host that is zeroed. The device reads and writes it at the same address.
 tilepost_result_t make_pinned_memory(PinnedMemory& memory, size_t bytes);
 
-// Does not synchronise with the legacy default stream; of the highest priority if asked.
+// Makes a stream that does not synchronise with the legacy default stream. If asked, it has the
+// highest priority.
 tilepost_result_t make_stream(Stream& stream, bool highest_priority);
 
 inline tilepost_result_t make_event(Event& event) {
@@ -140,8 +141,10 @@ class CaptureModeGuard {
   cudaStreamCaptureMode mode_ = cudaStreamCaptureModeRelaxed;
 };
 
-// Returns when `stream` has run dry, or TILEPOST_TIMEOUT, without a text, after `seconds` (0:
-// never), or the error that `check()` returns, which is asked every so often.
+// Waits for `stream`, and calls `check()` every kPoll meanwhile. Returns one of three:
+// - TILEPOST_OK when `stream` has run dry;
+// - TILEPOST_TIMEOUT, without a text, after `seconds` (0: never);
+// - the error that `check()` returns.
 template <class Check>
 tilepost_result_t wait_for_stream(cudaStream_t stream, double seconds, Check check) {
   using Clock = std::chrono::steady_clock;

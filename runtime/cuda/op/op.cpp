@@ -1,6 +1,6 @@
-// Makes operations. A wait for other ranks is only where either all ranks come or none does. So
-// first comes what depends on the program alone, then the communicator, then what can fail on one
-// rank alone, and a bounded wait last.
+// Makes operations. A rank must not wait for ranks that have already failed. So what fails on all
+// ranks alike is checked first: what depends on the program alone, then the communicator. What can
+// fail on one rank alone comes after that, and a bounded wait last.
 #include "runtime/cuda/op/op.h"
 
 #include <algorithm>

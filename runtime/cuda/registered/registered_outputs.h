@@ -56,7 +56,8 @@ class RegisteredOutputs {
 
   // Closes the memory of other processes that is open. This rank's runs are over.
   void close();
-  // For when runs may not be over: leaves that memory open, and the tables to the process.
+  // Used instead of close() when runs may still be in flight: leaves the other processes' memory
+  // open and does not free the tables.
   void leak();
 
  private:

@@ -26,8 +26,8 @@ __device__ __forceinline__ volatile uint64_t* run_words(uint32_t* line, uint32_t
   return reinterpret_cast<volatile uint64_t*>(line + run_words_at(run));
 }
 
-// A kernel that is a whole run does not say that it has ended. The kernel that begins the next run
-// does, and comes behind it in the stream. Like end_kernel, this keeps flags from falling behind.
+// A kernel that is a whole run does not report its own end. The kernel that begins the next run
+// reports it here. Like end_kernel, this keeps flags from falling behind.
 __device__ __forceinline__ void end_exchange(const SharedFlags& flags, uint32_t run) {
   const int rank = threadIdx.x;
   if ((*flags.kind & TILEPOST_EXCHANGES) == 0) return;  // the same for all threads

@@ -23,8 +23,9 @@ class ChildComm {
   ChildComm& operator=(const ChildComm&) = delete;
   ~ChildComm();
 
-  // Splits off all ranks of `parent`, with at most `max_ctas` CTAs, or NCCL's defaults for 0.
-  // Collective. Waits for a parent that is in non-blocking mode.
+  // Makes a communicator of all ranks of `parent` (ncclCommSplit), whose collectives take at most
+  // `max_ctas` CTAs (0: NCCL's default). All ranks call it. If `parent` is non-blocking, waits
+  // until it is ready.
   tilepost_result_t split_from(ncclComm_t parent, int rank, int max_ctas);
 
   // Calls body(ncclComm_t), which issues NCCL calls and returns a result, while no other thread is

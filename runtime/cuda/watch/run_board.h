@@ -21,7 +21,7 @@ namespace tilepost::cuda {
 
 class RunBoard {
  public:
-  // Enough for the runs in flight on two ranks (RunTracker::kMaxInFlight).
+  // Twice RunTracker::kMaxInFlight: as many runs as two ranks together have in flight.
   static constexpr int kKept = 64;
 
   // How ranks find the board; both are 0 where there is none.

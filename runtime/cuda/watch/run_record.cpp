@@ -25,7 +25,7 @@ void RunLedger::fill(const RunMap& map, uint32_t output, RunRecord& record) cons
   for (const uint32_t target : map.targets) record.targets.push_back(elsewhere ? 0 : target);
 }
 
-// A run that does not overlap finds its input in place and waits for no new value of `ready`.
+// Fills the record of the next eager run. commit() counts the run.
 const RunRecord& RunLedger::next(const RunMap& map, uint32_t output) {
   const std::lock_guard lock(mutex_);
   RunRecord& record = eager_[(runs_ + 1) % eager_.size()];
@@ -33,6 +33,7 @@ const RunRecord& RunLedger::next(const RunMap& map, uint32_t output) {
   record.number = runs_ + 1;
   record.called = *called_ + 1;
   record.progress = progress_;
+  // A run that does not overlap finds its input in place and waits for no new value.
   record.ready = ready_ + (map.overlaps ? 1 : 0);
   record.before.assign(sums_.begin(), sums_.begin() + record.groups);
   return record;

@@ -110,8 +110,9 @@ void set_panel_extent(Tile& tile, int most) {
   shape.panel_n = shape.swapped ? kBlock : extent;
 }
 
-// Sets the largest panels of which `room` has one per consumer, and as many as it has. Sets none if
-// panels would have fewer than `least` rows or columns, since such panels are stored slowly.
+// Chooses the largest panel of which each consumer gets one within `room` bytes, then as many of
+// them as fit, at most kMostPanels. Chooses none if panels would have fewer than `least` rows or
+// columns, since such panels are stored slowly.
 void set_panels(Tile& tile, int least, int64_t room) {
   constexpr int kRowBytes = 128, kMostPanels = 2;
   Sm90Shape& shape = tile.shape;
