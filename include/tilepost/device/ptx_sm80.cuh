@@ -74,6 +74,8 @@ __device__ __forceinline__ void load_transposed(uint32_t (&matrices)[4], uint32_
 template <DType kType, bool kFresh = false>
 __device__ __forceinline__ void mma_16x8(float (&sum)[4], const uint32_t (&a)[4], uint32_t b0,
                                          uint32_t b1) {
+  static_assert(kType == DType::bf16 || kType == DType::f16 || kType == DType::e4m3,
+                "mma_16x8 has no instruction for this type");
   float start[4] = {};
   if constexpr (!kFresh) {
 #pragma unroll
