@@ -52,8 +52,8 @@ inline void run_rank(int rank, int device, const tilepost_unique_id_t& id, const
   for (tilepost::Bf16* pointer : {a, b, c}) check(cudaFree(pointer));
 }
 
-// The same where the other ranks are other processes: how many elements came out wrong. Every rank
-// can make all operands, so each checks its own output.
+// Runs one rank where the other ranks are other processes, and returns how many elements came out
+// wrong. Every rank can make all operands, so each checks its own output.
 inline int64_t run_and_check(int rank, int device, const tilepost_unique_id_t& id) {
   std::vector<Operands> operands;
   for (int r = 0; r < ffn_down::kRanks; ++r) operands.push_back(random_operands(r));

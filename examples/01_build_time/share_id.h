@@ -32,7 +32,7 @@ class Socket {
   }
   int get() const { return handle_; }
 
-  // False if it does not become readable, or the other side has gone.
+  // Returns false if the handle does not become readable, or the other side has gone.
   bool receive(void* to, size_t bytes) const {
     for (auto* at = static_cast<char*>(to); bytes > 0;) {
       pollfd wait{handle_, POLLIN, 0};

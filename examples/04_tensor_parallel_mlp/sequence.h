@@ -1,4 +1,4 @@
-// The same MLP as it is without tilepost: cuBLAS and NCCL, one after the other on one stream.
+// The MLP of mlp.h without tilepost: cuBLAS and NCCL, one after the other on one stream.
 #pragma once
 
 #include <cublas_v2.h>

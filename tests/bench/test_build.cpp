@@ -109,7 +109,8 @@ void build(const Tools& tools, bool built_runtime) {
 
 }  // namespace
 
-// The same runtime, which takes three quarters of the time to compile once more.
+// The harness links with the runtime that is built. To compile the runtime once more takes three
+// quarters of the time.
 TEST_CASE("the harness compiles and links with the runtime that is built", "[compile]") {
   if (const std::optional<Tools> tools = find_tools()) build(*tools, /*built_runtime=*/true);
 }

@@ -337,7 +337,7 @@ class Search {
     if (!moves && !over && result_.fault.empty()) result_.fault = "all ranks wait";
   }
 
-  // False if the step cannot happen yet.
+  // Returns false if the step cannot happen yet.
   bool step(const State& state, int rank, size_t thread, const Step& step) {
     const auto found = static_cast<uint8_t>(state[static_cast<size_t>(step.word)]);
     const int later = (found - step.value + 2 * kNumbers) % kNumbers;

@@ -61,7 +61,7 @@ class Player {
   int64_t width() const { return panel() ? world_.n : world_.tile_n; }
   int64_t columns() const { return panel() ? 1 : (world_.n + world_.tile_n - 1) / world_.tile_n; }
   int64_t own_rows(int rank) const { return world_.own_rows(rank); }
-  // Of the product.
+  // The rows of the product.
   int64_t rows(int rank) const {
     return world_.gathers() ? static_cast<int64_t>(input_.gathered[rank].size()) / world_.k
                             : world_.rows(rank);

@@ -13,7 +13,7 @@ namespace tilepost::test {
 class Memory {
  public:
   void assign(int64_t elements) { elements_.assign(static_cast<size_t>(elements), {kNever, -1}); }
-  // False: there is no such element, or it was written before.
+  // Returns false if there is no such element, or it was written before.
   bool write(int64_t at, Number value, int group);
   // kNever unless it was written in this group.
   Number read(int64_t at, int group) const;

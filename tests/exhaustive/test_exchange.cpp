@@ -70,7 +70,7 @@ class Sweep {
     }
   }
 
-  // The same where ranks read each other's memory.
+  // Problems in which ranks read each other's memory.
   void reading_problem(World world) {
     world.access = TILEPOST_ACCESS_READ;
     staggered(world);

@@ -27,7 +27,7 @@ std::vector<ExchangeWorld> worlds() {
   return all;
 }
 
-// Of rows of A.
+// Worlds in which rows of A move.
 std::vector<ExchangeWorld> worlds_of_rows() {
   return {{2, 1, TILEPOST_ONE_SHOT, false, kOneKind, true},
           {2, 1, TILEPOST_ONE_SHOT, false, kTwoKinds, true},

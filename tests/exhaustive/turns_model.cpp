@@ -168,8 +168,8 @@ class Run {
     if (world_.before > 0 && world_.pushes())
       thread.push_back({Access::store, words_.sums(rank_, run_ + 1, source), number(run_ - 1)});
   }
-  // Of the kernel of CTAs in `phase`: whoever is the last to have stored tells the others, and CTA
-  // 0's source thread waits for them.
+  // Appends to the CTAs of a kernel in `phase`: whoever is the last to have stored tells the
+  // others, and CTA 0's source thread waits for them.
   void append_sums(Phase& phase) const {
     Thread last;
     for (size_t stores = 2; stores < phase.size() && rules_.sums_behind_stores; stores += 2)

@@ -37,8 +37,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 constexpr int kMaxFindings = 10;
-// Of one execution: time of the processor, and of the clock where it only waits. Where others keep
-// the processor busy, an execution of milliseconds may wait for minutes.
+// The most that one execution may take: time of the processor, and of the clock where it only
+// waits. Where others keep the processor busy, an execution of milliseconds may wait for minutes.
 constexpr double kMaxBusySeconds = 60, kMaxSeconds = 600;
 
 struct Options {

@@ -1,5 +1,6 @@
-// The same for libFuzzer, which finds inputs by what they reach. The environment variable
-// TILEPOST_FUZZ_MODE says how far they are taken: parse (if it is not set), plan, explain, emit.
+// What fuzz_spec.cpp does, for libFuzzer, which finds inputs by what they reach. The environment
+// variable TILEPOST_FUZZ_MODE says how far they are taken: parse (if it is not set), plan, explain,
+// emit.
 #include <cstdio>
 #include <cstdlib>
 #include <exception>

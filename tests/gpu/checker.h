@@ -144,7 +144,7 @@ class Checker {
       }
       return;
     }
-    // Of the same operands again: the reference is still there.
+    // With the same operands as before the reference is still there.
     if (summed_ != seed) {
       const bool sums = plan_->pattern == TILEPOST_GEMM_ALL_REDUCE ||
                         plan_->pattern == TILEPOST_GEMM_REDUCE_SCATTER;
@@ -262,7 +262,7 @@ class Checker {
                    plan_->output, shape(count), mismatches_, stream());
   }
 
-  // Of rows that all ranks have, the same on all; of its own rows, each rank's.
+  // Rows that all ranks have get the same residual on all ranks. A rank's own rows get the rank's.
   void fill_residual(void* rows, uint32_t seed) {
     constexpr int kMatrix = 3;  // after A's and B's: key_of has two for each rank
     const int of = plan_->pattern == TILEPOST_GEMM_ALL_REDUCE ? 0 : rank_;

@@ -100,7 +100,7 @@ __global__ void compare_kernel(const T* out, Place place, const Expected* expect
   if (wrong != 0) atomicAdd(mismatches, wrong);
 }
 
-// Of the rounding to a type: half a unit in the last place, as a part of the number.
+// The error of rounding to a type: half a unit in the last place, as a part of the number.
 __device__ float rounding(__nv_bfloat16) {
   return 0x1p-8f;
 }

@@ -46,7 +46,7 @@ void compare(const void* out, const Place& place, const float* expected, tilepos
 void compare(const void* out, const Place& place, const void* expected, tilepost_dtype_t type,
              const Shape& shape, unsigned long long* mismatches, cudaStream_t stream);
 
-// The same where row i of `out` is row listed[i] of `expected`; shape.m rows.
+// As compare(), where row i of `out` is row listed[i] of `expected`. `out` has shape.m rows.
 void compare_listed(const void* out, const Place& place, const float* expected,
                     const int32_t* listed, tilepost_dtype_t type, const Shape& shape,
                     unsigned long long* mismatches, cudaStream_t stream);

@@ -74,9 +74,10 @@ T* filled(int slot, size_t count, Data data) {
   return p;
 }
 
-// Of a sum, beside the sum of its products' magnitudes: fp32 rounds k times. The tensor cores of
-// sm_89 and wgmma align what they add of e4m3 to the largest and drop what lies 13 bits below, of
-// 32 products at a time; in precise sums nothing larger than 128 products is so treated.
+// How far a sum may be off, against the sum of its products' magnitudes. fp32 rounds k times. The
+// tensor cores of sm_89 and wgmma align what they add of e4m3 to the largest and drop what lies 13
+// bits below, of 32 products at a time; in precise sums nothing larger than 128 products is so
+// treated.
 float slack_of(const Kernel& kernel, int k) {
   const float fp32 = static_cast<float>(k) * 0x1p-24f;
   if (kernel.element != DType::e4m3) return fp32;

@@ -107,7 +107,8 @@ struct Problem {
                                              epilogue, kernel.epilogue, bound, wrong);
   }
 
-  // The same tile and division of K: the same bits, whatever the stages and the grid.
+  // Kernels with one tile and one division of K must give the same bits, whatever the stages and
+  // the grid.
   void check_bits(const Kernel& kernel, const uint16_t* c, size_t bytes) {
     const int kind = kernel.epilogue * 8 + kernel.precise * 4 + static_cast<int>(kernel.output);
     const int key =

@@ -405,7 +405,7 @@ inline CUtensorMap make_map(DType type, const void* p, uint64_t inner, uint64_t 
   return map;
 }
 
-// Of the maps of A and B.
+// What the maps of A and B are made with.
 inline CUtensorMapL2promotion promotion = CU_TENSOR_MAP_L2_PROMOTION_NONE;
 
 // One kernel on one problem, ready to launch: with `overlap`, while the kernel before it ends.

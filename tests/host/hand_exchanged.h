@@ -10,7 +10,7 @@ struct Problem;
 
 namespace hand_exchanged {
 
-// Of rank 0, in every run; but for one_buffer, which all ranks have.
+// What rank 0 does wrong in every run. All ranks have one_buffer.
 enum class Fault {
   none,
   missing_flag,  // nobody is told of its last tile, or of any of its rows of A

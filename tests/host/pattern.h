@@ -35,7 +35,7 @@ class PatternRun {
 
   // "" or the first error of a rank.
   std::string route(const Ops& ops);
-  // Of one rank, whose thread calls it: gives `wrong` what is wrong with the arrivals, or "".
+  // Routes one rank, whose thread calls it. Gives `wrong` what is wrong with the arrivals, or "".
   tilepost_result_t route(tilepost_op_t op, int rank, std::string& wrong) const;
   std::string start(const Ops& ops);
   // From here on the output is made in the operation's own memory, where it lends some; only one

@@ -49,7 +49,7 @@ std::string synchronize(const Ops& ops, int ranks) {
   return "";
 }
 
-// Of the same seed the same data for both problems: the first rank's output of each.
+// Compares the first rank's outputs of both problems, which have the same data by one seed.
 std::string differs_from(const Problem& one, const Problem& other, uint64_t seed) {
   std::vector<std::vector<uint16_t>> outs;
   for (const Problem& problem : {one, other}) {

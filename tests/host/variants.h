@@ -26,8 +26,8 @@ std::vector<Variant> all_variants();
 // The rest of it by the seed: type, cluster, groups, stagger.
 Problem make(const Variant& variant, int ranks, uint64_t seed);
 
-// Of routed rows of A: sometimes no more than a rank sends, or a few more, or those of all ranks.
-// With fewer than it sends, some rows must stay where they are.
+// Bounds how many routed rows of A a rank receives: sometimes no more than a rank sends, or a few
+// more, or those of all ranks. With fewer than it sends, some rows must stay where they are.
 void bound_received(Problem& problem, uint64_t seed);
 
 std::string describe(const Problem& problem);

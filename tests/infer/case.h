@@ -38,7 +38,7 @@ struct InferCase {
 
 // Reads a kernel's file.
 InferCase read_case(const std::string& path);
-// The same of its text.
+// Makes a case of a kernel's text.
 InferCase make_case(const std::string& name, const std::string& source);
 // The files of a folder beside this one, sorted.
 std::vector<std::string> case_files(const std::string& folder);

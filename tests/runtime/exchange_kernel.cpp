@@ -38,7 +38,7 @@ class Exchange : private Meeting {
                           (cta + 1) * units / ctas * kUnitRows});
   }
 
-  // False: it was given up.
+  // Returns false if the run was given up.
   bool run() {
     if (lines()) renew_lines();
     begin();
@@ -164,7 +164,8 @@ class Exchange : private Meeting {
     return int64_t{row / rows / exchange_.ranks} * rows + row % rows;
   }
 
-  // Of every element of the part that this rank gets: row and column in the product.
+  // Calls body with the row and column in the product of every element of the part that this rank
+  // gets.
   template <class Body>
   void for_elements(const Part& part, Body body) const {
     const int first = first_of(exchange_.rank), end = end_of(exchange_.rank);
@@ -217,7 +218,7 @@ class Exchange : private Meeting {
 
   // ---- Lines
 
-  // Of lines that a rank gets the first one that has an element of its rows comes first.
+  // A rank's first line is the first one that has an element of its rows.
   char* line_at(int where, int source, const Part& part, int element) const {
     const int before = std::max(0, first_of(where) - part.tile.m - part.first) * plan_.map.tile_n;
     const int line = element / TILEPOST_LINE_ELEMENTS - before / TILEPOST_LINE_ELEMENTS;

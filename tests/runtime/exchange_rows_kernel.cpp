@@ -33,7 +33,7 @@ class RowExchange : private Meeting {
         row_bytes_(exchange_.row_units * kUnitBytes),
         part_bytes_(exchange_.part_units * kUnitBytes) {}
 
-  // False: it was given up.
+  // Returns false if the run was given up.
   bool run() {
     begin();
     if (!follow()) return false;

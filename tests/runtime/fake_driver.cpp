@@ -49,7 +49,7 @@ CUresult write_value(CUstream stream, CUdeviceptr address, cuuint32_t value, uns
   return CUDA_SUCCESS;
 }
 
-// Of the caller's memory (CallerMemory), in which a pointer may lie anywhere.
+// Answers for the caller's memory (CallerMemory), in which a pointer may lie anywhere.
 CUresult pointer_attribute(void* value, CUpointer_attribute attribute, CUdeviceptr address) {
   const std::lock_guard lock(world().mutex);
   for (const auto& [base, memory] : world().caller_memory) {

@@ -93,7 +93,7 @@ bool is_common_run(const SharedFlags& flags) {
   return true;
 }
 
-// Of a run that was a kernel alone it says itself that it has ended.
+// Begins a run. If the run before was a kernel alone, it first says that that run has ended.
 cudaError_t begin(const SharedFlags& flags, const RunBeginning& beginning) {
   const bool exchanged = (*flags.kind & TILEPOST_EXCHANGES) != 0 && load(*flags.given_up) == 0;
   for (int rank = 0; exchanged && rank < flags.ranks; ++rank)

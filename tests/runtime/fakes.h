@@ -242,7 +242,7 @@ struct MapOf {
 World& world();
 void reset();
 
-// Of the calling thread.
+// The calling thread's device.
 int& current_device();
 
 // Logs `line` and counts a fallible call; true when this one is to fail.

@@ -31,7 +31,7 @@ inline uint32_t ended(int rank, int source) {
   return words[source * TILEPOST_COUNTER_STRIDE];
 }
 
-// Of an eager run of two ranks, the only one in the log.
+// Checks an eager run of two ranks, which is the only one in the log.
 inline void check_eager_run() {
   for (const std::string rank : {"0", "1"})
     CHECK(put_on("user" + rank) == sample::Lines{"cudaEventRecord user" + rank, "gemm user" + rank,
@@ -40,7 +40,7 @@ inline void check_eager_run() {
   for (int rank = 0; rank < 2; ++rank) CHECK(last_exchange(rank).replays == nullptr);
 }
 
-// Of two ranks' third replay, which is of the second run that was captured.
+// Checks two ranks' third replay, which is of the second run that was captured.
 inline void check_third_replay() {
   for (int rank = 0; rank < 2; ++rank) {
     const uint32_t* const replays = last_exchange(rank).replays;

@@ -8,7 +8,7 @@
 
 namespace order {
 
-// Of the calls logged since world().reset_calls().
+// The order of the calls that were logged since world().reset_calls().
 class Order {
  public:
   Order();
@@ -17,7 +17,7 @@ class Order {
   int count(const std::string& call) const { return static_cast<int>(all(call).size()); }
   // Whether the nth such call has ended before the other one begins.
   bool before(const std::string& call, int n, const std::string& other, int m) const;
-  // The same of all of them.
+  // Whether all such calls have ended before any of the others begins.
   bool all_before(const std::string& call, const std::string& other) const;
   // Whether what comes next on the user's stream follows all such calls.
   bool joined(const std::string& call) const;

@@ -38,7 +38,7 @@ class Kernel {
         expected_(view_.tasks.expected),
         done_(view_.num_tiles) {}
 
-  // Of a run that is this kernel alone: it counts what is to come itself.
+  // Counts what is to come, where a run is this kernel alone.
   void count_run(uint32_t run) {
     const tilepost_exchange_t& exchange = view_.exchange;
     if (gathers(plan_)) {
@@ -65,7 +65,7 @@ class Kernel {
   }
 
   // A kernel whose epilogue does all that crosses ranks. Where it adds up, each of its own tiles
-  // waits until every other rank has stored its part. False: that did not come in time.
+  // waits until every other rank has stored its part. Returns false if that did not come in time.
   bool compute_fused(uint32_t run, double seconds) {
     for (int i = 0; i < view_.num_tiles; ++i) {
       if (i % 5 == 0) linger();
@@ -97,7 +97,7 @@ class Kernel {
     }
   }
 
-  // Tiles whose input other ranks' tasks push. False: it did not all come in time.
+  // Tiles whose input other ranks' tasks push. Returns false if it did not all come in time.
   bool compute_pushed(double seconds) {
     const auto all = [&] { return std::ranges::all_of(done_, [](bool done) { return done; }); };
     return comes_within(seconds, [&] {
@@ -107,7 +107,7 @@ class Kernel {
   }
 
   // What helper warps do, in the order of tasks; what is in place they only wait for, in the end.
-  // False: what they wait for did not come in time.
+  // Returns false if what they wait for did not come in time.
   bool do_tasks(double seconds) {
     for (int i = 0; i < view_.tasks.count; ++i) {
       const tilepost_task_t& task = view_.tasks.list[i];
@@ -316,7 +316,7 @@ class Kernel {
   const tilepost_shape_t shape_;
   const tilepost_view_t view_;
   const uint32_t* expected_;  // of this rank's counters
-  // Of a whole run in which rows of A move: by its parity.
+  // By the parity of a whole run in which rows of A move.
   int parity_ = 0, first_counter_ = 0;
   int64_t place_ = 0;  // bytes
   std::vector<bool> done_;

@@ -84,7 +84,7 @@ constexpr Way fuses(tilepost_pattern_t pattern = TILEPOST_GEMM_REDUCE_SCATTER) {
   way.whole_run = way.is_fused = true;
   return way;
 }
-// The same of products as tasks do it, and no kernel comes before them or behind.
+// Products as tasks do them, with no kernel before them or after.
 constexpr Way whole(tilepost_pattern_t pattern) {
   return {pattern, TILEPOST_ACCESS_WRITE, true, TILEPOST_SUM_STAGED, false, true};
 }
@@ -160,11 +160,11 @@ class Ranks {
   Ranks(Program& program, Ranks& first);
 
   bool shares = false;  // tilepost_options_t::share_memory
-  // Of a program whose plans each serve a range of m: those that the others were edited in, which
-  // are for fewer and fewer rows.
+  // The programs with the other plans of a program whose plans each serve a range of m. They are
+  // for fewer and fewer rows.
   std::vector<const Program*> fewer;
-  // Of every run: changes its operands; looks at what a consumer has made of `sums`, and says how
-  // many elements are wrong.
+  // on_start changes the operands of every run. on_found looks at what a consumer has made of
+  // `sums`, and says how many elements are wrong.
   std::function<void(int rank, tilepost_run_operands_t&)> on_start;
   std::function<int64_t(int rank, const uint16_t* out, const std::vector<float>& sums)> on_found;
 
@@ -180,7 +180,7 @@ class Ranks {
   // be up to a run ahead of another. Every other run has the operation's memory for its output, if
   // there is such.
   void run(int times, int64_t m = 0);
-  // The same once, being captured: the fakes carry out what is captured, as a replay would.
+  // As run(), once and captured: the fakes carry out what is captured, as a replay would.
   void run_captured(int64_t m = 0);
   // Seven runs, eager and captured ones.
   void run_mixed();

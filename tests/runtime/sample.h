@@ -211,7 +211,7 @@ inline std::vector<std::string> enqueued() {
 }
 using Lines = std::vector<std::string>;
 
-// The same of a run that is the first of the operation's in a capture of `user`: by which the
+// The lines of a run that is the operation's first in a capture of `user`: those by which the
 // operation sees how long it is being captured, and then `lines`.
 inline Lines captured(const Lines& lines) {
   Lines all{"cudaEventRecord user", "cudaStreamWaitEvent own3", "cudaEventRecord own3",

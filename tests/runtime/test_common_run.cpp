@@ -127,7 +127,7 @@ TEST_CASE_METHOD(Operation, "shared: what a run is is compared before it counts 
   CHECK(run() == TILEPOST_ABORTED);
 }
 
-// Of two rows none is rank 2's, which so needs nothing of any rank.
+// Rank 2 has none of the two rows, so it needs nothing of any rank.
 TEST_CASE("shared: a rank that gets nothing does not end before all have begun") {
   OnFakes fresh;
   fresh.leaves_memory();

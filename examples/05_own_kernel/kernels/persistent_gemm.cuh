@@ -1,5 +1,5 @@
-// The same product by blocks that take tiles in turn. Which they take and when one is done is said
-// by marks, which do nothing by themselves: launched plainly this kernel computes what it did.
+// The product of tiled_gemm.cuh by blocks that take tiles in turn. Marks say which they take and
+// when one is done. They do nothing by themselves: a plain launch computes what it did without.
 #pragma once
 
 #include <cuda_bf16.h>

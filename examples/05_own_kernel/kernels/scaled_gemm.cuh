@@ -1,5 +1,5 @@
-// The same with a scale for each column, and a launcher: its arguments are a structure, one of
-// which is the caller's own.
+// The product of tiled_gemm.cuh with a scale for each column, and a launcher. The kernel's
+// arguments are one structure, and one member of it is the caller's own.
 #pragma once
 
 #include <cuda_bf16.h>

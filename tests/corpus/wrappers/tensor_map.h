@@ -43,7 +43,7 @@ inline CUresult describe(CUtensorMap& map, const void* from, long long rows, lon
   return encode(map, from, 2, size, stride, boxes, box);
 }
 
-// The same in three dimensions: panels of 64 columns.
+// As describe(), in three dimensions: panels of 64 columns.
 inline CUresult describe_panels(CUtensorMap& map, const void* from, long long rows,
                                 long long columns, const Box& box) {
   const cuuint64_t size[] = {64, static_cast<cuuint64_t>(rows),

@@ -32,7 +32,7 @@ namespace {
 
 constexpr const char* kRankOption = "--rank";
 
-// The same command line makes the same options in every process.
+// One command line makes the same options in every process.
 SoakOptions options_of(const std::string& mode, const Arguments& arguments) {
   SoakOptions options{};
   options.mode = mode;

@@ -11,7 +11,7 @@ constexpr double kShortest = 0.005;  // seconds, of deadlines that may pass
 constexpr std::chrono::milliseconds kLate{40};
 const std::vector<Variant> kVariants = all_variants();
 
-// Of the kind whose outputs can be registered.
+// A variant whose outputs can be registered.
 constexpr Variant kPushing = {TILEPOST_GEMM_ALL_REDUCE,
                               TILEPOST_PANEL,
                               TILEPOST_CONSUMER_NONE,

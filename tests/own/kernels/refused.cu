@@ -42,7 +42,7 @@ __global__ void at_some_rows(const __nv_bfloat16* a, const __nv_bfloat16* b, __n
   if (m > 100 && m < 200) c[0] = __float2bfloat16(sum);
 }
 
-// Of whole numbers.
+// Multiplies whole numbers.
 __global__ void whole_numbers(const int* a, const int* b, int* c, int m, int n, int k) {
   const int row = blockIdx.y * 16 + threadIdx.y, column = blockIdx.x * 16 + threadIdx.x;
   if (row >= m || column >= n) return;

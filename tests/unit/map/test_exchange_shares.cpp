@@ -16,7 +16,7 @@ struct Problem {
 
   int tiles() const { return (m + tile_m - 1) / tile_m; }
   int parts() const { return tiles() * per_tile; }
-  // Of the product.
+  // The rows of the product that the part has.
   ExchangeRange part(int number) const {
     const int units = tile_m / kUnit, cta = number % per_tile;
     const int tile = number / per_tile * tile_m;

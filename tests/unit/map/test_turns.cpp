@@ -264,7 +264,8 @@ TEST_CASE("the others' shares take turns, and the own one comes so many turns be
   CHECK(rows(Shape(16, 1, 2, 1, 8, 2, 1).maps()[1]) == "0 2 4 6 8 10 12 14 ");
   // A last turn has what is left: of 5 tile rows 3.
   CHECK(rows(Shape(18, 1, 2, 1, 8, 2, 0).maps()[0]) == "9 11 0 2 13 15 17 4 6 8 ");
-  // Of 3 shares of 3 tile rows the last has 2; and in clusters of 2, filled up, all but one.
+  // The last of 3 shares of 3 tile rows has 2. In clusters of 2 all shares but that one are filled
+  // up.
   CHECK(rows(Shape(16, 1, 3, 1, 8, 1, 0).maps()[1]) == "12 0 6 14 2 8 4 10 ");
   CHECK(rows(Shape(16, 1, 3, 2, 8, 2, 0).maps()[1]) == "12 14 0 2 6 8 4 - 10 - ");
   CHECK(rows(Shape(8, 1, 2, 2, 8, 4, 0).maps()[1]) == "0 2 4 6 ");
@@ -346,8 +347,9 @@ TEST_CASE("a tile comes no later on any rank than on its owner") {
     const int least = least_distance(orders_of(shape));
     REQUIRE(least >= 0);
     if (!shape.is_even()) return;
-    // Of equal shares of whole turns it comes a turn behind, and one more for each turn of lag that
-    // there is. (The bound is met by the rank before the owner, in the first or the last turn.)
+    // With equal shares of whole turns it comes a turn later, and one more for each turn of lag
+    // that there is. (The bound is met by the rank before the owner, in the first or the last
+    // turn.)
     ++even;
     const int turns = shape.tiles(0) / shape.turn;
     REQUIRE(least == shape.turn * (1 + std::min(shape.lag, turns - 1)));

@@ -114,7 +114,7 @@ TEST_CASE("uneven arrivals: each tile once, in the group that brings the last of
   }
 }
 
-// Of m rows that come together, without cuts.
+// The map of m rows that come together, without cuts.
 tilepost_map_t map_of(int64_t m, int ranks, int tile_m, bool round_robin) {
   tilepost_map_t map{};
   map.m = m, map.n = 1, map.tile_m = tile_m, map.tile_n = 1, map.cluster = 1, map.band = 1;

@@ -54,7 +54,7 @@ inline Plan dispatched(tilepost_routing_t routing,
                      : std::vector<int32_t>{0, 1, share},
                  true, routing, m, access, 0, false, sent);
 }
-// The same in sequence.
+// As dispatched(), in sequence.
 inline Plan dispatched_at_once(tilepost_routing_t routing) {
   const int64_t m = routing == TILEPOST_ROUTING_EVEN ? 18 : 23;
   return subject(TILEPOST_ALL_TO_ALL_GEMM, TILEPOST_DIVISION_ROWS,

@@ -61,7 +61,8 @@ inline std::vector<tilepost_transport_t> transports_that(bool (*fit)(tilepost_ac
   }
   return transports;
 }
-// Of any number of rows: not those whose kernels exchange tiles, which have tests of their own.
+// Transports for any number of rows: not those whose kernels exchange tiles, which have tests of
+// their own.
 inline const std::vector<tilepost_transport_t> kOfManyRows =
     transports_that([](tilepost_access_t access) { return access != TILEPOST_ACCESS_TILES; });
 // Those among them whose ranks touch each other's memory.

@@ -149,7 +149,7 @@ void exchange(Plan& plan, size_t a, size_t b) {
       position = static_cast<int32_t>(a);
 }
 
-// Of group 0 and of the last one.
+// Exchanges a tile of group 0 and one of the last group.
 void exchange_early_and_late(Plan& plan) {
   std::vector<tilepost_tile_t>& tiles = plan.own_tile_map().tiles;
   const auto late = static_cast<size_t>(plan.own_tile_map().groups.back().first_tile);

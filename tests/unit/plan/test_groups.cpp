@@ -133,7 +133,7 @@ TEST_CASE("the maximum has the plan's own groups, and they are what the programm
     REQUIRE(run.overlaps);
     REQUIRE(run.cuts == p.cuts());
     REQUIRE(run.gemm_ctas == p.gemm_ctas);
-    // The same plan with a higher bound has to come to the same groups by the programme.
+    // This plan with a higher bound has to come to the same groups by the programme.
     tilepost_plan_t wider = c;
     wider.map.m = 8192 + 1;
     const RunSchedule chosen = schedule_for(wider, 8192);

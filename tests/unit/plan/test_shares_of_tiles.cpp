@@ -227,7 +227,7 @@ TEST_CASE("caught: rows of a share that come twice, or not") {
   });
 }
 
-// Of tiles alone, whatever else is wrong then.
+// Follows tiles alone, whatever else is wrong then.
 TEST_CASE("caught: boxes that bring a row of a share twice, or none") {
   const auto followed = [](Plan p, const std::function<void(Plan&)>& change) {
     change(p);

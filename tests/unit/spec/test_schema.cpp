@@ -147,7 +147,7 @@ bool refused_by_rule(const std::string& log) {
   return false;
 }
 
-// True if the reader accepts; checks that the schema says the same.
+// Whether the reader accepts. Checks that the schema says the same.
 bool agree(const Object& document) {
   static const json::Value kSchema = schema();
   const test::Outcome outcome = read_json(document);

@@ -58,7 +58,7 @@ struct Setting {
   std::string said;  // the warnings
 };
 
-// One run: a new working folder, one source. True: the object came from the cache.
+// One run: a new working folder, one source. Returns whether the object came from the cache.
 bool run(Setting& setting, const std::string& source = "#include <number.h>\nint n = NUMBER;\n",
          const std::string& flag = "-O1") {
   llvm::raw_string_ostream stream(setting.said);

@@ -151,12 +151,12 @@ TEST_CASE("marks that may be true are taken as they are") {
   };
   fine(in_loop(std::string(kStore) + kBlockDone));
   fine(in_loop(std::string("if (!tile.is_padding()) ") + kStore + kBlockDone));
-  // Of warps, one of which stores.
+  // One of the warps stores.
   fine(in_loop(std::string("if (threadIdx.x / 32 == 3) {\n") + kStore + kWarpDone + "}\n"));
   fine(in_loop(std::string("if (threadIdx.x >= 64) {\n") + kStore + kWarpDone + "}\n"), "", 2);
   fine(in_loop(std::string("const int warp = __shfl_sync(~0u, threadIdx.x / 32, 0);\n") +
                "if (warp == 1) {\n" + kStore + kWarpDone + "}\n"));
-  // Of one thread, in a role of its own that others leave.
+  // One thread stores, in a role of its own that others leave.
   fine("if (threadIdx.x > 0) return;\n" + in_loop(std::string(kCoord) + kBulkDone));
   fine("if (threadIdx.x == 0) {\n" + in_loop(std::string(kCoord) + kBulkDone) + "}\n");
   // The tile before is done while this one is stored.
