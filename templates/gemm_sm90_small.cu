@@ -319,8 +319,8 @@ __device__ __forceinline__ void multiply_tile(const Shared& shared, tilepost::Ri
   shared.stages().release(previous, thread);
 }
 
-// The same for e4m3, whose products the tensor cores add with about 14 bits: blocks of 128 products
-// have sums of their own, which are added in fp32.
+// As multiply_tile, for e4m3, whose products the tensor cores add with about 14 bits: blocks of 128
+// products have sums of their own, which are added in fp32.
 __device__ __forceinline__ void multiply_tile_precisely(const Shared& shared,
                                                         tilepost::Ring<kStages>& ring,
                                                         float (&sums)[kSums], int stages,

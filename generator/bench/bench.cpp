@@ -57,7 +57,7 @@ std::optional<BenchTarget> find_target(const std::vector<HarnessProgram>& progra
   return std::nullopt;
 }
 
-// Leaves every program the one plan that serves the GPU best. False if one has none.
+// Leaves every program the one plan that serves the GPU best. Returns false if one has none.
 bool choose_plans(std::vector<HarnessProgram>& programs, int sm, Diagnostics& diagnostics) {
   for (HarnessProgram& program : programs) {
     const Plan* plan = chosen_plan(program, sm);

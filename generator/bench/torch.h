@@ -27,7 +27,8 @@ std::vector<TorchRun> torch_runs(const std::vector<HarnessProgram>& programs, in
 
 // Adds what the script wrote for `run` to every program that it is about, as modes "torch" and, of
 // few rows, "torch graph" with the variants "fused" and "sequence", for AllReduce "one_shot" and
-// "two_shot" too, or as a note where there is no time. False if `json` is none of its files.
+// "two_shot" too, or as a note where there is no time. Returns false if `json` is none of its
+// files.
 bool take_torch(llvm::StringRef json, const TorchRun& run,
                 const std::vector<HarnessProgram>& programs, BenchLog& log);
 

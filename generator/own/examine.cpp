@@ -70,8 +70,9 @@ class Examiner {
     return read && proven;
   }
 
-  // Fills in `facts` with what the spec says of the kernel at a shape. False if an expression has
-  // no value there. The spec's rules have made sure that each has one at the spec's own shape.
+  // Fills in `facts` with what the spec says of the kernel at a shape. Returns false if an
+  // expression has no value there. The spec's rules have made sure that each has one at the spec's
+  // own shape.
   bool facts_at(const ShapeNumbers& shape, KernelFacts& facts) const {
     std::string why;
     bool all = true;

@@ -109,7 +109,7 @@ Draft begin_draft(const Problem& problem, Arch arch, Diagnostics& diagnostics) {
   return draft;
 }
 
-// False after an error was reported.
+// Returns false after an error was reported.
 bool complete(Draft& draft) {
   return std::ranges::all_of(kPasses, [&](Pass pass) { return pass(draft); });
 }

@@ -23,12 +23,12 @@ std::vector<Plan> make_plans(const Spec& spec, const MachineProfile& profile,
                              Diagnostics& diagnostics,
                              std::shared_ptr<const OwnKernel> own = nullptr);
 
-// The same plan on the host target: same tiles, groups, counters and steps, computed by gemm_host
-// on threads and reduced in process.
+// The plan on the host target. It has the same tiles, groups, counters and steps. gemm_host
+// computes it on threads, and it is reduced in process.
 Plan host_twin(const Plan& plan);
 
-// The same for a plan with a kernel of the user's own, which computes it, with its blocks on
-// threads.
+// The host twin of a plan with a kernel of the user's own. This kernel computes it, with its blocks
+// on threads.
 Plan cpu_twin(const Plan& plan);
 
 }  // namespace tilepost

@@ -90,7 +90,7 @@ class TreeBuilder {
     return check_gap(StringRef(end, text_.end() - end), !words_.empty(), diagnostics_);
   }
 
-  // True if nothing more can be read. The parser must not advance past an abandoned node, because
+  // Whether nothing more can be read. The parser must not advance past an abandoned node, because
   // it would descend into that node without a limit.
   bool stopped() const { return abandoned_ || stream_.failed(); }
 

@@ -13,7 +13,7 @@ std::string too_long(std::string_view what, size_t bytes, size_t most) {
   return fmt::format("{} has {} bytes, at most {} are allowed", what, bytes, most);
 }
 
-// True if all bytes are UTF-8 without control characters other than tab and the line's end.
+// Whether all bytes are UTF-8 without control characters other than tab and the line's end.
 bool check_bytes(StringRef text, Diagnostics& diagnostics, const char* noun) {
   for (size_t i = 0; i < text.size();) {
     const auto* first = reinterpret_cast<const llvm::UTF8*>(text.data()) + i;

@@ -191,7 +191,7 @@ TILEPOST_INLINE const Map* out_map(const Map* map, const Tile& /*tile*/) {
 // threads of the CTA store tiles, and all of them call. Woven, where maps lie in global memory:
 // executes the fence that TMA needs before it reads them (PTX ISA, fence.proxy.tensormap). Where no
 // kernel in front of this one has waited until other ranks' memory may be written, waits for that.
-// False: the run was given up, so the thread may store nothing and calls no tile_done.
+// Returns false if the run was given up. Then the thread may store nothing and calls no tile_done.
 TILEPOST_INLINE bool open_out_maps(int /*m*/, int /*storers*/) {
   return true;
 }
@@ -214,9 +214,9 @@ TILEPOST_INLINE int num_sources(const Tile& /*tile*/) {
 // open_out_maps. Woven: begins the run, and the first CTA's warp tells the other ranks so.
 TILEPOST_INLINE void begin_sources(HelperMemory /*notes*/, int /*storers*/) {}
 
-// The same warp calls this when it has nothing left to do. `parts` is as for await_source. Woven:
-// the run ends with the last of these calls. Where finished tiles go to other ranks, it does not
-// end before the other ranks' are here.
+// The warp that called begin_sources calls this when it has nothing left to do. `parts` is as for
+// await_source. Woven: the run ends with the last of these calls. Where finished tiles go to other
+// ranks, it does not end before the other ranks' are here.
 TILEPOST_INLINE void end_sources(HelperMemory /*notes*/, int /*parts*/) {}
 
 // How many other ranks get the sum of a tile with sources.
@@ -294,8 +294,8 @@ TILEPOST_INLINE void open_input(unsigned /*arrived*/) {}
 // executes the fence that TMA needs before it reads them (PTX ISA, fence.proxy.tensormap).
 TILEPOST_INLINE void open_in_map() {}
 
-// The same where the thread keeps its BulkLoads. In a kernel that is a whole run the thread also
-// finds out which run it is.
+// As open_in_map above, where the thread keeps its BulkLoads. In a kernel that is a whole run the
+// thread also finds out which run it is.
 TILEPOST_INLINE void open_in_map(BulkLoads& /*loads*/) {}
 
 // Says that a warp of the CTA has nothing to do. All its lanes call this once, and no other warp
@@ -336,7 +336,7 @@ TILEPOST_INLINE OutPlace<Map> out_place(const TileStores& /*stores*/, const Map*
 TILEPOST_INLINE void part_stored(const TileStores& /*stores*/, const Tile& /*tile*/, int /*first*/,
                                  int /*end*/, int /*part*/) {}
 
-// The same where the part's elements lie at `panel`, in rows as long as a tile has columns.
+// As part_stored above, where the part's elements lie at `panel`, in rows as long as a tile's.
 template <class T>
 TILEPOST_INLINE void part_stored(const TileStores& /*stores*/, const Tile& /*tile*/, int /*first*/,
                                  int /*end*/, int /*part*/, const T* /*panel*/) {}

@@ -45,11 +45,11 @@ std::string name_of(const RunTerms& terms);
 // It has the ranks, the values and what to do. It is empty if the terms are equal.
 std::string difference(int rank, const RunTerms& terms, int other, const RunTerms& other_terms);
 
-// The same for two runs of one operation, without its name. Compares `m`, `schedule`, `overlaps`
-// and `output`.
+// As difference(), for two runs of one operation, without its name. Compares `m`, `schedule`,
+// `overlaps` and `output`.
 std::string run_difference(int rank, const RunTerms& terms, int other, const RunTerms& other_terms);
 
-// The same for plans alone, where ranks compare nothing else. The hashes must differ.
+// As difference(), for plans alone, where ranks compare nothing else. The hashes must differ.
 std::string plan_difference(int rank, uint64_t plan_hash, int other, uint64_t other_plan_hash);
 
 }  // namespace tilepost

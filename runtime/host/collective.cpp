@@ -67,7 +67,7 @@ class Receiver {
   Receiver(const HostTeam& team, int rank)
       : team_(team), rank_(rank), received_(static_cast<size_t>(team.ranks), 0) {}
 
-  // False: the peer sends nothing, or another number of elements.
+  // Returns false if the peer sends nothing, or another number of elements.
   bool receive(const Step& step) {
     const bool rows = step.kind == StepKind::receive_rows;
     const HostBuffers& peer = *team_.buffers[step.peer];

@@ -16,7 +16,7 @@ int64_t place_in_slots(const RunMap& run, int64_t row, int64_t column) {
   return (run.tiles.tiles[position].row + row % map.tile_m) * map.tile_n;
 }
 
-// The same where data lie by source, then by tile column, then by row.
+// As place_in_slots(), where data lie by source, then by tile column, then by row.
 int64_t place_from_sources(const RunMap& run, int rank, int64_t row, int64_t column) {
   const tilepost_map_t& map = run.map();
   int source = 0;

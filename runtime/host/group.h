@@ -71,8 +71,8 @@ class HostGroup {
   int world() const { return world_; }
   HostStream& stream(int rank) { return members_[rank].stream; }
 
-  // Waits for one group's tiles on this rank, at most `seconds` (0: no deadline). False: the
-  // communicator was aborted, by this wait if its deadline passed.
+  // Waits for one group's tiles on this rank, at most `seconds` (0: no deadline). Returns false if
+  // the communicator was aborted, by this wait if its deadline passed.
   bool wait_signal(int rank, const HostStep& step, const HostSignal& signal, double seconds);
 
   // Waits until every rank has brought what the others may read and write for the same step. All
@@ -85,8 +85,8 @@ class HostGroup {
   bool meet_again(int rank, const HostStep& step, double seconds);
 
   // A thread calls these two around any other access to other ranks' memory. Until it leaves, no
-  // rank frees that memory. False: the communicator was aborted, and the thread must not begin. A
-  // rank that ends a collective because of a failure also leaves.
+  // rank frees that memory. Returns false if the communicator was aborted. Then the thread must not
+  // begin. A rank that ends a collective because of a failure also leaves.
   bool enter();
   void leave();
   // What `rank` has brought. All ranks must bring the same type.
@@ -97,7 +97,8 @@ class HostGroup {
 
   // Compares the terms of all ranks that have come to the run of this number of the operation. This
   // is for runs in which ranks might be in different operations of a family and so would never
-  // meet. No rank waits. False: the communicator was aborted, by this call if the terms differ.
+  // meet. No rank waits. Returns false if the communicator was aborted. This call aborts it if the
+  // terms differ.
   bool compare(int rank, const RunTerms& terms);
 
   // Ends the communicator, so that every wait on every rank returns. Only the first failure is

@@ -7,7 +7,7 @@
 namespace tilepost {
 
 // Ranks meet in the same place for routes and for runs. So a route waits until none of this rank's
-// runs is left. False: the communicator was aborted.
+// runs is left. Returns false if the communicator was aborted.
 bool HostOp::wait_for_stream() {
   std::unique_lock lock(stream_.mutex);
   stream_.changed.wait(lock,

@@ -16,7 +16,7 @@ constexpr uint32_t kFarAhead = 1u << 30;
 
 }  // namespace
 
-// Waits for the turn of run `run`. False: the operation ends.
+// Waits for the turn of run `run`. Returns false if the operation ends.
 bool HostOp::next_request(uint64_t run, Request& request) {
   std::unique_lock lock(stream_.mutex);
   const auto its_turn = [&] {
@@ -122,7 +122,8 @@ void HostOp::wait_arrival(int group, uint32_t ready) const {
 }
 
 // Waits until the kernel of the run may start: what it reads is there, or it may store into other
-// ranks' memory. False: the communicator was aborted. The communicating thread keeps the deadline.
+// ranks' memory. Returns false if the communicator was aborted. The communicating thread keeps the
+// deadline.
 bool HostOp::wait_open(uint64_t run) {
   std::unique_lock lock(stream_.mutex);
   stream_.changed.wait(lock, [&] { return opened_ >= run || group_->aborted(); });
@@ -149,7 +150,7 @@ void HostOp::communicate() {
   release_workers();
 }
 
-// False: the communicator was aborted.
+// Returns false if the communicator was aborted.
 bool HostOp::communicate_run(uint64_t run, const Request& request) {
   if (family_->takes_turns() && !says_the_same(request)) return false;
   if (request.run->path.sorts_a) pack(request);

@@ -144,8 +144,8 @@ concept HasTable = requires(Enum value) {
   table_of(value);
 };
 
-// Of the tables above all but that of the epilogue's operations, which are bits, are in the order
-// of their enumerators.
+// Whether the table is in the order of its enumerators. Every table above is, except that of the
+// epilogue's operations, which are bits.
 template <HasTable Enum>
 constexpr bool kIsInOrder = [] {
   const auto table = table_of(Enum{});

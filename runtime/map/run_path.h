@@ -61,7 +61,7 @@ struct RunPath {
   // The kernel begins and ends the run (tilepost_plan_t::whole_run): it finds out by itself that
   // the other ranks' kernels have begun, and no kernel before or behind it does.
   bool whole_run;
-  // The same, and kernels exchange tiles of the product, or rows of A, in parts
+  // It is a whole run, and kernels exchange tiles of the product, or rows of A, in parts
   // (TILEPOST_ACCESS_TILES).
   bool exchanges_parts;
   bool normalises;  // the kernel normalises the rows that it has summed, in place of a consumer

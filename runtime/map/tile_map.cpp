@@ -48,9 +48,9 @@ void append_rows(const tilepost_map_t& map, std::vector<TileRow> rows, bool& bac
   }
 }
 
-// The same for bands in which shares take turns. A CTA computes every stagger-th position. It would
-// have tiles of one share only, whenever the band's height divides stagger. So the columns begin
-// one turn later after every `stagger` positions.
+// As append_rows(), for bands in which shares take turns. A CTA computes every stagger-th position.
+// It would have tiles of one share only, whenever the band's height divides stagger. So the columns
+// begin one turn later after every `stagger` positions.
 void append_bands(const tilepost_map_t& map, std::vector<Band> bands, bool& backwards,
                   TileMap& out) {
   const int columns = tiles_n(map);

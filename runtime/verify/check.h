@@ -58,7 +58,8 @@ class Check {
   const Distribution distribution_;
   const ErrorWeights weights_;
   const uint64_t seed_;
-  // Of the run that is compared. Rank 0 creates these, then each rank fills in its part.
+  // What follows is of the run that is compared. Rank 0 creates it, then each rank fills in its
+  // part.
   RunShape shape_;
   std::vector<Expected> expected_, kept_;
   Originals originals_;           // in place of a reference, where only the kernel knows what it

@@ -40,7 +40,7 @@ class Parts {
 };
 
 // Adds what identifies a compiler: its file and the version that it prints, because the file may be
-// a script or a driver of other programs. False if it prints no version.
+// a script or a driver of other programs. Returns false if it prints no version.
 bool add_compiler(const std::vector<std::string>& words, Parts& key) {
   for (const std::string& word : words) {
     const auto program = llvm::sys::findProgramByName(word);

@@ -89,7 +89,8 @@ void fill(std::vector<int64_t>& out, const Input& a, const Input& b, const Funct
   }
 }
 
-// Computes the operation without checks, if no thread needs one. False if that is not possible.
+// Computes the operation without checks, if no thread needs one. Returns false if that is not
+// possible.
 bool compute_all(const Node& node, std::vector<int64_t>& out, const Input& a, const Input& b) {
   if (!node.exact || !node.safe) return false;
   switch (node.op) {

@@ -69,7 +69,7 @@ double delivery_cycles(const MachineProfile& profile, const Plan& plan, const Ke
 
 // Whether the rows of the operands start on sectors, the 32 bytes that L2 delivers at least.
 bool starts_on_sectors(const Plan& plan, const KernelRequest& request);
-// The same of L2's lines of 128 bytes.
+// Whether the rows of the operands start on L2's lines of 128 bytes.
 bool starts_on_lines(const Plan& plan, const KernelRequest& request);
 
 }  // namespace tilepost

@@ -64,7 +64,8 @@ struct GemmProfile {
   double precise;     // cycles of the main loop of precise sums, against sums in the tensor cores
   double unaligned;   // cycles in which L2 delivers rows that start off sectors, against others
   double few_stages;  // cycles with three stages where rows are unaligned, against four
-  // The same for gemm_sm90_small: rows that start off lines of 128 bytes, and off sectors.
+  // gemm_sm90_small: cycles in which L2 delivers rows that start off lines of 128 bytes, and off
+  // sectors, against others.
   double small_off_lines, small_off_sectors;
   std::vector<ProfilePoint> load_vector;  // rate against elements per asynchronous copy
   double start_us;                        // launch, pipeline fill and drain

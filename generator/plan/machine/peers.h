@@ -27,7 +27,7 @@ struct CopyProfile {
 // tilepost_transport_t peer: the kernel stores into other ranks' memory.
 struct StoreProfile {
   double us_per_mib;  // per MiB that a rank stores elsewhere, by any of its warps
-  // The same where sums share the links with tiles that are not all there yet, against KiB of a
+  // us_per_mib where sums share the links with tiles that are not all there yet, against KiB of a
   // CTA's tile: small tiles come more evenly.
   std::vector<ProfilePoint> both_us_per_mib;
   double latency_us;     // until the owner sees what was stored last

@@ -45,7 +45,7 @@ double sent_part(int ranks);
 // MiB that a rank sends takes `us_per_mib`.
 double per_byte(const TransferProblem& problem, double us_per_mib);
 
-// The same time by copy engines.
+// As per_byte(), where copy engines bring it.
 double copy_per_byte(const TransferProblem& problem);
 
 // Time for one byte of a group that takes `transfers` to move, where kernels on the SMs that the

@@ -75,7 +75,8 @@ class ArrivalCheck {
   // Whether every tile waits for the last of the rows it reads, and for nothing later.
   void tiles(int rank, const TileMap& map) const { tiles(rank, map, arrivals_[rank]); }
 
-  // The same of the plan's own table, which is for equal shares of all that a rank may receive.
+  // Checks the tiles of the plan's own table in the same way. That table is for equal shares of all
+  // that a rank may receive.
   void planned_tiles() const {
     const Geometry equal(plan_);
     const int64_t counted_shares = in_turns() ? std::max(plan_.ranks - 1, 1) : 1;

@@ -50,8 +50,8 @@ struct Geometry {
 
 // Checks that every tile of the product has exactly one position, that TileMap::positions is the
 // inverse, that padding is outside and not stored, that cluster-mates share a column and a group,
-// that groups partition the schedule, and that targets are what is posted. False if the groups do
-// not fit the schedule, on which the other parts rely.
+// that groups partition the schedule, and that targets are what is posted. Returns false if the
+// groups do not fit the schedule, on which the other parts rely.
 bool verify_tiles(const Plan& plan, const TileMap& map, Findings& findings);
 
 // Checks that the elements that the tiles of each group write form exactly the group's block, each

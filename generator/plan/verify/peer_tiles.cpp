@@ -122,9 +122,9 @@ class ColumnCheck {
   std::vector<std::vector<int64_t>> slot_;  // [ranks][place] the box that lies there
 };
 
-// The same where a rank gets its share: which row of every rank's product lies where in each rank's
-// slots, and how often that rank has taken it from there. In front of the share a slot has room for
-// a box.
+// Follows boxes where a rank gets its share: which row of every rank's product lies where in each
+// rank's slots, and how often that rank has taken it from there. In front of the share a slot has
+// room for a box.
 class ShareCheck {
  public:
   ShareCheck(const Plan& plan, Findings& findings)

@@ -197,7 +197,7 @@ class SharedCheck {
   }
 
   // Calls `body(rows before, rows, m)` for the rows of the product that lie in rank's send buffer
-  // from step.from on. False if something else lies there.
+  // from step.from on. Returns false if something else lies there.
   template <class Body>
   bool for_strips(int rank, const Step& step, Body body) const {
     const int64_t first = step.from / plan_.map.n, rows = step.count / plan_.map.n;

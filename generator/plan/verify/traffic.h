@@ -117,7 +117,7 @@ void follow_messages(const Plan& plan, const Traffic& traffic, Findings& finding
 void follow_shared_memory(const Plan& plan, const Traffic& traffic, Findings& findings);
 void follow_tiles(const Plan& plan, Findings& findings);
 
-// The same where kernels exchange rows of A: exchanged_rows.cpp.
+// PatternCheck::follow where kernels exchange rows of A (exchanged_rows.cpp).
 void follow_rows(const Plan& plan, Findings& findings);
 
 }  // namespace tilepost

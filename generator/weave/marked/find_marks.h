@@ -18,8 +18,8 @@ std::set<Mark> find_marks(const Parsed& parsed, const Instance& instance);
 // after that was reported.
 const clang::FunctionDecl* find_launcher(const Parsed& parsed, llvm::StringRef name);
 
-// Sets `keep` on the pieces that the kernel and its launcher, if it has one, reach. False if the
-// launcher was refused.
+// Sets `keep` on the pieces that the kernel and its launcher, if it has one, reach. Returns false
+// if the launcher was refused.
 bool mark_launched(const Parsed& parsed, const Instance& instance, llvm::StringRef launcher,
                    Pieces& pieces);
 

@@ -249,7 +249,7 @@ class Weaver {
          request_.clears_output ? argument(output(), "") : ""});
   }
 
-  // The same with its launcher's arguments, for one shape. The kernel gets the arguments that the
+  // The kernel with its launcher's arguments, for one shape. The kernel gets the arguments that the
   // proof used, whatever its launcher gives. It is in the user's namespace, where its types have
   // their names.
   std::string launched_kernel() const {

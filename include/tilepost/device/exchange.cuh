@@ -134,7 +134,7 @@ __device__ __forceinline__ bool await_part(const View& view, const Helper& helpe
   return await_parts(view, helper, shot, 1, [&](int) { return part; });
 }
 
-// The same for the parts that have rows of a slice. They all lie in one column of tiles.
+// As await_part, for the parts that have rows of a slice. They all lie in one column of tiles.
 template <class View>
 __device__ __forceinline__ bool await_slice(const View& view, const Helper& helper,
                                             const TileParts& parts, const Slice<View>& slice) {

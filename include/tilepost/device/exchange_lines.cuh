@@ -53,7 +53,7 @@ __device__ __forceinline__ void store_lines(const View& view, const Helper& help
 
 // Waits until kAtOnce lines of each rank are there. from[i] is where rank 0's i-th line lies here;
 // the same lines of the other ranks follow slot_bytes apart. Loads all of them before it looks at
-// any. False if the wait was given up, which happens as in await().
+// any. Returns false if the wait was given up, which happens as in await().
 template <int kRanks, int kAtOnce>
 __device__ __forceinline__ bool await_lines(const tilepost_exchange_t& exchange,
                                             const Helper& helper,

@@ -28,7 +28,7 @@ __device__ __forceinline__ void sync_helpers(const Helper& helper) {
   ptx::sync_threads(helper.barrier, helper.threads);
 }
 
-// The same. Returns whether `says` is true in any of the threads.
+// As sync_helpers(). Returns whether `says` is true in any of the threads.
 __device__ __forceinline__ bool sync_helpers_any(const Helper& helper, bool says) {
   return ptx::sync_threads_any(helper.barrier, helper.threads, says);
 }

@@ -134,8 +134,8 @@ __device__ __forceinline__ uint32_t arrived_word(uint32_t tiles, uint32_t run) {
 }
 
 // All helper threads. Waits for the rows of one tile after the other, and tells the loader each
-// time. The barrier in await_rows orders what all threads have acquired before that. False if the
-// wait was given up.
+// time. The barrier in await_rows orders what all threads have acquired before that. Returns false
+// if the wait was given up.
 template <class View>
 __device__ __forceinline__ bool await_tiles(const View& view, const Helper& helper,
                                             const RowParts& rows, const TileParts& parts,

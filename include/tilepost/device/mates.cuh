@@ -59,8 +59,8 @@ struct Mates {
     const int first = row() * (kColumnsOfB / kRows);
     load_for_column(destination + first * kRowBytes, map, barrier, k, n + first);
   }
-  // The same where a row has kSlab columns of one element of K. The share is some of the block's
-  // kDepth elements of K.
+  // As load_columns(), where a row has kSlab columns of one element of K. The share is some of the
+  // block's kDepth elements of K.
   template <int kColumnsOfB, int kSlab, int kDepth>
   __device__ __forceinline__ void load_depth(uint32_t destination, const CUtensorMap* map,
                                              uint32_t barrier, int k, int n) const {

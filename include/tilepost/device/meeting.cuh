@@ -78,9 +78,9 @@ inline __device__ __noinline__ Patience look_up(const tilepost_exchange_t& excha
 }
 
 // One thread. Waits until has_come(the word's value), and acquires what was released with that
-// value. `wanted` and `place` are for telling the host. False if the wait was given up. Every poll
-// acquires, which invalidates L1. Relaxed polls would need an acquiring load behind the last one,
-// which takes as long as a poll.
+// value. `wanted` and `place` are for telling the host. Returns false if the wait was given up.
+// Every poll acquires, which invalidates L1. Relaxed polls would need an acquiring load behind the
+// last one, which takes as long as a poll.
 template <class HasCome>
 __device__ __forceinline__ bool await(const tilepost_exchange_t& exchange, const uint32_t* word,
                                       uint32_t wanted, uint32_t* place, HasCome has_come) {
@@ -95,7 +95,7 @@ __device__ __forceinline__ bool await(const tilepost_exchange_t& exchange, const
   return true;
 }
 
-// The same until a count of runs has reached `run`. Counts grow, and are compared by signed
+// As await(), until a count of runs has reached `run`. Counts grow, and are compared by signed
 // distance.
 __device__ __forceinline__ bool await_run(const tilepost_exchange_t& exchange,
                                           const uint32_t* count, uint32_t run, uint32_t* place) {
@@ -138,10 +138,10 @@ __device__ __forceinline__ void tell_begun(const tilepost_exchange_t& exchange, 
   ptx::store_release_sys(line, run);
 }
 
-// The same threads. Waits until the other rank has begun the run, and compares the words. False if
-// the other rank has begun a run that is not the same, which is told to the host, or if the wait
-// was given up. Where a separate kernel begins the other rank's run, it stores the words behind
-// "begun", so that they may still be under way.
+// The threads that call tell_begun. Waits until the other rank has begun the run, and compares the
+// words. Returns false if the other rank has begun a run that is not the same, which is told to the
+// host, or if the wait was given up. Where a separate kernel begins the other rank's run, it stores
+// the words behind "begun", so that they may still be under way.
 __device__ __forceinline__ bool meet(const tilepost_exchange_t& exchange, uint32_t run, int rank) {
   constexpr int kPollsPerCheck = 4096;
   uint32_t* const line = exchange_line(exchange, exchange.begun, exchange.rank, rank);

@@ -38,7 +38,7 @@ __device__ __forceinline__ Place first_sum(Place panel, int thread) {
   return {panel.row + thread / 32 * 16 + thread % 32 / 4, panel.col + thread % 4 * 2};
 }
 
-// The same where the panel is transposed.
+// As first_sum(), where the panel is transposed.
 __device__ __forceinline__ Place first_sum_transposed(Place panel, int thread) {
   return {panel.row + thread % 4 * 2, panel.col + thread / 32 * 16 + thread % 32 / 4};
 }

@@ -83,8 +83,8 @@ struct Products {
     return previous;
   }
 
-  // The same with the sums of each stage added in fp32, because the tensor cores keep only about 14
-  // bits of the sums of 8-bit elements.
+  // As multiply_tile(), with the sums of each stage added in fp32, because the tensor cores keep
+  // only about 14 bits of the sums of 8-bit elements.
   template <class Shared, class Consumer>
   static __device__ __forceinline__ int multiply_tile_precise(const Shared& shared,
                                                               Ring<kStages>& ring, Sums& sums,

@@ -57,8 +57,8 @@ __device__ __forceinline__ void load_matrices(uint32_t (&matrices)[4], uint32_t 
                : "memory");
 }
 
-// The same with each matrix transposed: lane l receives two elements of column l / 4, those from 2
-// (l % 4) on.
+// As load_matrices(), with each matrix transposed: lane l receives two elements of column l / 4,
+// those from 2 (l % 4) on.
 __device__ __forceinline__ void load_transposed(uint32_t (&matrices)[4], uint32_t row) {
   asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
                : "=r"(matrices[0]), "=r"(matrices[1]), "=r"(matrices[2]), "=r"(matrices[3])

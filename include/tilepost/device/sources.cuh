@@ -82,9 +82,10 @@ __device__ __forceinline__ void begin_sources(const View& view, HelperMemory not
 }
 
 // One thread. Waits until a flag holds the number of the run, and acquires what was released with
-// it. False if the run was given up. The thread polls seldom: a tile's sources come long before
-// they are needed, and polling takes power and issue slots from the products. A wait that lasts
-// tells the host so, in a place that all of these waits share, and takes that back when it is over.
+// it. Returns false if the run was given up. The thread polls seldom: a tile's sources come long
+// before they are needed, and polling takes power and issue slots from the products. A wait that
+// lasts tells the host so, in a place that all of these waits share, and takes that back when it is
+// over.
 __device__ __forceinline__ bool await_flag(const tilepost_exchange_t& exchange,
                                            const uint32_t* flag, uint32_t run) {
   constexpr unsigned kPollNanoseconds = 200;

@@ -53,8 +53,9 @@ struct ExpectedCounts {
 };
 
 // One lane. Waits until what the counter stands for is in this rank's memory, and acquires it as
-// wait_for_input (arrivals.cuh) does. The proxy fence is for the bulk copies that read it. False if
-// the run was given up. Here and below, `Expected` is a type with the interface of ExpectedCounts.
+// wait_for_input (arrivals.cuh) does. The proxy fence is for the bulk copies that read it. Returns
+// false if the run was given up. Here and below, `Expected` is a type with the interface of
+// ExpectedCounts.
 template <class Expected>
 __device__ __forceinline__ bool wait_for_parts(const tilepost_tasks_t& tasks,
                                                const Expected& expected, int counter_index) {

@@ -26,10 +26,10 @@ __device__ __forceinline__ uint64_t matrix_descriptor(uint32_t address) {
   return kLayout | ((address & 0x3FFFF) >> 4);
 }
 
-// The same for an N-major B of 16-bit elements, which lies in slabs of 64 columns. A slab has 64
-// rows, one for each element of K, of 128 bytes each. The leading byte offset is the distance
-// between slabs, 64 rows. The stride is the distance between groups of eight rows. Adding 128 to
-// the descriptor moves on by sixteen rows: one step along K.
+// Describes an N-major B of 16-bit elements, which lies in slabs of 64 columns. A slab has 64 rows,
+// one for each element of K, of 128 bytes each. The leading byte offset is the distance between
+// slabs, 64 rows. The stride is the distance between groups of eight rows. Adding 128 to the
+// descriptor moves on by sixteen rows: one step along K.
 __device__ __forceinline__ uint64_t matrix_descriptor_n_major(uint32_t address) {
   constexpr uint64_t kLayout =
       (uint64_t{64 * 128 / 16} << 16) | (uint64_t{64} << 32) | (uint64_t{1} << 62);

@@ -49,8 +49,8 @@ __device__ __forceinline__ void count_whole_run(const tilepost_exchange_t& excha
 // the warps that move data. So these waits do not call look_up. They look at the host's word alone,
 // and the host watches the run.
 
-// One thread. Polls until has_come() is true. False if the run was given up, which kernels behind
-// this one are told.
+// One thread. Polls until has_come() is true. Returns false if the run was given up, which kernels
+// behind this one are told.
 template <class HasCome>
 __device__ __forceinline__ bool await_quietly(const tilepost_exchange_t& exchange,
                                               HasCome has_come) {
@@ -66,8 +66,8 @@ __device__ __forceinline__ bool await_quietly(const tilepost_exchange_t& exchang
   return true;
 }
 
-// The same until a count of runs has reached `run`; counts grow. Acquires what was released with
-// the count.
+// As await_quietly(), until a count of runs has reached `run`. Counts grow. Acquires what was
+// released with the count.
 __device__ __forceinline__ bool await_count(const tilepost_exchange_t& exchange,
                                             const uint32_t* count, uint32_t run) {
   const bool came = await_quietly(
@@ -250,9 +250,9 @@ __device__ __forceinline__ void open_rows(const tilepost_exchange_t& exchange, B
 }
 
 // All lanes. Behind a run of another kind: waits until all ranks have ended that run, because they
-// may still read where this rank pushes its rows to. False if the wait was given up. The barrier of
-// the warp passes on what each lane has acquired, and the proxy fence puts it before the bulk
-// copies (PTX ISA, bar.warp.sync; 8.6, Proxies).
+// may still read where this rank pushes its rows to. Returns false if the wait was given up. The
+// barrier of the warp passes on what each lane has acquired, and the proxy fence puts it before the
+// bulk copies (PTX ISA, bar.warp.sync; 8.6, Proxies).
 __device__ __forceinline__ bool await_other_kind(const tilepost_exchange_t& exchange,
                                                  const RunRead& read) {
   const int lane = threadIdx.x % 32;

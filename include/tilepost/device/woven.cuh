@@ -155,7 +155,7 @@ __device__ __forceinline__ T* out_base(const View& /*view*/, T* c, const TileGri
   return c + static_cast<long long>(tile.row - tile.m) * ld;
 }
 
-// The same place for a TMA store: x along a row, y down the rows of out_map's tensor map.
+// The tile's place for a TMA store: x along a row, y down the rows of out_map's tensor map.
 template <class View>
 __device__ __forceinline__ Coord out_coord(const View& view, const TileGrid& /*grid*/,
                                            const Tile& tile, int row, int col) {
@@ -168,7 +168,7 @@ __device__ __forceinline__ Coord out_coord(const View& view, const TileGrid& /*g
     return Coord{col, tile.row + row};
 }
 
-// The same place for a box that may go to several ranks: place number `place` of num_places().
+// The place of a box that may go to several ranks: place number `place` of num_places().
 template <class View, class Map>
 __device__ __forceinline__ OutPlace<Map> out_place(const View& view, const TileStores& stores,
                                                    const Map* map, const TileGrid& grid,
@@ -219,7 +219,7 @@ __device__ __forceinline__ bool open_out_maps(const View& view, int m, int store
   return may_store;
 }
 
-// The same in a kernel that keeps in `stores` what the thread learns of the run.
+// As open_out_maps above, in a kernel that keeps in `stores` what the thread learns of the run.
 template <class View>
 __device__ __forceinline__ void open_out_maps(const View& view, int m, int storers,
                                               TileStores& stores) {

@@ -39,9 +39,9 @@ inline void raise(uint32_t* flag, uint32_t run) {
   __atomic_store_n(flag, run, __ATOMIC_RELEASE);
 }
 
-// Waits until a flag or a line that `source` writes has the number of the run. False: the run was
-// given up; a wait need not notice that quickly. A wait that takes long notes which rank it waits
-// for.
+// Waits until a flag or a line that `source` writes has the number of the run. Returns false if the
+// run was given up; a wait need not notice that quickly. A wait that takes long notes which rank it
+// waits for.
 inline bool await(const tilepost_exchange_t& exchange, const uint32_t* flag, int source) {
   const uint32_t run = run_of(exchange);
   for (Poll poll; __atomic_load_n(flag, __ATOMIC_ACQUIRE) != run; poll.pause()) {
@@ -199,7 +199,8 @@ inline void move_landed(const View& view, const ExchangeRange& rows, int column,
   }
 }
 
-// Waits for each line of a part, from every rank, and takes it. False: the run was given up.
+// Waits for each line of a part, from every rank, and takes it. Returns false if the run was given
+// up.
 template <class View, class T>
 inline bool take_lines(const View& view, const ExchangeRange& rows, int part, int column,
                        int columns, int n) {
@@ -291,8 +292,8 @@ inline int64_t bytes_of_row(const tilepost_shape_t& shape) {
   return int64_t{shape.k} * static_cast<int64_t>(sizeof(T));
 }
 
-// Waits for the parts, of all ranks, that have any of rows [first, end). False: the run was given
-// up.
+// Waits for the parts, of all ranks, that have any of rows [first, end). Returns false if the run
+// was given up.
 template <class View>
 inline bool await_rows(const View& view, const RowParts& rows, int first, int end) {
   const tilepost_exchange_t& exchange = view.exchange;

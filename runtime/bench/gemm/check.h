@@ -18,13 +18,13 @@ class Checker {
   // Runs `launch` once on set 0, prints the check records, and returns how many elements are wrong.
   long long check(const char* variant, const Place& place, const std::function<void()>& launch);
 
-  // The same for two launches, whose outputs are compared bit by bit: `original` stores a row-major
-  // output.
+  // As check(), for two launches, whose outputs are compared bit by bit: `original` stores a
+  // row-major output.
   long long check_against(const char* variant, const Place& place,
                           const std::function<void()>& launch, const char* against,
                           const std::function<void()>& original);
 
-  // The same for cuBLASLt itself.
+  // As check(), for cuBLASLt itself.
   long long check_cublas();
 
  private:

@@ -69,7 +69,7 @@ class RankBench {
 
   // Captures `runs` runs, one after the other, in a graph.
   void make_graph(RankVariant variant, int runs);
-  // The same as enqueue and finish, for a replay of that graph. The time is that of one of its
+  // As enqueue and finish, for a replay of the graph of make_graph. The time is that of one of its
   // runs.
   void enqueue_graph(RankVariant variant);
   void finish_graph();

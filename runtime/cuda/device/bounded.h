@@ -13,9 +13,9 @@
 
 namespace tilepost::cuda {
 
-// Calls body() on a thread of its own. False if it has not returned after `patience`: it then goes
-// on alone, so it has to own all that it works with. Where the system has no more threads or
-// memory, the calling thread calls body(), and there is no bound.
+// Calls body() on a thread of its own. Returns false if it has not returned after `patience`: it
+// then goes on alone, so it has to own all that it works with. Where the system has no more threads
+// or memory, the calling thread calls body(), and there is no bound.
 template <class Body>
 bool returns_within(std::chrono::duration<double> patience, Body body) {
   struct End {

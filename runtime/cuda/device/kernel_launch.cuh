@@ -11,9 +11,9 @@ inline cudaError_t preload_kernel(const void* kernel) {
   return cudaFuncGetAttributes(&attributes, kernel);
 }
 
-// The same for a kernel that runs beside a GEMM. An SM changes its split of L1 and shared memory
-// only when it is idle. So the kernel asks for the split of the GEMM. If it gets to an SM first, it
-// does not keep the GEMM's CTA out, and it can itself join others of its kind.
+// As preload_kernel(), for a kernel that runs beside a GEMM. An SM changes its split of L1 and
+// shared memory only when it is idle. So the kernel asks for the split of the GEMM. If it gets to
+// an SM first, it does not keep the GEMM's CTA out, and it can itself join others of its kind.
 inline cudaError_t preload_beside_gemm(const void* kernel) {
   if (const auto error = preload_kernel(kernel); error != cudaSuccess) return error;
   return cudaFuncSetAttribute(kernel, cudaFuncAttributePreferredSharedMemoryCarveout,

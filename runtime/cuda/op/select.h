@@ -13,7 +13,7 @@
 
 namespace tilepost::cuda {
 
-// True when a kernel for `arch` runs on compute capability `sm`: sm_90a's instructions exist on 9.0
+// Whether a kernel for `arch` runs on compute capability `sm`: sm_90a's instructions exist on 9.0
 // only (CUDA C++ Programming Guide, "Feature Availability"), the others' on every later GPU.
 // Whether the program holds code for the device is found out when its kernel is loaded.
 bool serves(int arch, int sm);

@@ -7,7 +7,7 @@
 namespace tilepost::cuda {
 namespace {
 
-// False where CUDA does not know the pointer, or does not know this attribute of it.
+// Returns false where CUDA does not know the pointer, or does not know this attribute of it.
 template <class T>
 bool ask(const Driver& driver, CUpointer_attribute attribute, const void* pointer, T& value) {
   const auto address = reinterpret_cast<CUdeviceptr>(pointer);

@@ -88,7 +88,7 @@ class RegisteredOutputs::Exchange {
   }
 
   cudaStream_t stream() const { return numbers_.stream(); }
-  // False if what was issued last has not ended.
+  // Whether what was issued last has ended.
   bool is_idle() const { return numbers_.is_idle(); }
   void leak() { numbers_.leak(); }
 

@@ -146,11 +146,12 @@ __device__ __forceinline__ bool see_run_words(const SharedFlags& flags, int rank
   return of_run(found[0]) & of_run(found[1]) & of_run(found[2]) & of_run(found[3]);
 }
 
-// The same for a rank that has said that it has begun the run. Its words are under way or here.
-// They are not the next run's, which that rank does not begin before this rank has ended this one.
-// But a rank that has given the run up releases the runs behind it, and their words overwrite
-// these. False if the host said abort, or the deadline passed, before the words came. After the
-// deadline the host is told the same as of a rank that did not begin the run.
+// Waits for the words of a rank that has said that it has begun the run, and reads them. Its words
+// are under way or here. They are not the next run's, which that rank does not begin before this
+// rank has ended this one. But a rank that has given the run up releases the runs behind it, and
+// their words overwrite these. Returns false if the host said abort, or the deadline passed, before
+// the words came. After the deadline the host is told the same as of a rank that did not begin the
+// run.
 __device__ bool read_run_words(const SharedFlags& flags, int rank, uint32_t run, RunWords& words) {
   const PollEnd end = poll_until([&] { return see_run_words(flags, rank, run, words); },
                                  flags.deadline_ns, flags.page, [] {});

@@ -33,9 +33,9 @@ __device__ __forceinline__ bool is_given_up(const SharedFlags& flags) {
 }
 
 // Waits until one of this rank's flags has reached `target`, and acquires what was released with
-// it. False if the wait was given up. Nothing may be announced then, or the others would take what
-// is not there and end their run with it. `place` tells the host about the wait. The host needs
-// only the first wait that was given up, so later ones are given up at once.
+// it. Returns false if the wait was given up. Nothing may be announced then, or the others would
+// take what is not there and end their run with it. `place` tells the host about the wait. The host
+// needs only the first wait that was given up, so later ones are given up at once.
 __device__ inline bool wait_for(const SharedFlags& flags, const uint32_t* word, uint32_t target,
                                 SharedWait* place, int group) {
   if (is_given_up(flags)) return false;

@@ -110,8 +110,8 @@ cudaError_t launch_shared_begin(const SharedFlags& flags, const RunBeginning& be
 cudaError_t launch_announce(const SharedFlags& flags, Flag flag, int lane, int group,
                             cudaStream_t stream);
 
-// The same, and waits until every rank whose bit is set in `sources` has announced `group`; what
-// follows in the stream sees what they had stored.
+// As launch_announce(), and waits until every rank whose bit is set in `sources` has announced
+// `group`; what follows in the stream sees what they had stored.
 cudaError_t launch_announce_and_wait(const SharedFlags& flags, Flag flag, int lane, int group,
                                      uint64_t sources, cudaStream_t stream);
 
@@ -138,8 +138,8 @@ cudaError_t launch_shared_end(const SharedFlags& flags, cudaStream_t stream);
 cudaError_t launch_settle(const SharedFlags& flags, cudaStream_t stream);
 
 // Waits on the host until every rank has ended what it has begun, and as many runs as this one.
-// False if that does not happen within `seconds`: other ranks may then still use this rank's
-// memory, which must not be freed.
+// Returns false if that does not happen within `seconds`: other ranks may then still use this
+// rank's memory, which must not be freed.
 bool wait_until_all_ended(const SharedFlags& flags, double seconds);
 
 }  // namespace tilepost::cuda

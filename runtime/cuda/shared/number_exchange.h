@@ -46,7 +46,7 @@ class NumberExchange {
 
   cudaStream_t stream() const { return stream_.get(); }
   int64_t device_bytes() const { return device_bytes_; }
-  // False if what was issued last has not ended; freeing device memory could then wait for ever.
+  // Whether what was issued last has ended. Otherwise freeing device memory could wait for ever.
   bool is_idle() const { return idle_; }
   // When the device has not come back: leaves the memory to the process.
   void leak() { idle_ = false; }

@@ -67,8 +67,8 @@ class SharedService {
   tilepost_result_t begin(const RunBeginning& beginning, cudaStream_t stream);
   tilepost_result_t end(cudaStream_t stream);
 
-  // The same for warming up. From then on `stream` is the one where eager runs say that they have
-  // ended.
+  // As begin() and end(), for warming up. From then on `stream` is the one where eager runs say
+  // that they have ended.
   tilepost_result_t begin_warm_up(cudaStream_t stream);
   tilepost_result_t end_warm_up(cudaStream_t stream);
 

@@ -171,7 +171,7 @@ __global__ void __launch_bounds__(kThreads)
   sum_rest<kType>(args);
 }
 
-// The same for any number of parts, one vector of each by thread.
+// Adds any number of parts. Each thread adds one vector of each.
 template <DType kType>
 __global__ void __launch_bounds__(kThreads)
     sum_any_kernel(const __grid_constant__ SumArguments args) {

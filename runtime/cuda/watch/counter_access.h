@@ -32,7 +32,7 @@ class CounterAccess {
   // Leaves its memory to the process: a copy may still be under way.
   void leak() { mirror_.leak(); }
 
-  // Waits for `stream` to run dry, within the bound. False if it does not.
+  // Waits for `stream` to run dry, within the bound. Returns false if it does not.
   static bool drain(cudaStream_t stream);
 
  private:

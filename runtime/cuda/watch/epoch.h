@@ -8,7 +8,7 @@
 
 namespace tilepost::cuda {
 
-// True when `counter` has reached `target`; correct while the two are less than 2^31 apart.
+// Whether `counter` has reached `target`. It is right while the two are less than 2^31 apart.
 constexpr bool reached(uint32_t counter, uint32_t target) {
   return static_cast<int32_t>(counter - target) >= 0;
 }

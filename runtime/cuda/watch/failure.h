@@ -14,7 +14,7 @@ class Failure {
  public:
   bool is_set() const { return set_.load(std::memory_order_acquire); }
 
-  // Keeps the first failure. False when there was one already.
+  // Keeps the first failure. Returns false if there was one already.
   bool record(tilepost_result_t result, std::string text) {
     const std::lock_guard lock(mutex_);
     if (set_.load(std::memory_order_relaxed)) return false;

@@ -49,8 +49,8 @@ __device__ __forceinline__ PollEnd poll_until(IsReached is_reached, uint64_t dea
   }
 }
 
-// The same until the word has reached the target. Orders nothing: polling with relaxed loads and
-// acquiring once, behind this, pays for one invalidation of L1 instead of one per poll.
+// As poll_until(), until the word has reached the target. Orders nothing: polling with relaxed
+// loads and acquiring once, behind this, pays for one invalidation of L1 instead of one per poll.
 template <class Waiting>
 __device__ __forceinline__ PollEnd poll(const Poll& args, Waiting waiting) {
   return poll_until([&] { return has_reached(ptx::load_relaxed_sys(args.word), args.target); },

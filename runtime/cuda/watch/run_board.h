@@ -54,9 +54,9 @@ class RunBoard {
   // the system gives no memory. When this returns, no memory can be left behind, however processes
   // end.
   static Address make(int ranks, RunBoard& board);
-  // Called by every rank, also by the one that has made the board. False where the board cannot be
-  // found: this rank is on another host, or in a container that shares no memory with the rank that
-  // has made it.
+  // Called by every rank, also by the one that has made the board. Returns false where the board
+  // cannot be found: this rank is on another host, or in a container that shares no memory with the
+  // rank that has made it.
   bool join(const Address& address, int rank, int ranks);
   bool is_joined() const { return rank_ >= 0; }
 

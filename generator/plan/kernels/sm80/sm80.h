@@ -18,7 +18,7 @@ const KernelFamily& sm80_family();
 // preference; on sm_90a those of sm_80.
 const std::vector<KernelConfig>& sm80_configs(Arch arch);
 
-// The same for 8-bit inputs: sm_89 and sm_90a, none elsewhere.
+// The configurations for 8-bit inputs: on sm_89 and sm_90a, none elsewhere.
 const std::vector<KernelConfig>& sm80_narrow_configs(Arch arch, tilepost_accumulate_t accumulate);
 
 // The shape of one of them.

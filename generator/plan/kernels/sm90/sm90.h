@@ -27,7 +27,7 @@ const std::vector<KernelConfig>& sm90_configs();
 
 // The shape of one of them.
 const Sm90Shape& sm90_shape(const KernelConfig& config);
-// The same configuration of another shape.
+// `config` with another shape.
 KernelConfig with_shape(KernelConfig config, const Sm90Shape& shape);
 
 // Shared memory that a kernel leaves to the tasks of its helper warp, bytes: buffers of 16 KiB and

@@ -15,7 +15,7 @@ namespace tilepost {
 inline constexpr int64_t kMostSmallRows = 256;
 // Up to this number of rows of A one tile has all of them.
 inline constexpr int64_t kMostShortRows = 128;
-// The same as kMostSmallRows where kernels exchange tiles.
+// The most rows of A that the kernel is offered for where kernels exchange tiles.
 inline constexpr int64_t kMostExchangedRows = 2048;
 
 const KernelFamily& sm90_small_family();

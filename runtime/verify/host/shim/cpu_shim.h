@@ -139,8 +139,7 @@ void run_block(dim3 grid, dim3 block, uint3 at, size_t shared_bytes, const Body&
       threads, [&](unsigned i) { become(grid, block, at, i, shared); }, [&](unsigned) { body(); });
 }
 
-// The same, but the threads of the block run one after the other, each to its end. No barrier
-// waits.
+// Runs body() on the threads of a block one after the other, each to its end. No barrier waits.
 template <class Body>
 void run_block_in_turn(dim3 grid, dim3 block, uint3 at, size_t shared_bytes, const Body& body) {
   const unsigned threads = block.x * block.y * block.z;
