@@ -263,7 +263,9 @@ function(add_tilepost_library target)
   if(NOT rule_ARCHS STREQUAL host)
     list(TRANSFORM rule_ARCHS REPLACE "^sm_(.*)$" "\\1-real")
     # As a flag, for CMake 3.25 does not know that nvcc has C++20; given twice, nvcc refuses it.
-    set_target_properties(${target} PROPERTIES CUDA_ARCHITECTURES "${rule_ARCHS}")
+    # Relocatable device code, which a project may ask for everywhere, makes kernels for sm_90a slow.
+    set_target_properties(${target} PROPERTIES
+      CUDA_ARCHITECTURES "${rule_ARCHS}" CUDA_SEPARABLE_COMPILATION OFF)
     set_property(TARGET ${target} PROPERTY CUDA_STANDARD)
     target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CUDA>:-std=c++20>)
   endif()

@@ -13,6 +13,8 @@
 #                                                                        which is KERNEL of FILE
 #        compile.sh NVCC OPCODES WORK probe ARCH                         the opcode counter itself
 #        compile.sh NVCC OPCODES WORK mutant FILE SED MESSAGE            gemm_sm90 after a bad edit
+#        compile.sh NVCC OPCODES WORK refused MESSAGE ARCH FILE FLAG…    what preprocessing says under flags;
+#                                                                        an empty MESSAGE: it is taken
 # Run in the root. Fails on any warning, spill, stack frame, serialised wgmma (C75xx), where the
 # instructions are not the expected ones, and if a file takes nvcc more than ten seconds of CPU time.
 set -euo pipefail
@@ -386,6 +388,17 @@ for name, value in plan["kernel"]["tunables"].items():
       fail "the checks accept $file after '$edit'"
     fi
     grep "$message" "$work/verdict.txt" || { cat "$work/verdict.txt"; fail "not the expected message"; }
+    ;;
+  refused)
+    message=$1 arch=$2 file=$3
+    shift 3
+    if "$nvcc" -std=c++20 -I "$include" -gencode "arch=compute_$arch,code=sm_$arch" "$@" -E "$file" \
+      >"$work/preprocessed.txt" 2>"$work/verdict.txt"; then
+      [ -z "$message" ] || fail "$file is taken with $*"
+    else
+      [ -n "$message" ] && grep -F "$message" "$work/verdict.txt" ||
+        { cat "$work/verdict.txt"; fail "not the expected message"; }
+    fi
     ;;
   *)
     fail "unknown mode '$what'"

@@ -10,6 +10,7 @@
 
 #include "tilepost/cutlass/epilogue.hpp"
 #include "tilepost/cutlass/tile_scheduler.hpp"
+#include "tilepost/device/fast_wgmma.cuh"
 #include "tilepost/plan.h"
 
 namespace tilepost::cutlass {

@@ -11,6 +11,7 @@
 
 #include <cstdint>
 
+#include "tilepost/device/fast_wgmma.cuh"
 #include "tilepost/mark.cuh"
 
 namespace tilepost::ptx {
