@@ -41,6 +41,12 @@ const char* tilepost_last_error(void);
 typedef struct tilepost_comm* tilepost_comm_t;
 typedef struct tilepost_op* tilepost_op_t;
 
+// Structures that a caller fills in begin with struct_size, which the caller sets to the size of
+// the structure in this header. Members are only added at the end. A runtime takes the structures
+// of all earlier versions, and what they do not have is as if it were not given. It refuses a
+// larger structure than its own, and any other size. tilepost_op_info_t has no such member, because
+// the runtime writes it: it changes with TILEPOST_ABI_VERSION alone.
+
 // ---- Communicators
 // ---------------------------------------------------------------------------------
 
@@ -87,7 +93,9 @@ typedef struct tilepost_options {
                            // 64 MiB
 } tilepost_options_t;
 
-// The defaults: struct_size is set, the deadline is 60 s, and all else is 0.
+// The defaults: struct_size is set, the deadline is 60 s, and all else is 0. The structure is that
+// of the runtime's version. A caller that was compiled with the header of an earlier version fills
+// in its own structure instead.
 tilepost_options_t tilepost_default_options(void);
 
 // Makes an operation: allocates all that runs need, loads every kernel, makes the NCCL communicator

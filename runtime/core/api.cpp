@@ -2,11 +2,12 @@
 // target and let no exception out.
 #include <cinttypes>
 #include <cstddef>
-#include <cstring>
+#include <initializer_list>
 #include <new>
 
 #include "runtime/core/error.h"
 #include "runtime/core/object.h"
+#include "runtime/core/structures.h"
 #include "runtime/schedule/schedule_cache.h"
 
 namespace {
@@ -16,6 +17,14 @@ using tilepost::fail;
 constexpr double kDefaultDeadlineSeconds = 60;
 constexpr double kMaxDeadlineSeconds = 86400;
 constexpr int64_t kMostScheduleBytes = int64_t{1} << 40;
+
+// The sizes that structures had in earlier versions, and have now. The first tilepost_options_t had
+// four unused bytes in place of share_memory, and the same size as the second.
+constexpr std::initializer_list<size_t> kOptionsSizes = {
+    offsetof(tilepost_options_t, schedule_bytes), sizeof(tilepost_options_t)};
+constexpr std::initializer_list<size_t> kOperandsSizes = {offsetof(tilepost_run_operands_t, m),
+                                                          offsetof(tilepost_run_operands_t, user),
+                                                          sizeof(tilepost_run_operands_t)};
 
 // Runs `body`, turning what it throws into a result.
 template <class Body>
@@ -50,12 +59,22 @@ tilepost_result_t wrong_size(const char* call, const char* name, size_t size, si
               expected, type);
 }
 
-tilepost_result_t check_options(const char* call, const tilepost_options_t& options) {
-  if (options.struct_size != sizeof(tilepost_options_t))
+// Sets `chosen` to the caller's options, or to the defaults where the caller gives none.
+tilepost_result_t complete_options(const char* call, const tilepost_options_t* options,
+                                   tilepost_options_t& chosen) {
+  chosen = tilepost_default_options();
+  if (options == nullptr) return TILEPOST_OK;
+  const size_t size = options->struct_size;
+  if (!tilepost::is_known_size(size, kOptionsSizes))
     return fail(
         TILEPOST_INVALID_ARGUMENT,
         "%s: options.struct_size is %zu, expected %zu; start from tilepost_default_options()", call,
-        options.struct_size, sizeof(tilepost_options_t));
+        size, sizeof(tilepost_options_t));
+  chosen = tilepost::completed(options, size, chosen);
+  return TILEPOST_OK;
+}
+
+tilepost_result_t check_options(const char* call, const tilepost_options_t& options) {
   if (!(options.deadline_seconds >= 0 && options.deadline_seconds <= kMaxDeadlineSeconds))
     return fail(TILEPOST_INVALID_ARGUMENT,
                 "%s: options.deadline_seconds must be from 0 to %g, got %g", call,
@@ -118,7 +137,8 @@ tilepost_result_t tilepost_op_create(tilepost_comm_t comm, const tilepost_progra
     return fail(TILEPOST_INVALID_ARGUMENT,
                 "%s: program '%s' was generated for ABI %u, this runtime has ABI %u; regenerate it",
                 call, program->name, program->abi_version, TILEPOST_ABI_VERSION);
-  tilepost_options_t chosen = options ? *options : tilepost_default_options();
+  tilepost_options_t chosen{};
+  TILEPOST_TRY(complete_options(call, options, chosen));
   TILEPOST_TRY(check_options(call, chosen));
   if (chosen.schedule_bytes == 0) chosen.schedule_bytes = tilepost::kScheduleBytes;
   return guarded(call, [&] {
@@ -144,13 +164,10 @@ tilepost_result_t tilepost_op_run(tilepost_op_t op, const void* a, const void* b
 tilepost_result_t tilepost_op_run_with(tilepost_op_t op, const tilepost_run_operands_t* operands,
                                        CUstream_st* stream) {
   if (operands == nullptr) return null_argument(__func__, "operands");
-  // The structure may have the size that it had before `user` was added, or the present one.
   const size_t size = operands->struct_size;
-  if (size != offsetof(tilepost_run_operands_t, user) && size != sizeof *operands)
+  if (!tilepost::is_known_size(size, kOperandsSizes))
     return wrong_size(__func__, "operands", size, sizeof *operands, "tilepost_run_operands_t");
-  tilepost_run_operands_t known = {};
-  std::memcpy(&known, operands, size);
-  return run(__func__, op, known, stream);
+  return run(__func__, op, tilepost::completed(operands, size, tilepost_run_operands_t{}), stream);
 }
 
 tilepost_result_t tilepost_op_route(tilepost_op_t op, const tilepost_route_t* route,

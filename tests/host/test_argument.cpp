@@ -1,4 +1,5 @@
 // Arguments and plans that the host target refuses, each with its value and its bound.
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 
@@ -153,4 +154,51 @@ TEST_CASE("options are checked") {
   options.deadline_seconds = -1;
   CHECK(tilepost_op_create(comms[0], &program.get(), &options, &op) == TILEPOST_INVALID_ARGUMENT);
   CHECK(op == nullptr);
+}
+
+TEST_CASE("options of earlier versions are taken, and of no other size") {
+  const Problem problem;
+  const Program program(problem);
+  const Comms comms(2);
+  // What lies behind an earlier version's structure is the caller's own and is not read.
+  tilepost_options_t options = tilepost_default_options();
+  options.schedule_bytes = -1;
+  options.struct_size = offsetof(tilepost_options_t, schedule_bytes);
+  CHECK(options.struct_size == 24);
+  tilepost_op_t op = nullptr;
+  CHECK(tilepost_op_create(comms[0], &program.get(), &options, &op) == TILEPOST_OK);
+  CHECK(tilepost_op_destroy(op) == TILEPOST_OK);
+  for (const size_t size : {size_t{0}, size_t{8}, size_t{16}, size_t{28}, size_t{40}}) {
+    options.struct_size = size;
+    CHECK(tilepost_op_create(comms[0], &program.get(), &options, &op) == TILEPOST_INVALID_ARGUMENT);
+    CHECK_THAT(tilepost_last_error(),
+               Catch::Contains("options.struct_size is " + std::to_string(size) + ", expected 32"));
+    CHECK(op == nullptr);
+  }
+}
+
+TEST_CASE("operands of earlier versions are taken, and of no other size") {
+  Problem problem;
+  problem.ranks = 1;
+  std::mt19937_64 random(1);
+  Data data(problem, false, random);
+  const Program program(problem);
+  const Comms comms(1);
+  const Ops ops(comms, program.get(), 1);
+  tilepost_run_operands_t operands = {};
+  operands.a = data.a[0].data();
+  operands.b = data.b[0].data();
+  operands.out = data.out[0].data();
+  operands.m = -7;  // behind the structure of the first version
+  operands.struct_size = offsetof(tilepost_run_operands_t, m);
+  CHECK(operands.struct_size == 64);
+  CHECK(tilepost_op_run_with(ops[0], &operands, nullptr) == TILEPOST_OK);
+  CHECK(tilepost_op_synchronize(ops[0]) == TILEPOST_OK);
+  CHECK(data.compare(program) == "");
+  for (const size_t size : {size_t{0}, size_t{56}, size_t{72}, size_t{120}}) {
+    operands.struct_size = size;
+    CHECK(tilepost_op_run_with(ops[0], &operands, nullptr) == TILEPOST_INVALID_ARGUMENT);
+    CHECK_THAT(tilepost_last_error(), Catch::Contains("operands.struct_size is " +
+                                                      std::to_string(size) + ", expected 112"));
+  }
 }
