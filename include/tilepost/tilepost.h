@@ -129,14 +129,20 @@ tilepost_result_t tilepost_op_create(tilepost_comm_t comm, const tilepost_progra
 // b is [n, k] (layout tn) or [k, n] (nn). Everything is row-major. Only where the plan keeps the
 // tile layout, out has tilepost_op_info's out_elements in the order that docs/runtime.md describes.
 // Pointers are 16-byte aligned device pointers of the communicator's device, and `stream` is a
-// stream of that device. No pointer is null, even on a rank that has no rows. On the host target
-// pointers are host pointers with the same alignment, and `stream` is null.
+// stream of that device. A pointer may be null where this rank reads and writes no row through it:
+// one without a share of a or of out, say, or without rows to multiply. Such a pointer is not
+// looked at. On the host target pointers are host pointers with the same alignment, and `stream` is
+// null.
 //
 // Collective: every rank calls this, in the same order. Do not call it between ncclGroupStart and
 // ncclGroupEnd: NCCL would start the run's collectives behind the work that marks the run's end.
-// This call is for plans that need no other operands; the others take tilepost_op_run_with.
+// This call is for plans that need no other operands, and runs the plan's m; the others take
+// tilepost_op_run_with.
 tilepost_result_t tilepost_op_run(tilepost_op_t op, const void* a, const void* b, void* out,
                                   struct CUstream_st* stream);
+
+// As the rows of a run or a route: as many as the plan is for, or with m: {max: …} its most.
+#define TILEPOST_PLANNED_M (-1)
 
 // What a run reads and writes. The operands that the plan's epilogue (plan.h: tilepost_epilogue_t)
 // and its consumer name must be there, and the other ones are not looked at. Where ranks are
@@ -152,9 +158,10 @@ typedef struct tilepost_run_operands {
   const float* scale_b;
   const void* bias;
   const void* residual;
-  int64_t m;       // rows of this run, 1 to the plan's m, the same on all ranks; 0: the plan's m.
-                   // Another m than the plan's needs a plan for any m. Routed plans: 0, or the rows
-                   // of the route
+  int64_t m;  // rows of this run, the same on all ranks. A plan for any m takes 0 to the
+              // plan's m, or TILEPOST_PLANNED_M for the latter; a run of 0 rows does nothing.
+              // Other plans take their own m, TILEPOST_PLANNED_M or 0, which all mean the same,
+              // and routed plans the rows of the route, TILEPOST_PLANNED_M or 0
   void* gathered;  // all_gather_gemm: [m, k], gets all ranks' a; a may already be this rank's rows
                    // in it. all_to_all_gemm: [rows, k], gets the rows for this rank. Null: these
                    // rows stay in memory of the operation
@@ -178,7 +185,7 @@ tilepost_result_t tilepost_op_run_with(tilepost_op_t op, const tilepost_run_oper
 // plan's map.m rows is TILEPOST_INVALID_ARGUMENT on all ranks, and no route is set then.
 typedef struct tilepost_route {
   size_t struct_size;     // sizeof(tilepost_route_t)
-  int64_t m;              // this rank's rows, 0 to the plan's m; -1: the plan's m. Ranks may
+  int64_t m;              // this rank's rows, 0 to the plan's m, or TILEPOST_PLANNED_M. Ranks may
                           // differ. Another m than the plan's needs a plan for any m
   const int64_t* splits;  // [ranks] routing splits: how many consecutive rows go to each rank;
                           // they sum to m

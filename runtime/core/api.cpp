@@ -96,9 +96,6 @@ tilepost_result_t run(const char* call, tilepost_op_t op, const tilepost_run_ope
                       CUstream_st* stream) {
   if (op == nullptr) return null_argument(call, "op");
   TILEPOST_TRY(check_process(call, *op));
-  if (operands.a == nullptr) return null_argument(call, "a");
-  if (operands.b == nullptr) return null_argument(call, "b");
-  if (operands.out == nullptr) return null_argument(call, "out");
   return guarded(call, [&] { return op->run(operands, stream); });
 }
 
@@ -158,6 +155,7 @@ tilepost_result_t tilepost_op_run(tilepost_op_t op, const void* a, const void* b
   operands.a = a;
   operands.b = b;
   operands.out = out;
+  operands.m = TILEPOST_PLANNED_M;
   return run(__func__, op, operands, stream);
 }
 
@@ -167,7 +165,9 @@ tilepost_result_t tilepost_op_run_with(tilepost_op_t op, const tilepost_run_oper
   const size_t size = operands->struct_size;
   if (!tilepost::is_known_size(size, kOperandsSizes))
     return wrong_size(__func__, "operands", size, sizeof *operands, "tilepost_run_operands_t");
-  return run(__func__, op, tilepost::completed(operands, size, tilepost_run_operands_t{}), stream);
+  tilepost_run_operands_t defaults = {};
+  defaults.m = TILEPOST_PLANNED_M;
+  return run(__func__, op, tilepost::completed(operands, size, defaults), stream);
 }
 
 tilepost_result_t tilepost_op_route(tilepost_op_t op, const tilepost_route_t* route,

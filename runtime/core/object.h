@@ -37,8 +37,7 @@ struct tilepost_op : tilepost_owned {
   // The communicator's count. Null until the operation is handed to the caller.
   std::shared_ptr<std::atomic<int>> live_ops;
 
-  // a, b and out have been checked not to be null. The target checks the plan's other operands
-  // (operands.h), alignment and device.
+  // The target checks the operands (operands.h) and their device.
   virtual tilepost_result_t run(const tilepost_run_operands_t& operands, CUstream_st* stream) = 0;
   // The structures have been checked to be there and to have the right size. route.h checks the
   // rest.

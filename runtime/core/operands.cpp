@@ -2,90 +2,188 @@
 
 #include <cinttypes>
 #include <cmath>
+#include <cstring>
 
 #include "runtime/core/error.h"
-#include "runtime/schedule/run_map.h"
+#include "runtime/map/run_path.h"
+#include "runtime/map/tile_map.h"
+#include "tilepost/dtype.h"
 
 namespace tilepost {
+namespace {
 
-tilepost_result_t check_alignment(const EpilogueOperand& operand) {
-  const auto address = reinterpret_cast<uintptr_t>(operand.pointer);
-  if (address % operand.alignment == 0) return TILEPOST_OK;
+constexpr char kEpilogue[] = "epilogue", kConsumer[] = "consumer", kKernel[] = "kernel";
+
+// The rows of a rank's share, where the run's `m` rows are divided over all ranks.
+int64_t share_of(const tilepost_plan_t& plan, int rank, int64_t m) {
+  tilepost_map_t map{};
+  map.m = m;
+  map.ranks = plan.ranks;
+  return rows_of_rank(map, rank);
+}
+
+// A kernel of the user's may read B in a form of its own, whose size is not in the plan.
+int64_t bytes_of_b(const tilepost_plan_t& plan) {
+  const bool ours =
+      plan.kernel.launch == TILEPOST_LAUNCH_TMA || plan.kernel.launch == TILEPOST_LAUNCH_POINTERS;
+  return ours ? plan.map.n * plan.k * element_bytes(plan.input) : RunOperand::kUnknownBytes;
+}
+
+}  // namespace
+
+RowsOfRank rows_of_rank_in(const tilepost_plan_t& plan, int rank, int64_t m) {
+  const PatternRow& row = row_of(plan);
+  const int64_t share = row.communicates() ? share_of(plan, rank, m) : m;
+  if (row.input_is_routed()) return {m, plan.ranks * share, plan.ranks * share};
+  if (row.moves_input()) return {share, m, m};
+  if (row.product_is_routed()) return {m, m, plan.ranks * share};
+  return {m, m, row.out_is_share() ? share : m};
+}
+
+RowsOfRank rows_of_rank_in(const tilepost_plan_t& plan, int rank, const RunMap& routed) {
+  const bool input = row_of(plan).input_is_routed();
+  return {routed.m, routed.rows, input ? routed.rows : routed.counts.arriving(rank)};
+}
+
+tilepost_result_t check_alignment(const char* name, const void* pointer, size_t alignment) {
+  const auto address = reinterpret_cast<uintptr_t>(pointer);
+  if (address % alignment == 0) return TILEPOST_OK;
   return fail(TILEPOST_INVALID_ARGUMENT,
               "%s must be a multiple of %zu bytes, got 0x%" PRIxPTR ", which is %" PRIuPTR
               " bytes past one",
-              operand.name, operand.alignment, address, address % operand.alignment);
+              name, alignment, address, address % alignment);
 }
 
-template <class T>
-void EpilogueOperands::add(const char* name, const T* pointer, size_t alignment,
-                           const T*& kernel_pointer) {
-  list_[count_++] = {name, pointer, alignment};
-  kernel_pointer = pointer;
+RunOperands::RunOperands(const tilepost_plan_t& plan, int rank, const RowsOfRank& rows,
+                         const tilepost_run_operands_t& operands)
+    : given_(operands) {
+  add_matrices(plan, rows);
+  add_epilogue(plan, rank, rows);
+  add_consumer(plan, rows);
+  add_user_data(plan, rows);
+  const int64_t row_of_a = plan.k * element_bytes(plan.input);
+  if (row_of(plan).moves_input() && operands.gathered != nullptr)
+    add({"gathered", operands.gathered, kVectorAlignment, rows.product * row_of_a, "", true});
 }
 
-void EpilogueOperands::add_for_consumer(const char* name, const void* pointer) {
-  list_[count_++] = {name, pointer, kVectorAlignment, "consumer"};
+void RunOperands::add(const RunOperand& operand) {
+  if (operand.is_used()) list_[count_++] = operand;
+}
+
+// In the tile layout `out` may have padding even where the rank has no rows.
+void RunOperands::add_matrices(const tilepost_plan_t& plan, const RowsOfRank& rows) {
+  const int64_t width = plan.map.n * element_bytes(plan.output);
+  int64_t out = rows.out * width;
+  if (keeps_tiles(plan) && rows.product > 0) out = RunOperand::kUnknownBytes;
+  add({"a", given_.a, kVectorAlignment, rows.a * plan.k * element_bytes(plan.input), ""});
+  add({"b", given_.b, kVectorAlignment, rows.product > 0 ? bytes_of_b(plan) : 0, ""});
+  add({"out", given_.out, kVectorAlignment, out, "", true});
 }
 
 // Where ranks are summed, only rank 0 adds the bias.
-EpilogueOperands::EpilogueOperands(const tilepost_plan_t& plan, int rank,
-                                   const tilepost_run_operands_t& operands) {
+void RunOperands::add_epilogue(const tilepost_plan_t& plan, int rank, const RowsOfRank& rows) {
   const int ops = plan.epilogue;
-  const bool adds_bias = !row_of(plan).sums || rank == 0;
-  if ((ops & (TILEPOST_SCALE | TILEPOST_SCALE_ROWS)) != 0)
-    add("scale_a", operands.scale_a, alignof(float), for_kernel_.scale_a);
-  if ((ops & (TILEPOST_SCALE | TILEPOST_SCALE_COLUMNS)) != 0)
-    add("scale_b", operands.scale_b, alignof(float), for_kernel_.scale_b);
-  if ((ops & TILEPOST_BIAS) != 0 && adds_bias)
-    add("bias", operands.bias, kVectorAlignment, for_kernel_.bias);
-  if ((ops & TILEPOST_RESIDUAL) != 0)
-    add("residual", operands.residual, kVectorAlignment, for_kernel_.residual);
-  if (normalises(plan)) {
-    add_for_consumer("norm_weight", operands.norm_weight);
-    epsilon_ = operands.norm_epsilon;
-  }
+  const int64_t product = rows.product, columns = product > 0 ? plan.map.n : 0;
+  const int64_t output = element_bytes(plan.output);
+  constexpr auto kScale = static_cast<int64_t>(sizeof(float));
+  const auto scale = [&](int flag, const char* name, const float* pointer, int64_t count,
+                         const float*& kernel_pointer) {
+    if ((ops & (TILEPOST_SCALE | flag)) == 0) return;
+    kernel_pointer = pointer;
+    if ((ops & flag) == 0) count = product > 0 ? 1 : 0;
+    add({name, pointer, alignof(float), count * kScale, kEpilogue});
+  };
+  const auto more = [&](int flag, const char* name, const void* pointer, int64_t elements,
+                        const void*& kernel_pointer) {
+    if ((ops & flag) == 0) return;
+    kernel_pointer = pointer;
+    add({name, pointer, kVectorAlignment, elements * output, kEpilogue});
+  };
+  scale(TILEPOST_SCALE_ROWS, "scale_a", given_.scale_a, product, for_kernel_.scale_a);
+  scale(TILEPOST_SCALE_COLUMNS, "scale_b", given_.scale_b, columns, for_kernel_.scale_b);
+  if (!row_of(plan).sums || rank == 0)
+    more(TILEPOST_BIAS, "bias", given_.bias, columns, for_kernel_.bias);
+  more(TILEPOST_RESIDUAL, "residual", given_.residual, product * plan.map.n, for_kernel_.residual);
+}
+
+void RunOperands::add_consumer(const tilepost_plan_t& plan, const RowsOfRank& rows) {
+  if (!normalises(plan)) return;
+  const int64_t width = plan.map.n * element_bytes(plan.output);
+  add({"norm_weight", given_.norm_weight, kVectorAlignment, rows.out > 0 ? width : 0, kConsumer});
+  epsilon_ = given_.norm_epsilon;
   if (plan.consumer == TILEPOST_CONSUMER_RESIDUAL_RMS_NORM)
-    add_for_consumer("norm_residual", operands.norm_residual);
-  const auto* const user = static_cast<const void* const*>(operands.user);
+    add({"norm_residual", given_.norm_residual, kVectorAlignment, rows.out * width, kConsumer,
+         true});
+}
+
+void RunOperands::add_user_data(const tilepost_plan_t& plan, const RowsOfRank& rows) {
+  if (rows.product == 0) return;
+  const auto* const user = static_cast<const void* const*>(given_.user);
   for (int i = 0; i < plan.kernel.num_user; ++i)
-    list_[count_++] = {plan.kernel.user[i], user == nullptr ? nullptr : user[i], kVectorAlignment,
-                       "kernel"};
-  if (row_of(plan).moves_input() && operands.gathered != nullptr)
-    list_[count_++] = {"gathered", operands.gathered, kVectorAlignment};
+    add({plan.kernel.user[i], user == nullptr ? nullptr : user[i], kVectorAlignment,
+         RunOperand::kUnknownBytes, kKernel});
 }
 
-tilepost_result_t EpilogueOperands::check() const {
-  for (const EpilogueOperand& operand : list())
-    if (operand.pointer == nullptr)
+tilepost_result_t RunOperands::check() const {
+  for (const RunOperand& operand : list()) {
+    if (operand.pointer != nullptr) continue;
+    if (operand.reader[0] == '\0')
       return fail(TILEPOST_INVALID_ARGUMENT,
-                  "%s is null, but the plan's %s reads it; pass it to tilepost_op_run_with",
-                  operand.name, operand.reader);
-  if (std::isfinite(epsilon_) && epsilon_ >= 0) return TILEPOST_OK;
-  return fail(TILEPOST_INVALID_ARGUMENT, "norm_epsilon must be finite and at least 0, got %g",
-              static_cast<double>(epsilon_));
+                  "%s is null, but this rank has rows of it in the run; it may be null only where "
+                  "no row of it is read or written",
+                  operand.name);
+    return fail(TILEPOST_INVALID_ARGUMENT,
+                "%s is null, but the plan's %s reads it; pass it to tilepost_op_run_with",
+                operand.name, operand.reader);
+  }
+  if (!std::isfinite(epsilon_) || epsilon_ < 0)
+    return fail(TILEPOST_INVALID_ARGUMENT, "norm_epsilon must be finite and at least 0, got %g",
+                static_cast<double>(epsilon_));
+  for (const RunOperand& operand : list())
+    TILEPOST_TRY(check_alignment(operand.name, operand.pointer, operand.alignment));
+  return TILEPOST_OK;
 }
 
+bool RunOperands::uses(const char* name) const {
+  for (const RunOperand& operand : list())
+    if (std::strcmp(operand.name, name) == 0) return true;
+  return false;
+}
+
+tilepost_run_operands_t RunOperands::with_place(void* place) const {
+  tilepost_run_operands_t operands = given_;
+  if (!uses("a")) operands.a = place;
+  if (!uses("b")) operands.b = place;
+  if (!uses("out")) operands.out = place;
+  return operands;
+}
+
+// In plans for one number of rows, 0 has always been this number: callers need not set m. Routed
+// runs have the rows of their route.
 tilepost_result_t rows_of_run(const tilepost_plan_t& plan, int64_t asked, int64_t routed,
                               int64_t& rows) {
   const int64_t most = rows_of_runs(plan);
-  rows = asked == 0 ? most : asked;
+  const bool varies = plan.any_m != 0 && !is_routed(plan);
+  const bool planned = asked == TILEPOST_PLANNED_M || (asked == 0 && !varies);
+  rows = planned ? most : asked;
   if (is_routed(plan)) {
     if (routed < 0)
       return fail(TILEPOST_INVALID_ARGUMENT,
                   "the plan's rows are routed at run time; call tilepost_op_route before the first "
                   "run");
     rows = routed;
-    if (asked == 0 || asked == routed) return TILEPOST_OK;
+    if (planned || asked == routed) return TILEPOST_OK;
     return fail(TILEPOST_INVALID_ARGUMENT,
-                "m is %" PRId64 ", the route has %" PRId64 " rows; pass 0, or set another route",
+                "m is %" PRId64 ", the route has %" PRId64
+                " rows; pass TILEPOST_PLANNED_M (-1), or set another route",
                 asked, routed);
   }
-  if (rows >= 1 && rows <= most && (rows == most || plan.any_m != 0)) return TILEPOST_OK;
-  if (plan.any_m != 0)
+  if (rows == most || (varies && rows >= 0 && rows <= most)) return TILEPOST_OK;
+  if (varies)
     return fail(TILEPOST_INVALID_ARGUMENT,
-                "m must be from 1 to %" PRId64 ", or 0 for %" PRId64 ", got %" PRId64, most, most,
-                asked);
+                "m must be from 0 to %" PRId64 ", or TILEPOST_PLANNED_M (-1) for %" PRId64
+                ", got %" PRId64,
+                most, most, asked);
   return fail(TILEPOST_INVALID_ARGUMENT,
               "m is %" PRId64 ", the plan is for %" PRId64
               " rows only; generate it with 'm: {max: …}' for any number of them",

@@ -54,7 +54,7 @@ tilepost_result_t check_registers(const char* program, const tilepost_plan_t& pl
 tilepost_result_t check_buffer(const tilepost_plan_t& plan, const void* buffer, int64_t bytes,
                                std::span<const RegisteredRange> registered) {
   if (buffer == nullptr) return fail(TILEPOST_INVALID_ARGUMENT, "buffer is null");
-  TILEPOST_TRY(check_alignment({"buffer", buffer, kVectorAlignment}));
+  TILEPOST_TRY(check_alignment("buffer", buffer, kVectorAlignment));
   const int64_t rows = plan.any_m != 0 ? 1 : most_rows_of_out(plan, plan.map);
   if (const int64_t least = rows * row_bytes(plan); bytes < least)
     return fail(TILEPOST_INVALID_ARGUMENT,

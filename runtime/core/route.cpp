@@ -9,7 +9,7 @@ namespace {
 
 tilepost_result_t check_rows(const tilepost_plan_t& plan, int64_t asked, int64_t& rows) {
   const int64_t most = rows_of_runs(plan);
-  rows = asked == -1 ? most : asked;
+  rows = asked == TILEPOST_PLANNED_M ? most : asked;
   if (rows == most || (plan.any_m != 0 && rows >= 0 && rows < most)) return TILEPOST_OK;
   if (plan.any_m != 0)
     return fail(TILEPOST_INVALID_ARGUMENT,

@@ -10,6 +10,9 @@ namespace {
 // How many runs may wait for their turn. Posting another one waits for a free place.
 constexpr size_t kQueueLength = 256;
 
+// Stands for a, b and out on a rank that reads and writes none of their rows.
+alignas(kVectorAlignment) char no_rows[kVectorAlignment];
+
 }  // namespace
 
 HostOp::HostOp(std::shared_ptr<HostFamily> family, const tilepost_plan_t& plan,
@@ -79,34 +82,30 @@ void* HostOp::at(Buffer place, const Request& request) {
 // has dropped it since.
 std::shared_ptr<const RunMap> HostOp::run_map(int64_t rows) {
   if (is_routed(plan_)) return routed_;
+  if (rows == 0) return nothing_;
   if (rows == planned_->m) return planned_;
   if (const auto* found = others_.find(rows); found != nullptr) return *found;
   std::shared_ptr<const RunMap> run = make_run_map(plan_, rank_, rows);
   return others_.add(rows, run, bytes_of(*run));
 }
 
-tilepost_result_t HostOp::check(const tilepost_run_operands_t& operands, int64_t& rows) const {
-  const EpilogueOperands more(plan_, rank_, operands);
-  TILEPOST_TRY(more.check());
-  const EpilogueOperand pointers[] = {{"a", operands.a, kVectorAlignment},
-                                      {"b", operands.b, kVectorAlignment},
-                                      {"out", operands.out, kVectorAlignment}};
-  for (const EpilogueOperand& operand : pointers) TILEPOST_TRY(check_alignment(operand));
-  for (const EpilogueOperand& operand : more.list()) TILEPOST_TRY(check_alignment(operand));
-  return rows_of_run(plan_, operands.m, routed_ ? routed_->m : -1, rows);
-}
-
-tilepost_result_t HostOp::run(const tilepost_run_operands_t& operands, CUstream_st* stream) {
+tilepost_result_t HostOp::run(const tilepost_run_operands_t& given, CUstream_st* stream) {
   if (stream != nullptr)
     return fail(TILEPOST_INVALID_ARGUMENT,
                 "tilepost_op_run: stream must be null on the host target");
   int64_t rows = 0;
-  TILEPOST_TRY(check(operands, rows));
+  TILEPOST_TRY(rows_of_run(plan_, given.m, routed_ ? routed_->m : -1, rows));
+  const RunOperands read(
+      plan_, rank_,
+      routed_ ? rows_of_rank_in(plan_, rank_, *routed_) : rows_of_rank_in(plan_, rank_, rows),
+      given);
+  TILEPOST_TRY(read.check());
+  const tilepost_run_operands_t operands = read.with_place(no_rows);
   Request request{};
   request.operands = operands;
   request.run = run_map(rows);
-  request.epilogue = EpilogueOperands(plan_, rank_, operands).for_kernel();
-  if (plan_.kernel.num_user > 0) {
+  request.epilogue = read.for_kernel();
+  if (plan_.kernel.num_user > 0 && operands.user != nullptr) {
     void* const* const user = static_cast<void* const*>(operands.user);
     request.user.assign(user, user + plan_.kernel.num_user);
   }
@@ -121,7 +120,7 @@ tilepost_result_t HostOp::run(const tilepost_run_operands_t& operands, CUstream_
   if (path.lends_out) {
     const RegisteredRange* output = nullptr;
     const int64_t bytes = request.run->sizes.out * element_bytes(plan_.output);
-    TILEPOST_TRY(find_output(registered_, operands.out, bytes, output));
+    TILEPOST_TRY(find_output(registered_, given.out, bytes, output));
     if (output != nullptr) {
       request.output = output->number;
       request.there = registered_on_[output - registered_.data()];

@@ -116,7 +116,6 @@ class HostOp final : public tilepost_op {
   std::string what_is_awaited();
 
   std::shared_ptr<const RunMap> run_map(int64_t rows);
-  tilepost_result_t check(const tilepost_run_operands_t& operands, int64_t& rows) const;
   bool wait_for_stream();
   bool exchange(const HostStep& place, std::vector<int64_t> mine, std::vector<int64_t>& all);
   HostStep exchange_place(Meeting call, uint64_t number) const;
@@ -174,11 +173,12 @@ class HostOp final : public tilepost_op {
   HostExchangeMemory own_arena_{};
   std::vector<HostExchangeMemory> others_arenas_;
   tilepost_exchange_t exchange_{};
-  std::vector<HostRows> slot_rows_;        // tilepost_exchange_t::slot_maps
-  std::vector<void*> landed_of_;           // tilepost_exchange_t::there
-  uint32_t over_ = 0;                      // not 0: kernels stop waiting
-  uint32_t awaited_ = 0;                   // 1 + the rank that a worker has been waiting for
-  std::vector<int32_t> rows_;              // tilepost_op_info_t::rows
+  std::vector<HostRows> slot_rows_;  // tilepost_exchange_t::slot_maps
+  std::vector<void*> landed_of_;     // tilepost_exchange_t::there
+  uint32_t over_ = 0;                // not 0: kernels stop waiting
+  uint32_t awaited_ = 0;             // 1 + the rank that a worker has been waiting for
+  std::vector<int32_t> rows_;        // tilepost_op_info_t::rows
+  const std::shared_ptr<const RunMap> nothing_ = std::make_shared<RunMap>();  // the run of no rows
   std::shared_ptr<const RunMap> planned_;  // the run of the plan's m; null for routed plans
   ScheduleCache<std::shared_ptr<const RunMap>> others_;  // those of other m; a run keeps its own
                                                          // alive

@@ -56,6 +56,7 @@ void HostOp::work(int worker) {
 // A kernel that stores into other ranks' memory enters the group, as a thread does in a collective,
 // so that no rank frees that memory meanwhile.
 void HostOp::compute(const Request& request, int worker) {
+  if (request.run->does_nothing()) return;
   if (!request.run->path.stores_by_owner && !request.run->path.whole_run) {
     compute_alone(request, worker);
     return;
@@ -152,7 +153,8 @@ void HostOp::communicate() {
 
 // Returns false if the communicator was aborted.
 bool HostOp::communicate_run(uint64_t run, const Request& request) {
-  if (family_->takes_turns() && !says_the_same(request)) return false;
+  if (plan_.any_m != 0 && !says_the_same(request)) return false;
+  if (request.run->does_nothing()) return wait_workers(run, request);
   if (request.run->path.sorts_a) pack(request);
   const RunPath& path = request.run->path;
   if (!(path.whole_run         ? exchange_tiles(run, request)
@@ -164,7 +166,8 @@ bool HostOp::communicate_run(uint64_t run, const Request& request) {
   return true;
 }
 
-// Ranks that run different plans of a family would never meet, so their runs are compared first.
+// Ranks that run different plans of a family would never meet, and neither would a rank that runs
+// without rows and one that has some. So their runs are compared first.
 bool HostOp::says_the_same(const Request& request) {
   return !row_of(plan_).communicates() ||
          group_->compare(rank_, place_of(request, HostStep::kExchange).terms);

@@ -62,6 +62,10 @@ struct RunMap {
   tilepost_access_t access() const { return path.access; }
   const tilepost_map_t& map() const { return exchange.map; }
   int num_groups() const { return exchange.map.num_groups; }
+
+  // Whether it is a run without rows, which no rank has. A run that was made has groups, also where
+  // its route gives this rank no rows.
+  bool does_nothing() const { return num_groups() == 0; }
 };
 
 // The bytes of host memory that the run holds.

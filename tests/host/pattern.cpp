@@ -207,6 +207,24 @@ std::string PatternRun::compare_arrivals(int rank, const tilepost_arrivals_t& ar
   return "";
 }
 
+// Rows of a that a rank brings.
+int64_t PatternRun::a_rows(int rank) const {
+  if (problem_.row().routes()) return ranks_[rank].brought();
+  return problem_.row().moves_input() ? own_rows(rank) : m_;
+}
+
+// Slabs are padded to the height of a full share.
+void PatternRun::drop_unused(int rank, tilepost_run_operands_t& operands) const {
+  const bool slabs = problem_.layout == TILEPOST_TILE &&
+                     problem_.consumer == TILEPOST_CONSUMER_NONE && ranks_[rank].rows > 0;
+  if (a_rows(rank) == 0) operands.a = nullptr;
+  if (ranks_[rank].rows == 0) operands.b = nullptr;
+  if (out_rows(rank) > 0) return;
+  if (!slabs) operands.out = nullptr;
+  operands.norm_weight = nullptr;
+  operands.norm_residual = nullptr;
+}
+
 tilepost_result_t PatternRun::start(tilepost_op_t op, int r) {
   Rank& rank = ranks_[r];
   tilepost_run_operands_t operands{};
@@ -225,6 +243,7 @@ tilepost_result_t PatternRun::start(tilepost_op_t op, int r) {
   operands.norm_weight = rank.weight.data();
   operands.norm_residual = rank.residual.data();
   operands.norm_epsilon = kEpsilon;
+  if (uses_nulls_) drop_unused(r, operands);
   return tilepost_op_run_with(op, &operands, nullptr);
 }
 

@@ -41,6 +41,8 @@ class PatternRun {
   // From here on the output is made in the operation's own memory, where it lends some; only one
   // run at a time then.
   void use_lent() { uses_lent_ = true; }
+  // From here on an operand of which a rank reads and writes no row is null.
+  void use_nulls() { uses_nulls_ = true; }
   // A rank's own output, and the bytes of it that a run writes.
   uint16_t* out(int rank) { return ranks_[rank].out.data(); }
   int64_t out_bytes(int rank) const { return out_rows(rank) * problem_.n * 2; }
@@ -90,6 +92,8 @@ class PatternRun {
   int64_t out_rows(int rank) const {
     return static_cast<int64_t>(ranks_[rank].expected.size()) / problem_.n;
   }
+  int64_t a_rows(int rank) const;
+  void drop_unused(int rank, tilepost_run_operands_t& operands) const;
   bool routed() const { return problem_.routed(); }
   bool normalises() const;
   // Where a run leaves element (row, col) of a rank's output (docs/runtime.md).
@@ -97,7 +101,7 @@ class PatternRun {
 
   const Problem problem_;
   const int64_t m_;
-  bool uses_lent_ = false;
+  bool uses_lent_ = false, uses_nulls_ = false;
   std::vector<uint16_t*> outs_;  // by rank; empty: their own
   std::vector<Rank> ranks_;
 };

@@ -193,10 +193,11 @@ TEST_CASE("an operation with ranges is one to its caller") {
     operands.struct_size = sizeof operands;
     std::vector<uint16_t> memory(96 * kN + 64);
     operands.a = operands.b = operands.out = info.out;
-    for (const int64_t m : {int64_t{-1}, int64_t{97}}) {
+    for (const int64_t m : {int64_t{-2}, int64_t{97}}) {
       operands.m = m;
       CHECK(tilepost_op_run_with(ops[0], &operands, nullptr) == TILEPOST_INVALID_ARGUMENT);
-      CHECK_THAT(tilepost_last_error(), Contains("m must be from 1 to 96, or 0 for 96"));
+      CHECK_THAT(tilepost_last_error(),
+                 Contains("m must be from 0 to 96, or TILEPOST_PLANNED_M (-1) for 96"));
     }
     // Another operation of the communicator, whose numbers go on from one.
     const Ops others(comms, program.get(), 2);

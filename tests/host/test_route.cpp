@@ -198,16 +198,18 @@ TEST_CASE("m is held to the plan") {
   tilepost_run_operands_t operands{};
   operands.struct_size = sizeof operands;
   operands.a = operands.b = operands.out = memory.data();
-  for (const int64_t m : {int64_t{-1}, int64_t{63}, int64_t{65}, int64_t{1} << 40}) {
+  for (const int64_t m : {int64_t{-2}, int64_t{63}, int64_t{65}, int64_t{1} << 40}) {
     operands.m = m;
     const bool good = problem.any_m && m == 63;
     CHECK(tilepost_op_run_with(ops[0], &operands, nullptr) ==
           (good ? TILEPOST_OK : TILEPOST_INVALID_ARGUMENT));
     if (!good)
-      CHECK_THAT(tilepost_last_error(),
-                 Catch::Contains(problem.any_m ? "m must be from 1 to 64, or 0 for 64, got "
-                                               : "the plan is for 64 rows only") &&
-                     Catch::Contains(std::to_string(m)));
+      CHECK_THAT(
+          tilepost_last_error(),
+          Catch::Contains(problem.any_m
+                              ? "m must be from 0 to 64, or TILEPOST_PLANNED_M (-1) for 64, got "
+                              : "the plan is for 64 rows only") &&
+              Catch::Contains(std::to_string(m)));
   }
   CHECK(tilepost_op_synchronize(ops[0]) == TILEPOST_OK);
 }

@@ -49,8 +49,10 @@ class Operation : public OnFakes {
   }
   // Destroys the operation and its communicator before the case ends.
   void release() { setup.release(); }
-  // A run on `user` of m rows, 0 for a plan that has its own.
-  tilepost_result_t run(int64_t m = 0) const { return sample::run_on(setup, user, m); }
+  // A run on `user` of m rows, or of the plan's.
+  tilepost_result_t run(int64_t m = TILEPOST_PLANNED_M) const {
+    return sample::run_on(setup, user, m);
+  }
   tilepost_result_t run_with(const tilepost_run_operands_t& operands) const {
     return tilepost_op_run_with(setup.op, &operands, user);
   }
@@ -59,7 +61,7 @@ class Operation : public OnFakes {
     fakes::world().reset_calls();
     REQUIRE(run_with(operands) == TILEPOST_OK);
   }
-  tilepost_result_t run_captured(int64_t m = 0) const {
+  tilepost_result_t run_captured(int64_t m = TILEPOST_PLANNED_M) const {
     const fakes::Capture capture(user);
     return run(m);
   }

@@ -264,7 +264,7 @@ tilepost_result_t Ranks::start(Rank& mine, int64_t m) {
   operands.out = mine.found = choose_out(mine);
   // Every other run brings memory for what is gathered.
   operands.gathered = self().run % 2 == 0 ? mine.gathered.data() : nullptr;
-  operands.m = m;
+  operands.m = m == 0 ? TILEPOST_PLANNED_M : m;
   if (on_start) on_start(self().rank, operands);
   mine.result = tilepost_op_run_with(mine.setup.op, &operands, mine.user);
   if (mine.result != TILEPOST_OK) mine.text = tilepost_last_error();

@@ -188,8 +188,9 @@ inline tilepost_run_operands_t operands() {
   return values;
 }
 
-// A run of m rows, 0 for a plan that has its own.
-inline tilepost_result_t run_on(const Setup& setup, CUstream_st* stream, int64_t m = 0) {
+// A run of m rows, or of the plan's.
+inline tilepost_result_t run_on(const Setup& setup, CUstream_st* stream,
+                                int64_t m = TILEPOST_PLANNED_M) {
   tilepost_run_operands_t values = operands();
   values.m = m;
   return tilepost_op_run_with(setup.op, &values, stream);

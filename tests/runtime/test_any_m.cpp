@@ -75,7 +75,7 @@ TEST_CASE_METHOD(Operation, "a run's targets are what runs before it have added,
     return targets();
   };
   using Targets = std::vector<uint32_t>;
-  CHECK(targets_of(0) == Targets{8, 8});
+  CHECK(targets_of(TILEPOST_PLANNED_M) == Targets{8, 8});
   CHECK(targets_of(128) == Targets{8 + 8});  // one row of clusters: two positions of two columns
   CHECK(targets_of(512) == Targets{16 + 8, 8 + 8});
   CHECK(targets_of(1) == Targets{24 + 8});
@@ -104,7 +104,8 @@ TEST_CASE_METHOD(Operation, "the second run with a number of rows makes nothing"
   for (const int64_t m : {1, 100, 300, 511, 512}) REQUIRE(run(m) == TILEPOST_OK);
   const int live = world().live();
   world().reset_calls();
-  for (const int64_t m : {512, 511, 1, 300, 100, 0, 511}) REQUIRE(run(m) == TILEPOST_OK);
+  for (const int64_t m : {512, 511, 1, 300, 100, TILEPOST_PLANNED_M, 511})
+    REQUIRE(run(m) == TILEPOST_OK);
   CHECK(world().live() == live);
   for (const char* call : {"cudaMalloc", "cudaHostAlloc", "cudaMemcpy", "cudaStreamSynchronize"})
     CHECK(count_calls(call) == 0);
@@ -208,7 +209,7 @@ TEST_CASE_METHOD(Operation, "a number of rows out of bounds is refused") {
   const bool any = GENERATE(false, true);
   program.plan.any_m = any ? 1 : 0;
   create();
-  for (const int64_t m : {int64_t{-1}, int64_t{513}, int64_t{1} << 40}) {
+  for (const int64_t m : {int64_t{-2}, int64_t{513}, int64_t{1} << 40}) {
     CHECK(run(m) == TILEPOST_INVALID_ARGUMENT);
     CHECK_THAT(tilepost_last_error(), Contains("512") && Contains(std::to_string(m)));
   }

@@ -208,6 +208,7 @@ void RankBench::run_ours(const OperandSet& set) {
   operands.a = set.a;
   operands.b = set.b;
   operands.out = out_of(set);
+  operands.m = TILEPOST_PLANNED_M;
   operands.user = const_cast<void**>(set.user);
   sequence_->norm().add_to(operands);
   check_tilepost(tilepost_op_run_with(op_, &operands, stream_.get()), "tilepost_op_run_with");

@@ -36,6 +36,22 @@ tilepost_result_t RunIssuer::run_eager(Run& run, DeviceMap& map) {
   return TILEPOST_OK;
 }
 
+// Nothing is put on the stream but the events by which the run is watched. It counts as a run, so
+// that the ranks see whether all have called it, and with the same rows.
+tilepost_result_t RunIssuer::run_nothing(cudaStream_t stream) {
+  TILEPOST_TRY(wait_for_room());
+  TILEPOST_TRY(follow_last_run(stream));
+  const RunRecord& record = state_.ledger.next(nothing_, 0);
+  TILEPOST_CUDA(cudaEventRecord(state_.tracker.begin_event(), stream));
+  TILEPOST_CUDA(cudaEventRecord(state_.tracker.end_event(), stream));
+  if (RunBoard* board = state_.traits.board) board->say(record.call);
+  state_.ledger.commit();
+  if (state_.failure.is_set()) return come_too_late();
+  state_.tracker.commit(record.number, false);
+  watchdog_.wake();
+  return TILEPOST_OK;
+}
+
 // Ends the operation because only half of a run was issued: other ranks would wait for the other
 // half.
 tilepost_result_t RunIssuer::give_up(const Run& run, tilepost_result_t result) {

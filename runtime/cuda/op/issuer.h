@@ -60,6 +60,8 @@ class RunIssuer {
   // once other ranks wait for the run or counters are going to grow.
   tilepost_result_t run_eager(Run& run, DeviceMap& map);
   tilepost_result_t run_captured(Run& run);
+  // A run without rows.
+  tilepost_result_t run_nothing(cudaStream_t stream);
 
  private:
   tilepost_result_t give_up(const Run& run, tilepost_result_t result);
@@ -81,6 +83,7 @@ class RunIssuer {
   Gemm& gemm_;
   const Communication& communication_;
   RunOrders& orders_;
+  const RunMap nothing_;
   unsigned long long last_stream_ = 0;  // cudaStreamGetId of the last eager run's stream
 };
 

@@ -203,22 +203,23 @@ tilepost_result_t CudaOp::load_kernels() const {
   return consumption_.load();
 }
 
-tilepost_result_t CudaOp::run(const tilepost_run_operands_t& operands, CUstream_st* stream) {
+tilepost_result_t CudaOp::run(const tilepost_run_operands_t& given, CUstream_st* stream) {
   TILEPOST_TRY(state_.check_usable());
-  const EpilogueOperands epilogue(plan_, state_.traits.rank, operands);
-  TILEPOST_TRY(epilogue.check());
+  int64_t rows = 0;
+  TILEPOST_TRY(rows_of_run(plan_, given.m, routes_.rows(), rows));
+  const RunOperands read(plan_, state_.traits.rank, rows_of_rank(rows), given);
   DeviceGuard guard;
   TILEPOST_TRY(guard.enter(device_.ordinal));
   cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
   TILEPOST_CUDA(cudaStreamIsCapturing(stream, &capture));
-  TILEPOST_TRY(check_.check(operands, epilogue, stream, capture));
+  TILEPOST_TRY(check_.check(read, stream, capture));
   const bool capturing = capture == cudaStreamCaptureStatusActive;
   captures_ |= capturing;
   if (captures_) TILEPOST_TRY(lanes_.check_free(stream));
-  int64_t rows = 0;
-  TILEPOST_TRY(rows_of_run(plan_, operands.m, routes_.rows(), rows));
+  if (rows == 0 && !is_routed(plan_)) return capturing ? TILEPOST_OK : issuer_.run_nothing(stream);
   DeviceMap* map = nullptr;
   TILEPOST_TRY(maps_.find(rows, capturing, map));
+  const tilepost_run_operands_t operands = read.with_place(state_.bank(kEager));
   TILEPOST_TRY(check_.check_gathered(operands, *map->run));
   Run run{};
   run.map = map;
@@ -226,13 +227,19 @@ tilepost_result_t CudaOp::run(const tilepost_run_operands_t& operands, CUstream_
   const bool beside = run.path().overlaps && !run.path().kernel_does_all;
   run.comm = beside ? lanes_.stream() : stream;
   run.operands = &operands;
-  TILEPOST_TRY(find_output(operands, run));
+  TILEPOST_TRY(find_output(given, run));
   run.buffers = buffers_.of(operands, run.path());
-  run.epilogue = epilogue.for_kernel();
+  run.epilogue = read.for_kernel();
   run.epilogue.out = run.buffers.send;
   if (!capturing) return issuer_.run_eager(run, *map);
   TILEPOST_TRY(family_->captures.join(stream));
   return issuer_.run_captured(run);
+}
+
+RowsOfRank CudaOp::rows_of_rank(int64_t rows) const {
+  const int rank = state_.traits.rank;
+  return is_routed(plan_) ? rows_of_rank_in(plan_, rank, *maps_.planned()->run)
+                          : rows_of_rank_in(plan_, rank, rows);
 }
 
 // Finds out whether a run that pushes has a registered buffer as its out. Other runs write such a

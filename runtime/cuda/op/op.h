@@ -58,6 +58,7 @@ class CudaOp final : public tilepost_op {
   tilepost_result_t load_kernels() const;
   template <class Body>
   tilepost_result_t at_rest(const char* what, Body body);
+  RowsOfRank rows_of_rank(int64_t rows) const;
   tilepost_result_t find_output(const tilepost_run_operands_t& operands, Run& run) const;
   tilepost_result_t create_registered();
 

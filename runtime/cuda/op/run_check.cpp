@@ -8,14 +8,11 @@
 namespace tilepost::cuda {
 
 // A stream that is being captured may not be asked for its device. A wrong one shows at the launch.
-tilepost_result_t RunCheck::check(const tilepost_run_operands_t& operands,
-                                  const EpilogueOperands& epilogue, cudaStream_t stream,
+tilepost_result_t RunCheck::check(const RunOperands& operands, cudaStream_t stream,
                                   cudaStreamCaptureStatus capture) {
   const CaptureModeGuard relaxed;
-  TILEPOST_TRY(check_pointer({"a", operands.a, kVectorAlignment}));
-  TILEPOST_TRY(check_pointer({"b", operands.b, kVectorAlignment}));
-  TILEPOST_TRY(check_pointer({"out", operands.out, kVectorAlignment}));
-  for (const EpilogueOperand& operand : epilogue.list()) TILEPOST_TRY(check_pointer(operand));
+  TILEPOST_TRY(operands.check());
+  for (const RunOperand& operand : operands.list()) TILEPOST_TRY(check_pointer(operand));
   if (capture == cudaStreamCaptureStatusInvalidated)
     return fail(TILEPOST_INVALID_ARGUMENT,
                 "the stream's capture has been invalidated by an earlier error; end it first");
@@ -47,10 +44,9 @@ tilepost_result_t RunCheck::check_stream(cudaStream_t stream) const {
       resource.sm.smCount, device_.sms, device_.ordinal);
 }
 
-tilepost_result_t RunCheck::check_pointer(const EpilogueOperand& operand) {
+tilepost_result_t RunCheck::check_pointer(const RunOperand& operand) {
   const char* name = operand.name;
   const void* pointer = operand.pointer;
-  TILEPOST_TRY(check_alignment(operand));
   for (const void* checked : checked_)
     if (checked == pointer) return TILEPOST_OK;
   cudaPointerAttributes attributes{};

@@ -17,10 +17,10 @@ class RunCheck {
   RunCheck(const tilepost_plan_t& plan, const DeviceInfo& device, const Driver& driver)
       : plan_(plan), device_(device), driver_(driver) {}
 
-  // Checks a, b, out and the pointers that `epilogue` lists, and that the stream is of the right
-  // device and has all of its SMs. The error names the first argument that is wrong.
-  tilepost_result_t check(const tilepost_run_operands_t& operands, const EpilogueOperands& epilogue,
-                          cudaStream_t stream, cudaStreamCaptureStatus capture);
+  // Checks the operands that the run reads and writes, and that the stream is of the right device
+  // and has all of its SMs. The error names the first argument that is wrong.
+  tilepost_result_t check(const RunOperands& operands, cudaStream_t stream,
+                          cudaStreamCaptureStatus capture);
 
   // Checks that `gathered`, if it is given, does not overlap a, unless a is this rank's rows in
   // their place in `gathered`.
@@ -28,7 +28,7 @@ class RunCheck {
                                    const RunMap& run) const;
 
  private:
-  tilepost_result_t check_pointer(const EpilogueOperand& operand);
+  tilepost_result_t check_pointer(const RunOperand& operand);
   tilepost_result_t check_stream(cudaStream_t stream) const;
 
   const tilepost_plan_t& plan_;

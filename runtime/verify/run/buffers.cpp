@@ -146,7 +146,7 @@ tilepost_run_operands_t RunBuffers::operands() const {
   operands.scale_b = scale_b_;
   operands.bias = bias_;
   operands.residual = residual_;
-  operands.m = problem_.any_m && !problem_.routed() ? m_ : 0;
+  operands.m = problem_.any_m && !problem_.routed() ? m_ : TILEPOST_PLANNED_M;
   operands.gathered = gathers_ ? gathered_->data() : nullptr;
   operands.norm_weight = norm_weight_;
   operands.norm_residual = norm_residual_;

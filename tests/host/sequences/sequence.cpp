@@ -287,6 +287,9 @@ void Sequence::call_wrongly(int rank, size_t index) {
   operands.a = operands.b = operands.norm_weight = memory;
   operands.out = operands.norm_residual = memory;
   operands.norm_epsilon = 1;
+  operands.m = TILEPOST_PLANNED_M;
+  // By its route a rank may have no rows at all, and then its operands are not looked at.
+  const bool routed = operations_[index].problem.routed();
   tilepost_route_t route{sizeof route, -3, nullptr, nullptr};
   tilepost_arrivals_t arrivals{};
   const auto refused = [&](const char* call, tilepost_result_t result) {
@@ -297,12 +300,15 @@ void Sequence::call_wrongly(int rank, size_t index) {
       if (pushes_sums(operations_[index].problem)) return;  // then others are asked
       return refused("register without a use", tilepost_op_register(op, memory, sizeof memory));
     case 0:
-      return refused("run without a", tilepost_op_run(op, nullptr, memory, memory, nullptr));
+      if (routed) return;
+      return refused("run without operands",
+                     tilepost_op_run(op, nullptr, nullptr, nullptr, nullptr));
     case 1:
       return refused("run on a stream", tilepost_op_run_with(op, &operands, stream));
     case 2:
-      operands.out = memory + 1;
-      return refused("run into odd memory", tilepost_op_run_with(op, &operands, nullptr));
+      if (routed) return;
+      operands.a = operands.b = operands.out = memory + 1;
+      return refused("run in odd memory", tilepost_op_run_with(op, &operands, nullptr));
     case 3:
       operands.m = operations_[index].problem.m * world_ + 1;
       return refused("run of many rows", tilepost_op_run_with(op, &operands, nullptr));
@@ -316,7 +322,7 @@ void Sequence::call_wrongly(int rank, size_t index) {
     case 7:
       return refused("route into nothing", tilepost_op_route(op, &route, &arrivals));
     case 8:
-      if (!operations_[index].problem.routed() || own.routed[index]) return;
+      if (!routed || own.routed[index]) return;
       return refused("run without a route", tilepost_op_run_with(op, &operands, nullptr));
     default:
       return refused("info into nothing", tilepost_op_get_info(op, nullptr));
