@@ -25,6 +25,33 @@ size_t edit_distance(string_view from, string_view to) {
   return row.back();
 }
 
+bool is_separator(char c) {
+  return c == '_' || c == '-' || c == '.' || c == ' ';
+}
+
+// The parts of a text between separators.
+std::vector<string_view> parts_of(string_view text) {
+  std::vector<string_view> parts;
+  for (size_t begin = 0; begin < text.size(); ++begin) {
+    const size_t first = begin;
+    while (begin < text.size() && !is_separator(text[begin])) ++begin;
+    if (begin > first) parts.push_back(text.substr(first, begin - first));
+  }
+  return parts;
+}
+
+// Whether `choice` lacks a part of `word`: 'gemm' for 'gemm_rs', but not 'bf16' for 'b_f16'. Such a
+// choice does something else than was asked for.
+bool drops_a_part(string_view word, string_view choice) {
+  const std::vector<string_view> parts = parts_of(word);
+  if (parts.size() <= parts_of(choice).size()) return false;
+  std::string whole;
+  for (const string_view part : parts) whole += part;
+  std::string letters(choice);
+  std::erase_if(letters, is_separator);
+  return edit_distance(whole, letters) > 0;
+}
+
 }  // namespace
 
 std::string lower_case(string_view text) {
@@ -54,6 +81,7 @@ std::string did_you_mean(string_view word, const std::vector<string_view>& choic
   std::string nearest, nearest_lower;
   for (const string_view choice : choices) {
     const std::string other = lower_case(choice);
+    if (drops_a_part(lower, other)) continue;
     const size_t distance = edit_distance(lower, other);
     // Among equally near choices one that begins with the word wins: sm_90 suggests sm_90a rather
     // than sm_80.

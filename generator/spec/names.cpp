@@ -1,8 +1,6 @@
 #include "generator/spec/names.h"
 
-#include <algorithm>
 #include <array>
-#include <utility>
 
 namespace tilepost {
 namespace {
@@ -79,34 +77,6 @@ constexpr auto kShots = [] {
   return names;
 }();
 
-// Names of architectures and of what no version has yet. Those of dtypes are in their rows.
-constexpr std::pair<std::string_view, std::string_view> kOtherNames[] = {
-    {"a100", "sm_80"},       {"ampere", "sm_80"},  {"80", "sm_80"},       {"a40", "sm_86"},
-    {"a6000", "sm_86"},      {"86", "sm_86"},      {"l40", "sm_89"},      {"l40s", "sm_89"},
-    {"ada", "sm_89"},        {"89", "sm_89"},      {"h100", "sm_90a"},    {"h200", "sm_90a"},
-    {"h800", "sm_90a"},      {"gh200", "sm_90a"},  {"hopper", "sm_90a"},  {"90", "sm_90a"},
-    {"90a", "sm_90a"},       {"b100", "sm_100"},   {"b200", "sm_100"},    {"gb200", "sm_100"},
-    {"blackwell", "sm_100"}, {"100", "sm_100"},    {"cpu", "host"},       {"sm_70", "sm_70"},
-    {"sm_75", "sm_75"},      {"sm_87", "sm_87"},   {"sm_100", "sm_100"},  {"sm_100a", "sm_100a"},
-    {"sm_103", "sm_103"},    {"f64", "f64"},       {"float64", "f64"},    {"double", "f64"},
-    {"sm_103a", "sm_103a"},  {"sm_120", "sm_120"}, {"sm_120a", "sm_120a"}};
-
-// Types that other libraries have. A user who writes one has not misspelled a type of the spec.
-constexpr std::string_view kTypesOfOthers[] = {
-    "tf32", "e5m2", "float8_e5m2", "e2m1", "fp4",   "nvfp4", "mxfp4", "int4", "i4",
-    "s4",   "u4",   "uint4",       "int8", "uint8", "i8",    "s8",    "u8",   "int16",
-    "i16",  "s16",  "int32",       "i32",  "s32",   "int64", "bool"};
-
-// Whether the word is in a list of words with blanks between them.
-constexpr bool has_word(std::string_view list, std::string_view word) {
-  for (size_t begin = 0; begin <= list.size();) {
-    const size_t end = std::min(list.find(' ', begin), list.size());
-    if (list.substr(begin, end - begin) == word) return true;
-    begin = end + 1;
-  }
-  return false;
-}
-
 }  // namespace
 
 // clang-format off
@@ -139,16 +109,6 @@ std::string join_with(const std::vector<std::string_view>& words, std::string_vi
     text += words[i];
   }
   return text;
-}
-
-std::string_view spelling_of(std::string_view name) {
-  for (const DtypeRow& row : kDtypes)
-    if (has_word(row.other_names, name)) return row.name;
-  for (const auto& [other, spelling] : kOtherNames)
-    if (other == name) return spelling;
-  for (const std::string_view type : kTypesOfOthers)
-    if (type == name) return type;
-  return "";
 }
 
 const char* name_of(Arch value) {

@@ -38,9 +38,4 @@ std::string dtypes_with(std::string_view last) {
   return join_with(names, last);
 }
 
-// The spec's spelling for a name in lower case that is common elsewhere: "f16" for "half", "sm_90a"
-// for "h100". "" for any other word. The result may be one that this version does not
-// support: "sm_100" gives "sm_100".
-std::string_view spelling_of(std::string_view name);
-
 }  // namespace tilepost

@@ -9,6 +9,7 @@
 
 #include "generator/spec/identifier.h"
 #include "generator/spec/text.h"
+#include "generator/spec/words/other_names.h"
 
 namespace tilepost {
 namespace {
@@ -188,13 +189,10 @@ class FieldReader {
   }
 
   bool refuse_word(const Value& value) {
-    const string_view meant = spelling_of(lower_case(value.text));
-    if (find_spelling(field_, meant) != nullptr)
-      return refuse(value, fmt::format(", did you mean {}?", quote(meant)));
-    if (!meant.empty()) return refuse_later(value, quote(value.text));
     std::vector<string_view> texts;
     for (const Spelling& choice : field_.choices) texts.push_back(choice.text);
-    return refuse(value, did_you_mean(value.text, texts));
+    const OtherName other = other_name(value.text, texts);
+    return other.not_yet ? refuse_later(value, quote(value.text)) : refuse(value, other.hint);
   }
 
   bool read_words(const Value& value, FieldValue& reading) {

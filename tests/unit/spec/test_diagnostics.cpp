@@ -170,6 +170,12 @@ TEST_CASE("did_you_mean finds near words only") {
   CHECK(did_you_mean("GROUPS", words) == ", did you mean 'groups'?");
   CHECK(did_you_mean("sm_90", words) == ", did you mean 'sm_90a'?");
   CHECK(did_you_mean("transport", words) == "");
+  const std::vector<llvm::StringRef> patterns = {"gemm", "gemm_all_reduce", "bf16"};
+  for (const char* word : {"gemm_rs", "gemm_r", "gemm-x", "a_gemm"})
+    CHECK(did_you_mean(word, patterns) == "");
+  CHECK(did_you_mean("gem", patterns) == ", did you mean 'gemm'?");
+  CHECK(did_you_mean("b_f16", patterns) == ", did you mean 'bf16'?");
+  CHECK(did_you_mean("gemm_all_reduse", patterns) == ", did you mean 'gemm_all_reduce'?");
   CHECK(did_you_mean("k", words) == "");
   CHECK(did_you_mean("", words) == "");
   CHECK(did_you_mean(std::string(100'000, 'g'), words) == "");

@@ -212,6 +212,62 @@ TEST_CASE("names that others use are understood, and what is not supported says 
   CHECK(has(of_a("double"), "is not supported by this version; supported: one of bf16, f16, e4m3"));
 }
 
+TEST_CASE("abbreviations of the field are known, and none is taken for a part of it") {
+  const std::string gemm = "m: 64, n: 64, k: 64, a: bf16";
+  const auto pattern = [](const std::string& word) { return "pattern: " + word; };
+  const auto epilogue = [&](const std::string& word) {
+    return "gemm: {" + gemm + ", epilogue: [" + word + "]}";
+  };
+  const auto dtype = [](const std::string& word) {
+    return "gemm: {m: 64, n: 64, k: 64, a: " + word + "}";
+  };
+  const auto arch = [](const std::string& word) { return "arch: " + word; };
+  const auto check = [](const std::string& line, const std::string& said) {
+    const std::string log = error_of(with_line(line.substr(0, line.find(':')), line));
+    INFO(line << "\n" << log);
+    CHECK(has(log, said));
+  };
+  const auto mean = [&](const auto& of, std::initializer_list<const char*> words,
+                        const std::string& meant) {
+    for (const char* word : words) check(of(word), ", did you mean " + meant + "?");
+  };
+  mean(pattern, {"gemm_rs", "rs", "reduce_scatter", "reduce-scatter", "ReduceScatter"},
+       "'gemm_reduce_scatter'");
+  mean(pattern, {"gemm_ar", "ar", "allreduce", "all_reduce", "gemm-allreduce"},
+       "'gemm_all_reduce'");
+  mean(pattern, {"ag_gemm", "ag", "all_gather", "AllGather", "allgather_gemm"},
+       "'all_gather_gemm'");
+  mean(pattern, {"gemm_a2a", "gemm_alltoall"}, "'gemm_all_to_all'");
+  mean(pattern, {"a2a_gemm", "alltoall_gemm"}, "'all_to_all_gemm'");
+  mean(pattern, {"a2a", "all_to_all"}, "'gemm_all_to_all' or 'all_to_all_gemm'");
+  mean(pattern, {"matmul", "GEMM"}, "'gemm'");
+  mean(epilogue, {"scale_col", "scale_cols", "scale_column", "scale-columns"}, "'scale_columns'");
+  mean(epilogue, {"scale_row", "scale-rows"}, "'scale_rows'");
+  mean(epilogue, {"swish", "SiLU"}, "'silu'");
+  mean(dtype, {"fp8", "fp8_e4m3", "fp8-e4m3", "float8_e4m3fn", "E4M3"}, "'e4m3'");
+  mean(dtype, {"bfloat16", "BF16"}, "'bf16'");
+  mean(dtype, {"fp16", "half", "float16"}, "'f16'");
+  mean(arch,
+       {"9.0a", "9.0", "90a", "sm90", "sm90a", "sm_90", "compute_90a", "compute_90", "SM_90A"},
+       "'sm_90a'");
+  mean(arch, {"8.0", "compute_80"}, "'sm_80'");
+  for (const char* word : {"swiglu", "geglu", "relu", "SwiGLU"})
+    check(epilogue(word), "gemm.epilogue: '" + std::string(word) +
+                              "' is not supported by this version; supported: a list of some of "
+                              "scale, ");
+  for (const char* word : {"mxfp8", "bf8", "e5m2", "fp8_e5m2"})
+    check(dtype(word), "gemm.a: '" + std::string(word) + "' is not supported by this version");
+  check(arch("sm_75"), "arch: 'sm_75' is not supported by this version");
+  check("gemm: {" + gemm + ", layout: row-major}",
+        "got 'row-major'; all matrices are row-major, b [n, k] with tn and [k, n] with nn");
+  // Words of other fields are no more known than any other.
+  for (const std::string& line : {arch("bf8"), pattern("relu"), dtype("rs")}) {
+    const std::string log = error_of(with_line(line.substr(0, line.find(':')), line));
+    CHECK_FALSE(has(log, "did you mean"));
+    CHECK_FALSE(has(log, "not supported by this version"));
+  }
+}
+
 TEST_CASE("architectures are one or a set, the host alone") {
   CHECK(has(error_of(with_line("arch", "arch: [sm_80, host]")), "arch cannot mix 'host'"));
   CHECK(has(error_of(with_line("arch", "arch: [sm_80, sm_80]")), "arch lists 'sm_80' twice"));
