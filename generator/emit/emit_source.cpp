@@ -147,6 +147,8 @@ std::string emit_source(const Program& program, const std::vector<WovenKernel>& 
   emit_first(out, kernels);
   out << (kernels.front().first.empty() ? "" : "\n") << "#include \"" << name << ".h\"\n\n";
   emit_includes(out, program, kernels);
+  out << "// Users may compile with this warning: what is defined here is declared nowhere else.\n"
+         "#pragma GCC diagnostic ignored \"-Wmissing-declarations\"\n\n";
   out << "static_assert(TILEPOST_ABI_VERSION == " << TILEPOST_ABI_VERSION << ", \"" << name
       << " was generated for another tilepost runtime; generate it again\");\n\n";
   out << "static_assert(" << namespace_of(name) << "::kFiles == 0x" << program.set_hash << ", \""

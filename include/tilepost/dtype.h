@@ -9,7 +9,6 @@
 #define TILEPOST_DTYPE_H
 
 #include <cstdint>
-#include <functional>
 #include <iterator>
 #include <type_traits>
 
@@ -114,7 +113,7 @@ constexpr int64_t element_bytes(tilepost_dtype_t type) {
 template <bool (DtypeRow::*kHas)() const, int kRow = 0, class Body>
 void with_dtype(tilepost_dtype_t type, const Body& body) {
   if constexpr (kRow < kNumDtypes) {
-    if constexpr (std::invoke(kHas, kDtypes[kRow])) {
+    if constexpr ((kDtypes[kRow].*kHas)()) {
       if (type == kDtypes[kRow].value)
         return body(std::integral_constant<tilepost_dtype_t, kDtypes[kRow].value>{});
     }

@@ -66,7 +66,7 @@ struct HelperMemory {
 };
 
 // What a thread that stores tiles knows of the run, where other ranks get the tiles.
-struct TileStores {
+struct [[maybe_unused]] TileStores {
   unsigned run = 0;       // the run's number
   bool may_store = true;  // the run was not given up
 };

@@ -74,7 +74,7 @@ TILEPOST_INLINE constexpr float to_float(Bf16 value) {
 
 // Exact. A subnormal is its mantissa times 2^-24, which is a normal float.
 TILEPOST_INLINE constexpr float to_float(F16 value) {
-  const uint32_t sign = static_cast<uint32_t>(value.bits & 0x8000u) << 16;
+  const uint32_t sign = (value.bits & 0x8000u) << 16;
   const uint32_t magnitude = value.bits & 0x7fffu;
   uint32_t bits = (magnitude << 13) + ((127u - 15u) << 23);
   if (magnitude >= 0x7c00u) bits = (magnitude << 13) | 0x7f800000u;
@@ -85,7 +85,7 @@ TILEPOST_INLINE constexpr float to_float(F16 value) {
 
 // Exact. A subnormal is its mantissa times 2^-9.
 TILEPOST_INLINE constexpr float to_float(E4m3 value) {
-  const uint32_t sign = static_cast<uint32_t>(value.bits & 0x80u) << 24;
+  const uint32_t sign = (value.bits & 0x80u) << 24;
   const uint32_t magnitude = value.bits & 0x7fu;
   uint32_t bits = (magnitude << 20) + ((127u - 7u) << 23);
   if (magnitude == 0x7fu) bits = 0x7fc00000u;

@@ -106,7 +106,7 @@ struct SplitWork {
   int first, stride, tiles;
   int first_stage, last_stage;
 
-  __device__ SplitWork(int rank, int tiles, int stages) : rank(rank), tiles(tiles) {
+  __device__ SplitWork(int of_rank, int of_tiles, int stages) : rank(of_rank), tiles(of_tiles) {
     first = static_cast<int>(blockIdx.x) / kCtas;
     stride = static_cast<int>(gridDim.x) / kCtas;
     first_stage = rank * stages / kCtas;

@@ -120,7 +120,7 @@ constexpr int kLineBytes = 16;
 // `source`.
 TILEPOST_INLINE char* line_at(const tilepost_exchange_t& exchange, int where, int source,
                               uint32_t run, int part, int line) {
-  const int64_t slot = (run & 1) * exchange.ranks + source;
+  const int64_t slot = static_cast<int64_t>(run & 1) * exchange.ranks + source;
   return exchange.memory[where] + exchange.slots + slot * exchange.slot_bytes +
          (static_cast<int64_t>(part) * exchange.lines + line) * kLineBytes;
 }
@@ -130,7 +130,7 @@ TILEPOST_INLINE char* line_at(const tilepost_exchange_t& exchange, int where, in
 TILEPOST_INLINE uint32_t* line_to_renew(const tilepost_exchange_t& exchange, uint32_t run,
                                         int source) {
   const auto lines = static_cast<uint32_t>(exchange.slot_bytes / kLineBytes);
-  const int64_t slot = ((run + 1) & 1) * exchange.ranks + source;
+  const int64_t slot = static_cast<int64_t>((run + 1) & 1) * exchange.ranks + source;
   char* const line = exchange.memory[exchange.rank] + exchange.slots + slot * exchange.slot_bytes +
                      static_cast<int64_t>((run >> 1) % lines) * kLineBytes;
   return reinterpret_cast<uint32_t*>(line) + 3;

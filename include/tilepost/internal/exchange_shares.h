@@ -51,7 +51,7 @@ struct ExchangeShares {
     const int last = (some.end < rows ? some.end : rows) - 1;
     if (some.first > last) return {0, 0};
     int of_first = 0, of_last = 0;
-#ifdef __CUDACC__
+#ifdef __CUDA_ARCH__  // the compiler of the host may not know it
 #pragma unroll
 #endif
     for (int rank = 1; rank < kRanks; ++rank) {

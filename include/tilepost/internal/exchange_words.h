@@ -66,7 +66,8 @@ TILEPOST_INLINE uint32_t* flag_to_renew(uint32_t* flags, int parts, uint32_t run
 
 // Bytes of the flags of `parts` parts.
 constexpr int64_t exchange_flags_bytes(int parts) {
-  return int64_t{2} * 2 * parts * TILEPOST_MOST_EXCHANGING * int64_t{sizeof(uint32_t)};
+  constexpr int64_t kWords = 4 * TILEPOST_MOST_EXCHANGING, kWordBytes = sizeof(uint32_t);
+  return kWords * parts * kWordBytes;
 }
 
 }  // namespace tilepost
