@@ -108,12 +108,19 @@ constexpr int64_t element_bytes(tilepost_dtype_t type) {
   return row_of(type).bytes();
 }
 
+// What the row says. (A call through the pointer to an element of the table in place makes GCC warn
+// of aliasing.)
+template <bool (DtypeRow::*kHas)() const>
+constexpr bool has(const DtypeRow& row) {
+  return (row.*kHas)();
+}
+
 // Calls `body` with std::integral_constant<tilepost_dtype_t, type>, if `kHas` is true of the type's
 // row. Only for such dtypes is `body` compiled.
 template <bool (DtypeRow::*kHas)() const, int kRow = 0, class Body>
 void with_dtype(tilepost_dtype_t type, const Body& body) {
   if constexpr (kRow < kNumDtypes) {
-    if constexpr ((kDtypes[kRow].*kHas)()) {
+    if constexpr (has<kHas>(kDtypes[kRow])) {
       if (type == kDtypes[kRow].value)
         return body(std::integral_constant<tilepost_dtype_t, kDtypes[kRow].value>{});
     }
