@@ -41,7 +41,7 @@ int place_of(const Look& look, int64_t at) {
 }
 
 // "element (130, 70)" of the output or, with a tile, of the product.
-std::string name_of(const Element& element, const tilepost_tile_t* tile) {
+std::string label_of(const Element& element, const tilepost_tile_t* tile) {
   const int64_t row = tile == nullptr ? element.row : element.row - tile->row + tile->m;
   return format("element (%lld, %lld)", static_cast<long long>(row),
                 static_cast<long long>(element.column));
@@ -120,7 +120,7 @@ std::string describe_with(Workbench& bench, const Look& look, const tilepost_til
   const int size = bench.element_bytes();
   if (seen.count[0] > 0)
     return kernel + " does not store " +
-           name_of(element_at(bench, seen.first[0]), tile_at(seen.first[0])) +
+           label_of(element_at(bench, seen.first[0]), tile_at(seen.first[0])) +
            format("; %lld bytes are as they were", static_cast<long long>(seen.count[0]));
   if (seen.count[1] > 0) return kernel + " " + describe_outside(bench, look, memory, seen);
   if (const std::string changed = bench.changed_operand(); !changed.empty())
@@ -128,7 +128,7 @@ std::string describe_with(Workbench& bench, const Look& look, const tilepost_til
   if (seen.count[2] > 0) {
     const Element element = element_at(bench, seen.first[2]);
     return kernel + " stores what depends on memory that it should not read, or on chance: " +
-           name_of(element, tile_at(seen.first[2])) + " is " +
+           label_of(element, tile_at(seen.first[2])) + " is " +
            bits_at(memory[0], element.at, size) + " and then " +
            bits_at(memory[1], element.at, size);
   }
@@ -136,7 +136,7 @@ std::string describe_with(Workbench& bench, const Look& look, const tilepost_til
 }
 
 // "position 17, tile at (128, 64), which goes to row 32"
-std::string name_of(int64_t position, const tilepost_tile_t& tile) {
+std::string label_of(int64_t position, const tilepost_tile_t& tile) {
   const std::string name =
       format("position %lld, tile at (%d, %d)", static_cast<long long>(position), tile.m, tile.n);
   return name + (tile.row < 0 ? std::string(", padding, which goes nowhere")
@@ -206,7 +206,7 @@ std::string describe_position(Workbench& bench, const tilepost_plan_t& plan,
   const tilepost_tile_t* tiles = &schedule.tiles[static_cast<size_t>(first)];
   const std::string wrong =
       describe_with(bench, bench.look_for(schedule, first, count), tiles, "the woven kernel");
-  return name_of(first, *tiles) + ": " +
+  return label_of(first, *tiles) + ": " +
          (wrong.empty() ? "the woven kernel went wrong and, run again, does not" : wrong);
 }
 
@@ -228,8 +228,8 @@ std::string describe_difference(Workbench& bench, const tilepost_plan_t& plan,
                   static_cast<long long>(element.row), static_cast<long long>(element.column),
                   bits_at(got, first, bytes).c_str());
   const tilepost_tile_t& tile = schedule.tiles[static_cast<size_t>(position)];
-  return name_of(element, &tile) + " is " + bits_at(got, first, bytes) + ", unwoven " +
-         bits_at(expected, first, bytes) + "; " + name_of(position, tile) +
+  return label_of(element, &tile) + " is " + bits_at(got, first, bytes) + ", unwoven " +
+         bits_at(expected, first, bytes) + "; " + label_of(position, tile) +
          format("; %lld elements differ", static_cast<long long>(different));
 }
 
