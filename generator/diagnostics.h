@@ -68,8 +68,8 @@ class Diagnostics {
 // The text with A to Z in lower case.
 std::string lower_case(std::string_view text);
 
-// ", did you mean 'x'?" for the choice nearest to `word`, or "" if none is near. A choice that lacks
-// a part of the word, as 'gemm' does of 'gemm_rs', is never suggested.
+// ", did you mean 'x'?" for the choice nearest to `word`, or "" if none is near. A choice that
+// lacks a part of the word, as 'gemm' does of 'gemm_rs', is never suggested.
 std::string did_you_mean(std::string_view word, const std::vector<std::string_view>& choices);
 
 // did_you_mean() for any other list of texts.

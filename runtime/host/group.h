@@ -97,8 +97,8 @@ class HostGroup {
 
   // Compares the terms of all ranks that have come to the run of this number of the operation. This
   // is for runs in which ranks might be in different operations of a family, or might have no rows,
-  // and so would never meet. No rank waits. Returns false if the communicator was aborted. This call
-  // aborts it if the terms differ.
+  // and so would never meet. No rank waits. Returns false if the communicator was aborted. This
+  // call aborts it if the terms differ.
   bool compare(int rank, const RunTerms& terms);
 
   // Ends the communicator, so that every wait on every rank returns. Only the first failure is

@@ -43,7 +43,7 @@ class HostOp final : public tilepost_op {
   // Starts the threads. Throws std::system_error if the system cannot start one.
   void start();
 
-  tilepost_result_t run(const tilepost_run_operands_t& operands, CUstream_st* stream) override;
+  tilepost_result_t run(const tilepost_run_operands_t& given, CUstream_st* stream) override;
   tilepost_result_t route(const tilepost_route_t& route, tilepost_arrivals_t* arrivals) override;
   tilepost_result_t register_output(void* buffer, int64_t bytes) override;
   tilepost_result_t unregister_output(const void* buffer) override;

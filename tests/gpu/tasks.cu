@@ -36,14 +36,14 @@ __device__ __forceinline__ void helper_warp_of(HelperMemory memory, DType type, 
 
 #define tunable(name, fallback) configured(CONFIG, name, fallback)
 #define helper_warp helper_warp_of<PARTS>
-#define CONFIG "HELPER=0"
+#define CONFIG "HELPER_BYTES=0"
 #define PARTS 0
 namespace plain_kernel {
 #include "templates/gemm_sm90.cu"
 }
 #undef CONFIG
 #undef PARTS
-#define CONFIG "HELPER=16512"
+#define CONFIG "HELPER_BYTES=16512"
 #define PARTS 1
 namespace parts1 {
 #include "templates/gemm_sm90.cu"
@@ -65,7 +65,7 @@ namespace parts4 {
 }
 #undef PARTS
 #undef CONFIG
-#define CONFIG "HELPER=16512 ELEMENT=1 OUTPUT=1"
+#define CONFIG "HELPER_BYTES=16512 ELEMENT=1 OUTPUT=1"
 #define PARTS 8
 namespace parts8_f16 {
 #include "templates/gemm_sm90.cu"

@@ -14,7 +14,7 @@
 #        compile.sh NVCC OPCODES WORK probe ARCH                         the opcode counter itself
 #        compile.sh NVCC OPCODES WORK mutant FILE SED MESSAGE            gemm_sm90 after a bad edit
 #        compile.sh NVCC OPCODES WORK refused MESSAGE ARCH FILE FLAG…    what preprocessing says under flags;
-#                                                                        an empty MESSAGE: it is taken
+#                                                                        MESSAGE taken: nothing is said
 # Run in the root. Fails on any warning, spill, stack frame, serialised wgmma (C75xx), where the
 # instructions are not the expected ones, and if a file takes nvcc more than ten seconds of CPU time.
 set -euo pipefail
@@ -270,15 +270,15 @@ expect_woven() {
   else
     expect NANOSLEEP 0
   fi
-  if [[ " ${tunables[*]}" =~ \ HELPERS=[1-9] ]]; then
+  if [[ " ${tunables[*]}" =~ \ HELPER_WARPS=[1-9] ]]; then
     # Flags of other ranks are stored behind fences. A run in sequence counts tiles, if any does.
     expect_more MEMBAR.SYS 0
     expect RED "$posts"
-  elif [[ " ${tunables[*]}" =~ \ SOURCES=[1-9] ]]; then
+  elif [[ " ${tunables[*]}" =~ \ FUSED=[1-9] ]]; then
     # Flags are stored behind fences, and tiles of a run in sequence counted.
     expect_more MEMBAR.SYS 0
     expect RED "$posts"
-  elif [[ " ${tunables[*]}" =~ \ HELPER=[1-9] ]]; then
+  elif [[ " ${tunables[*]}" =~ \ HELPER_BYTES=[1-9] ]]; then
     expect_more MEMBAR.SYS "$releases"
     expect_more RED "$posts"
   else
@@ -394,9 +394,9 @@ for name, value in plan["kernel"]["tunables"].items():
     shift 3
     if "$nvcc" -std=c++20 -I "$include" -gencode "arch=compute_$arch,code=sm_$arch" "$@" -E "$file" \
       >"$work/preprocessed.txt" 2>"$work/verdict.txt"; then
-      [ -z "$message" ] || fail "$file is taken with $*"
+      [ "$message" = taken ] || fail "$file is taken with $*"
     else
-      [ -n "$message" ] && grep -F "$message" "$work/verdict.txt" ||
+      [ "$message" != taken ] && grep -F "$message" "$work/verdict.txt" ||
         { cat "$work/verdict.txt"; fail "not the expected message"; }
     fi
     ;;

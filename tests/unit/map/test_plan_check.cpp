@@ -259,7 +259,7 @@ TEST_CASE("every rule of a plan names what it found and what it expected") {
        "pushes is 1, expected 1 where the kernel stores what others need in their memory, 0 "
        "elsewhere",
        [](auto& plan) { plan.pushes = 1; }},
-      {kPushedSums, "pushes is 1, expected 1 where the kernel adds up",
+      {kPushedSums, "pushes is 1, expected 1 where the kernel stores what others need",
        [](auto& plan) { plan.task_parts = 0; }},
       {kSums, "sum is 1, expected staged (0) where some runs do not overlap",
        [](auto& plan) {
