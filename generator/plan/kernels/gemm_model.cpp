@@ -43,9 +43,9 @@ bool starts_on_sectors(const Plan& plan, const KernelRequest& request) {
   return plan.k * bytes_of(request.element) % kSector == 0;
 }
 
-bool starts_on_lines(const Plan& plan, const KernelRequest& request) {
+double off_the_grid(int64_t row_bytes, double off_lines, double off_sectors) {
   constexpr int kLine = 128;
-  return plan.k * bytes_of(request.element) % kLine == 0;
+  return row_bytes % kSector != 0 ? off_sectors : row_bytes % kLine != 0 ? off_lines : 1.0;
 }
 
 double multiply_cycles(const Plan& plan, const KernelConfig& config, const KernelRequest& request,

@@ -69,7 +69,9 @@ double delivery_cycles(const MachineProfile& profile, const Plan& plan, const Ke
 
 // Whether the rows of the operands start on sectors, the 32 bytes that L2 delivers at least.
 bool starts_on_sectors(const Plan& plan, const KernelRequest& request);
-// Whether the rows of the operands start on L2's lines of 128 bytes.
-bool starts_on_lines(const Plan& plan, const KernelRequest& request);
+
+// The factor on the cycles in which L2 delivers rows of `row_bytes` bytes: `off_sectors` where they
+// do not start on sectors, `off_lines` where they do but not on L2's lines, and otherwise 1.
+double off_the_grid(int64_t row_bytes, double off_lines, double off_sectors);
 
 }  // namespace tilepost

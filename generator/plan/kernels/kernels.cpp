@@ -113,10 +113,6 @@ bool stages_whole_tile(const KernelConfig& config) {
   return config.family->stages_whole_tile(config);
 }
 
-bool adds_sources(const KernelConfig& config, const Plan& plan) {
-  return config.family->adds_sources(config, plan);
-}
-
 bool has_helper_warp(const KernelConfig& config, const Plan& plan) {
   return config.family->has_helper_warp(config, plan);
 }

@@ -44,7 +44,6 @@ bool can_load(const KernelConfig& config, const Plan& plan);
 bool stores_to_peers(const KernelConfig& config);
 bool exchanges_tiles(const KernelConfig& config);
 bool stages_whole_tile(const KernelConfig& config);
-bool adds_sources(const KernelConfig& config, const Plan& plan);
 bool has_helper_warp(const KernelConfig& config, const Plan& plan);
 bool is_for_tasks(const KernelConfig& config);
 

@@ -234,7 +234,7 @@ class TimePart {
     y_ += 14;
   }
 
-  // Of each bar: what all its groups move, over the time that they take.
+  // A bar says what all its groups move, over the time that they take.
   void draw_load() {
     constexpr double kHeight = 84;
     head("Load of the links: bytes of a group over the time in which the links carry them, GB/s");

@@ -61,21 +61,16 @@ TileModel by_own_times(const MachineProfile& profile, const Plan& plan, const Ke
 
 // ---- By the formula
 
-// Factor on the cycles in which L2 delivers rows of `length` elements, against rows that start on
-// its lines.
-double off_the_grid(const Sm90Profile& profile, const KernelRequest& request, int64_t length) {
-  constexpr int kLine = 128, kSector = 32;
-  const int64_t bytes = length * bytes_of(request.element);
-  return bytes % kSector != 0 ? profile.off_sectors : bytes % kLine != 0 ? profile.off_lines : 1.0;
-}
-
 // Lines of shared memory that L2 delivers to an SM in one stage. Lines off L2's own count as so
 // many more.
 double delivered_lines(const Sm90Profile& profile, const Plan& plan, const KernelConfig& config,
                        const KernelRequest& request) {
   const int64_t row_of_b = request.operands == TILEPOST_NN ? plan.map.n : plan.k;
-  return off_the_grid(profile, request, plan.k) * config.tile_m / config.across +
-         off_the_grid(profile, request, row_of_b) * columns_of_cta(config) / request.cluster;
+  const auto slower = [&](int64_t length) {
+    return off_the_grid(length * bytes_of(request.element), profile.off_lines, profile.off_sectors);
+  };
+  return slower(plan.k) * config.tile_m / config.across +
+         slower(row_of_b) * columns_of_cta(config) / request.cluster;
 }
 
 // Cycles of a stage, of which `products` are those of the tensor cores alone.

@@ -120,11 +120,9 @@ class Sm90SmallFamily final : public KernelFamily {
     StageModel stage;
     stage.efficiency = times.efficiency;
     stage.ghz = times.ghz;
-    stage.delivery = delivered_bytes(config, request) / profile.chip.l2_bytes_per_clock;
-    if (!starts_on_sectors(plan, request))
-      stage.delivery *= profile.gemm.small_off_sectors;
-    else if (!starts_on_lines(plan, request))
-      stage.delivery *= profile.gemm.small_off_lines;
+    stage.delivery = delivered_bytes(config, request) / profile.chip.l2_bytes_per_clock *
+                     off_the_grid(plan.k * bytes_of(request.element), profile.gemm.small_off_lines,
+                                  profile.gemm.small_off_sectors);
     return gemm_of_tiles(profile, plan, config, request,
                          tile_of_stages(profile, plan, config, request, stage));
   }
