@@ -1,7 +1,6 @@
 // Ranks that make shared memory, a thread each, and tell each other numbers.
 #pragma once
 
-#include <chrono>
 #include <condition_variable>
 #include <functional>
 #include <memory>
@@ -20,17 +19,22 @@ constexpr double kSeconds = 0.03;
 // Where the ranks meet; `edit` sees a info on its way.
 struct Meeting {
   explicit Meeting(int count) : ranks(count), numbers(count) {}
+  // A rank leaves when its create() has returned. Who waits for it then need not wait any more,
+  // however slow the machine is.
+  void leave() {
+    const std::lock_guard lock(mutex);
+    ++left;
+    came.notify_all();
+  }
   int ranks;
-  std::chrono::duration<double> patience{5};
   std::function<void(int rank, PeerInfo& info)> edit;
   std::mutex mutex;
   std::condition_variable came;
-  int arrived = 0, round = 0;
+  int arrived = 0, round = 0, left = 0;
   std::vector<std::vector<int64_t>> numbers, told;
 };
 
-// One rank's way to the others. A rank that waits for one that does not come finds its stream
-// stuck.
+// One rank's way to the others. A rank that waits for one that has left finds its stream stuck.
 class Exchange final : public tilepost::cuda::ControlChannel {
  public:
   Exchange(Meeting& meeting, int rank) : meeting_(meeting), rank_(rank) {}
@@ -48,7 +52,8 @@ class Exchange final : public tilepost::cuda::ControlChannel {
       ++meeting_.round;
       meeting_.came.notify_all();
     }
-    if (!meeting_.came.wait_for(lock, meeting_.patience, [&] { return meeting_.round > round; })) {
+    meeting_.came.wait(lock, [&] { return meeting_.round > round || meeting_.left > 0; });
+    if (meeting_.round == round) {
       const std::lock_guard world_lock(fakes::world().mutex);
       fakes::stream_of(stream).hang = {true, [this] { return aborted.load(); }};
       return TILEPOST_OK;
@@ -84,6 +89,7 @@ inline std::vector<std::unique_ptr<Made>> make(Meeting& meeting, int64_t bytes) 
       Made& mine = *made[rank];
       mine.result = mine.memory.create(exchange, rank, meeting.ranks, rank, bytes, kSeconds);
       if (mine.result != TILEPOST_OK) mine.text = tilepost_last_error();
+      meeting.leave();
     });
   }
   for (std::thread& thread : threads) thread.join();

@@ -20,6 +20,7 @@ using shared_ranks::Meeting;
 namespace {
 
 constexpr int64_t kBytes = 8192;
+constexpr int64_t kBlock = 2 << 20;  // what is allocated for them
 
 // What all ranks say; checks that they fail alike, hold nothing and leave nothing.
 std::string refusal(Meeting& meeting, tilepost_result_t expected) {
@@ -117,7 +118,7 @@ TEST_CASE_METHOD(OnFakes, "memory is not freed before the other processes have u
   for (const auto& rank : made) REQUIRE(rank->result == TILEPOST_OK);
   made[1].reset();
   CHECK(world().live_allocations == 3);
-  CHECK(tilepost_bytes_left() == left + (2 << 20));  // of rank 1, which ranks 0 and 2 map
+  CHECK(tilepost_bytes_left() == left + kBlock);  // of rank 1, which ranks 0 and 2 map
   made[0].reset();
   CHECK(world().live_allocations == 3);
   SharedMemory::free_unmapped();
@@ -143,7 +144,7 @@ TEST_CASE_METHOD(OnFakes, "memory that others may have mapped without locks is n
   }
   CHECK(world().live_mappings == 0);
   CHECK(world().live_allocations == 3);
-  CHECK(tilepost_bytes_left() == left + 3 * (2 << 20));
+  CHECK(tilepost_bytes_left() == left + 3 * kBlock);
   for (const void* memory : std::set(world().allocated)) cudaFree(const_cast<void*>(memory));
 }
 
@@ -256,7 +257,7 @@ TEST_CASE_METHOD(OnFakes, "what fails on one rank fails on all") {
   }
   SECTION("a rank that does not come") {
     Meeting alone(2);
-    alone.patience = {};
+    alone.leave();
     fakes::current_device() = 0;
     shared_ranks::Exchange exchange(alone, 0);
     SharedMemory memory;
@@ -272,14 +273,17 @@ TEST_CASE_METHOD(OnFakes, "what fails on one rank fails on all") {
 
 // One call after the other, on whichever rank it happens to be. What a rank meets when it fetches
 // the last answers the others cannot know any more; they learn of it by the deadline of their first
-// run.
+// run. Nothing is left behind but in one case: where rank 0 fails between the first answers and the
+// second, another process may come too late for its locks. That process then has memory of which it
+// cannot know whether rank 0 maps it. It leaves the memory to the process, and counts it.
 TEST_CASE("a failure at any call ends on every rank and leaves nothing behind") {
   const bool processes = GENERATE(false, true);
+  const int64_t left_before = tilepost_bytes_left();
+  int64_t left = 0;
   for (int fail_at = 1;; ++fail_at) {
-    const OnFakes fresh;
+    OnFakes fresh;
     world().fail_at = fail_at;
     Meeting meeting(2);
-    meeting.patience = std::chrono::milliseconds(30);
     if (processes) meeting.edit = [](int rank, PeerInfo& info) { info.process[0] += rank; };
     bool failed = false, passed = false, answered = false;
     {
@@ -293,6 +297,14 @@ TEST_CASE("a failure at any call ends on every rank and leaves nothing behind") 
       answered = meeting.round == 3;
     }
     CAPTURE(fail_at, world().failed_call);
+    const int64_t left_now = tilepost_bytes_left() - left_before - left;
+    left += left_now;
+    if (left_now != 0) {
+      CHECK((processes && meeting.round == 1));
+      CHECK(left_now == kBlock);
+      CHECK(world().live() == 1);
+      fresh.leaves_memory();
+    }
     if (world().failed_call.empty()) break;
     const bool fetches = world().failed_call.rfind("cudaMemcpyAsync", 0) == 0 ||
                          world().failed_call.rfind("cudaStreamQuery", 0) == 0;

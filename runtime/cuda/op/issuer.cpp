@@ -29,7 +29,7 @@ tilepost_result_t RunIssuer::run_eager(Run& run, DeviceMap& map) {
   map.last_run = run.record->number;
   if (const tilepost_result_t result = finish(run); result != TILEPOST_OK)
     return give_up(run, result);
-  if (state_.failure.is_set()) return come_too_late();
+  if (state_.failure.is_set()) return end_with_failure();
   orders_.add(run, last_stream_);
   state_.tracker.commit(run.record->number, run.ends_apart);
   watchdog_.wake();
@@ -46,7 +46,7 @@ tilepost_result_t RunIssuer::run_nothing(cudaStream_t stream) {
   TILEPOST_CUDA(cudaEventRecord(state_.tracker.end_event(), stream));
   if (RunBoard* board = state_.traits.board) board->say(record.call);
   state_.ledger.commit();
-  if (state_.failure.is_set()) return come_too_late();
+  if (state_.failure.is_set()) return end_with_failure();
   state_.tracker.commit(record.number, false);
   watchdog_.wake();
   return TILEPOST_OK;
@@ -62,10 +62,11 @@ tilepost_result_t RunIssuer::give_up(const Run& run, tilepost_result_t result) {
   return state_.failure.report();
 }
 
-// A watcher has ended the runs meanwhile, and may have released only the waits of earlier runs.
-tilepost_result_t RunIssuer::come_too_late() {
+// A watcher has ended the runs during this call, maybe because of this very run, and may have
+// released only the waits of earlier runs. The call began before that, so it tells the reason.
+tilepost_result_t RunIssuer::end_with_failure() {
   state_.release_waits();
-  return state_.failure.refuse();
+  return state_.failure.report();
 }
 
 // A captured run has counters of its own, which a node of the graph sets to zero, because a graph's

@@ -65,7 +65,7 @@ class RunIssuer {
 
  private:
   tilepost_result_t give_up(const Run& run, tilepost_result_t result);
-  tilepost_result_t come_too_late();
+  tilepost_result_t end_with_failure();
   tilepost_result_t wait_for_room();
   tilepost_result_t follow_last_run(cudaStream_t stream);
   tilepost_result_t start(Run& run);
