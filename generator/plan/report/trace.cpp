@@ -20,7 +20,7 @@ class Trace {
  public:
   void process(const std::string& name) {
     ++process_;
-    thread_ = 0;
+    thread_ = kThreads * process_;
     metadata("process_name", "name", quoted(name));
     metadata("process_sort_index", "sort_index", std::to_string(process_));
   }
@@ -77,6 +77,10 @@ class Trace {
   void add(const std::string& members) {
     events_ += (events_.empty() ? "{" : ",\n{") + members + "}";
   }
+
+  // No thread has the number of a process. Perfetto would call such a thread the process's main one
+  // and show it first.
+  static constexpr int kThreads = 1000;
 
   int process_ = 0, thread_ = 0;
   std::string events_;
