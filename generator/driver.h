@@ -17,7 +17,7 @@ namespace tilepost {
 
 // The machine that plans are made for, and the file that it was read from.
 struct Machine {
-  MachineProfile profile = known_machines().front().profile;
+  MachineProfile profile = default_machine();
   std::string file;  // "" for one that tilepost knows
 };
 

@@ -57,7 +57,7 @@ Items list_machines(const MachineProfile&) {
   Items items;
   for (const KnownMachine& known : known_machines())
     items.push_back({fmt::format("{:<8}{}", known.key, known.profile.name),
-                     Object{{"name", known.key},
+                     Object{{"name", std::string(known.key)},
                             {"machine", known.profile.name},
                             {"arch", name_of(known.profile.arch)}}});
   return items;

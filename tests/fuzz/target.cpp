@@ -105,7 +105,7 @@ Outcome run(Mode mode, std::string_view input, Diagnostics& diagnostics) {
   if (!spec) return Outcome::refused;
   if (mode == Mode::parse) return Outcome::accepted;
   if (!is_small(*spec)) return Outcome::left_out;
-  const std::vector<Plan> plans = make_plans(*spec, h200_nvlink_profile(), diagnostics);
+  const std::vector<Plan> plans = make_plans(*spec, default_machine(), diagnostics);
   require_reasons(!plans.empty(), diagnostics, "the planner");
   if (plans.empty()) return Outcome::refused;
   if (mode == Mode::explain) explain(plans);

@@ -1,10 +1,25 @@
 #include "generator/plan/machine/profile.h"
 
+#include <algorithm>
+
 namespace tilepost {
 
+#define TILEPOST_MACHINE(name) MachineProfile machine_##name();
+#include "known_machines.inc"
+#undef TILEPOST_MACHINE
+
 const std::vector<KnownMachine>& known_machines() {
-  static const std::vector<KnownMachine> machines = {{"h200", h200_nvlink_profile()}};
+#define TILEPOST_MACHINE(name) {#name, machine_##name()},
+  static const std::vector<KnownMachine> machines = {
+#include "known_machines.inc"
+  };
+#undef TILEPOST_MACHINE
   return machines;
+}
+
+const MachineProfile& default_machine() {
+  const auto is_default = [](const KnownMachine& known) { return known.key == kDefaultMachine; };
+  return std::ranges::find_if(known_machines(), is_default)->profile;
 }
 
 Collective whole_collective(const PatternRow& row) {

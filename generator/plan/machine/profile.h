@@ -7,6 +7,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "generator/plan/arch.h"
@@ -67,14 +68,15 @@ struct MachineProfile {
 
 // A machine that tilepost knows without being told.
 struct KnownMachine {
-  const char* key;  // "h200"
-  const MachineProfile& profile;
+  std::string_view key;  // "h200", the name of its file in machines/
+  MachineProfile profile;
 };
 
-// All known machines. Plans are made for the first one unless another is named.
+// All known machines, in the order of their keys: one for each file of machines/.
 const std::vector<KnownMachine>& known_machines();
 
-// Four H200 (132 SMs, NV18), CUDA 13.0, NCCL 2.28, 16-bit elements (machines/h200.cpp).
-const MachineProfile& h200_nvlink_profile();
+// Plans are made for this machine unless another is named.
+inline constexpr std::string_view kDefaultMachine = "h200";
+const MachineProfile& default_machine();
 
 }  // namespace tilepost

@@ -114,7 +114,7 @@ class Reader final : public MachineVisitor {
     const Entry* const entry = take(field.name);
     if (entry == nullptr) return missing(field.name, "a list of rows");
     if (entry->value.kind != Value::Kind::sequence) return wrong(field, *entry, "a list of rows");
-    const std::map<std::string, KernelTimes>& known = known_machines().front().profile.gemm.kernels;
+    const std::map<std::string, KernelTimes>& known = default_machine().gemm.kernels;
     std::vector<std::string_view> names;
     for (const auto& [name, times] : known) names.push_back(name);
     value.clear();

@@ -50,7 +50,7 @@ struct Planned {
   int errors = 0;
 };
 
-inline Planned plan(const Spec& spec, const MachineProfile& profile = h200_nvlink_profile()) {
+inline Planned plan(const Spec& spec, const MachineProfile& profile = default_machine()) {
   Planned result;
   llvm::raw_string_ostream stream(result.messages);
   {

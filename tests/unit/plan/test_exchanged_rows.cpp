@@ -19,7 +19,7 @@ Spec few_rows(int64_t m, std::optional<tilepost_transport_t> transport) {
 
 // A machine on which so many rows were timed.
 MachineProfile machine_for(int64_t rows) {
-  MachineProfile profile = h200_nvlink_profile();
+  MachineProfile profile = default_machine();
   profile.peers.tiles.most_gathered_rows = rows;
   return profile;
 }
@@ -41,7 +41,7 @@ TEST_CASE("few rows of A are exchanged unasked where that was timed") {
     CHECK(chosen(m, 1024) == TILEPOST_TRANSPORT_PEER_TILES);
     CHECK(chosen(m, m - 1) != TILEPOST_TRANSPORT_PEER_TILES);
   }
-  REQUIRE(h200_nvlink_profile().peers.tiles.most_gathered_rows <= kMostExchangedRows);
+  REQUIRE(default_machine().peers.tiles.most_gathered_rows <= kMostExchangedRows);
 }
 
 TEST_CASE("the kernel gathers rows of A, and is the whole run") {
@@ -138,7 +138,7 @@ TEST_CASE("gathering takes the longer the more rows there are, and the later the
     CHECK(now > last);
     last = now;
   }
-  MachineProfile slow = h200_nvlink_profile();
+  MachineProfile slow = default_machine();
   slow.peers.tiles.rows_latency_us += 10;
   const Plan p = plan(few_rows(64, TILEPOST_TRANSPORT_PEER_TILES), slow).plans.front();
   CHECK(p.prediction.total - gathering(64).prediction.total == Approx(10));

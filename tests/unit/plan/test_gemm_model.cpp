@@ -12,7 +12,7 @@
 namespace tilepost::test {
 namespace {
 
-const MachineProfile& kProfile = h200_nvlink_profile();
+const MachineProfile& kProfile = default_machine();
 
 // The wave of a tile of 128 x 128 in clusters of one, whose operands bind it.
 double wave_of(tilepost_operands_t operands, int64_t n, int64_t k) {

@@ -11,7 +11,7 @@
 namespace tilepost {
 namespace {
 
-const MachineProfile& kProfile = h200_nvlink_profile();
+const MachineProfile& kProfile = default_machine();
 
 void require_fits(const KernelConfig& config, const ArchInfo& arch) {
   INFO(config.family->name() << " " << config.tile_m << "x" << config.tile_n << " on "

@@ -183,7 +183,7 @@ TEST_CASE("the budget chosen is among those measured best") {
 }
 
 TEST_CASE("what every pattern does has a measured time") {
-  const MachineProfile& profile = h200_nvlink_profile();
+  const MachineProfile& profile = default_machine();
   for (const PatternRow& row : tilepost::kPatterns) {
     if (!row.communicates()) continue;
     INFO(row.name);
@@ -194,7 +194,7 @@ TEST_CASE("what every pattern does has a measured time") {
 }
 
 TEST_CASE("plans are for the machine that the planner is given") {
-  MachineProfile other = h200_nvlink_profile();
+  MachineProfile other = default_machine();
   other.name = "links of half the width";
   for (CollectiveProfiles* profiles : {&other.collectives.groups, &other.collectives.sequence})
     for (auto& [pattern, collective] : *profiles) {

@@ -21,7 +21,7 @@ Spec few_rows(int64_t m, std::optional<tilepost_transport_t> transport) {
 
 // A machine on which other numbers of shots take for ever.
 MachineProfile machine_for(tilepost_shots_t shots) {
-  MachineProfile profile = h200_nvlink_profile();
+  MachineProfile profile = default_machine();
   TileProfile& tiles = profile.peers.tiles;
   if (shots != TILEPOST_ONE_SHOT) tiles.one_shot.us_per_mib = 1e9;
   if (shots != TILEPOST_ONE_SHOT_LINES) tiles.lines.us_per_mib = 1e9;
@@ -49,7 +49,7 @@ TEST_CASE("few rows of an AllReduce are exchanged unasked, in the shots that end
     REQUIRE(p.shots == shots);
     REQUIRE(p.prediction.total < p.prediction.sequence);
   }
-  const int64_t most = h200_nvlink_profile().peers.tiles.most_rows;
+  const int64_t most = default_machine().peers.tiles.most_rows;
   REQUIRE(most <= kMostExchangedRows);
   REQUIRE(only(few_rows(most + 1, std::nullopt)).planned_transport !=
           TILEPOST_TRANSPORT_PEER_TILES);
@@ -327,7 +327,7 @@ TEST_CASE("the kernel normalises what it sums, and no consumer follows") {
 
 // What is planned for a machine on which norms of so many rows were timed.
 Plan where_timed(const Spec& spec, int64_t rows) {
-  MachineProfile profile = h200_nvlink_profile();
+  MachineProfile profile = default_machine();
   profile.peers.tiles.most_normalised_rows = rows;
   const Planned planned = plan(spec, profile);
   INFO(planned.messages);
@@ -342,7 +342,7 @@ TEST_CASE("rows are normalised by the kernel unasked where that was timed") {
     CHECK(where_timed(spec, 1024).planned_transport == TILEPOST_TRANSPORT_PEER_TILES);
     CHECK(where_timed(spec, m - 1).planned_transport != TILEPOST_TRANSPORT_PEER_TILES);
   }
-  REQUIRE(h200_nvlink_profile().peers.tiles.most_normalised_rows <= kMostExchangedRows);
+  REQUIRE(default_machine().peers.tiles.most_normalised_rows <= kMostExchangedRows);
 }
 
 TEST_CASE("runs in sequence of such a plan have their norm behind them") {

@@ -47,7 +47,7 @@ TEST_CASE("few rows of which a rank gets its share are exchanged unasked, in one
       REQUIRE(p.shots != TILEPOST_TWO_SHOT);
       REQUIRE(p.prediction.total < p.prediction.sequence);
     }
-    const int64_t most = h200_nvlink_profile().peers.tiles.most_rows;
+    const int64_t most = default_machine().peers.tiles.most_rows;
     REQUIRE(only(spec_of(pattern, std::nullopt, most + 1)).planned_transport !=
             TILEPOST_TRANSPORT_PEER_TILES);
   }
@@ -181,7 +181,7 @@ TEST_CASE("memory: two sets of a share for each rank, each with room for a box")
 
 TEST_CASE("it takes a share of what one shot to all ranks takes") {
   for (const tilepost_shots_t shots : kShots) {
-    MachineProfile slow = h200_nvlink_profile();
+    MachineProfile slow = default_machine();
     slow.peers.tiles.one_shot.us_per_mib += 100;
     slow.peers.tiles.lines.us_per_mib += 100;
     const auto slower = [&](tilepost_pattern_t pattern) {

@@ -12,7 +12,7 @@
 namespace tilepost::test {
 namespace {
 
-const int64_t kInFlight = h200_nvlink_profile().gemm.in_flight_bytes;
+const int64_t kInFlight = default_machine().gemm.in_flight_bytes;
 
 Spec small_spec(int64_t m, int64_t n, int64_t k) {
   Spec spec = make_spec(m, n, k);
@@ -98,7 +98,7 @@ TEST_CASE("the tallest tiles have two helper warps, and none more sums than regi
 }
 
 TEST_CASE("the power limit bounds tiles of more than 128 rows, others do not come to it") {
-  MachineProfile unbounded = h200_nvlink_profile();
+  MachineProfile unbounded = default_machine();
   unbounded.gemm.kernels.at("gemm_sm90_small").most_ghz = 0;
   const auto computed = [](int64_t tile_m, tilepost_dtype_t input, const MachineProfile& profile) {
     Spec spec = spec_of(TILEPOST_GEMM_ALL_REDUCE, TILEPOST_TRANSPORT_PEER_TILES, 1024, 7168);
@@ -113,9 +113,9 @@ TEST_CASE("the power limit bounds tiles of more than 128 rows, others do not com
     const auto by = [&](int64_t tile_m, const MachineProfile& profile) {
       return computed(tile_m, input, profile);
     };
-    CHECK(by(128, h200_nvlink_profile()) == by(128, unbounded));
-    CHECK(by(256, h200_nvlink_profile()) > 1.1 * by(256, unbounded));
-    CHECK(by(256, h200_nvlink_profile()) < by(128, h200_nvlink_profile()));
+    CHECK(by(128, default_machine()) == by(128, unbounded));
+    CHECK(by(256, default_machine()) > 1.1 * by(256, unbounded));
+    CHECK(by(256, default_machine()) < by(128, default_machine()));
   }
 }
 

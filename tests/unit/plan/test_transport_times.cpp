@@ -33,7 +33,7 @@ TEST_CASE("predictions grow with rows, and with products where those are what ta
 TransferModel model(const Plan& plan, tilepost_transport_t transport, double wave,
                     CommChoice comm) {
   return transport_of(transport).model({.plan = plan,
-                                        .profile = h200_nvlink_profile(),
+                                        .profile = default_machine(),
                                         .comm = comm,
                                         .wave = wave,
                                         .wave_beside = wave,
@@ -131,7 +131,7 @@ TEST_CASE("what helper warps move bounds the shapes that were measured") {
       std::optional<std::vector<int64_t>> tile = {{128, 256}};
       if (pattern == TILEPOST_ALL_GATHER_GEMM) tile.reset();
       const Plan p = shaped(pattern, TILEPOST_TRANSPORT_PEER, kShapes[i], tile);
-      const MachineProfile& profile = h200_nvlink_profile();
+      const MachineProfile& profile = default_machine();
       const double total = p.prediction.total +
                            (p.whole_run != 0 ? profile.peers.meet_us - profile.peers.inside_us : 0);
       INFO(name_of(pattern) << " " << p.map.m << "x" << p.map.n << "x" << p.k << ": predicted "
@@ -194,7 +194,7 @@ TEST_CASE("collectives and copies that win by less than they are doubted are not
   const auto margin = [](tilepost_pattern_t pattern, tilepost_transport_t transport) {
     return shaped(pattern, transport, kShapes[1]).model.margin;
   };
-  const MachineProfile& profile = h200_nvlink_profile();
+  const MachineProfile& profile = default_machine();
   CHECK(margin(TILEPOST_GEMM_ALL_REDUCE, TILEPOST_TRANSPORT_PEER) < 0);
   CHECK(margin(TILEPOST_GEMM_ALL_REDUCE, TILEPOST_TRANSPORT_NCCL) == profile.accuracy.margin);
   CHECK(margin(TILEPOST_ALL_GATHER_GEMM, TILEPOST_TRANSPORT_PEER) == profile.accuracy.margin);

@@ -37,7 +37,7 @@ const FieldText kFields[] = {
 std::vector<Plan> plan_fields() {
   PrintedMessages messages;
   const std::optional<Spec> spec = read_fields(kFields, messages);
-  return spec ? make_plans(*spec, h200_nvlink_profile(), messages) : std::vector<Plan>{};
+  return spec ? make_plans(*spec, default_machine(), messages) : std::vector<Plan>{};
 }
 
 }  // namespace

@@ -27,7 +27,7 @@ Outcome read(const std::string& text) {
 }
 
 std::string written() {
-  return write_machine(known_machines().front().profile);
+  return write_machine(default_machine());
 }
 
 // The text with the first `from` replaced, which must be there.
@@ -78,7 +78,7 @@ TEST_CASE("a machine's name is read back whatever it has: quotes, backslashes, e
        {"8x \"fast\" H200", "C:\\machines\\h200", "a # that begins no comment", "'single'",
         "two\nlines", "a tab\tand a bell\a", "ends with \\", "äöü: µs"}) {
     INFO(name);
-    MachineProfile profile = known_machines().front().profile;
+    MachineProfile profile = default_machine();
     profile.name = name;
     const std::string text = write_machine(profile);
     const Outcome outcome = read(text);

@@ -251,7 +251,9 @@ GemmProfile gemm() {
   return p;
 }
 
-MachineProfile measured() {
+}  // namespace
+
+MachineProfile machine_h200() {
   MachineProfile p = {};
   p.name = "4 x H200, NVLink";
   p.gpu = "H200";
@@ -271,13 +273,6 @@ MachineProfile measured() {
   p.accuracy.margin = 0.02;
   p.accuracy.doubt = 0.08;
   return p;
-}
-
-}  // namespace
-
-const MachineProfile& h200_nvlink_profile() {
-  static const MachineProfile profile = measured();
-  return profile;
 }
 
 }  // namespace tilepost
