@@ -21,14 +21,14 @@ constexpr char kPreludePath[] = "/prelude/tilepost_prelude.h";
 
 // Options for both CUDA and C++. The limit is higher than the number of errors that Diagnostics
 // shows.
-constexpr char kCommon[] =
+constexpr char kCommonFlags[] =
     " -fsyntax-only -std=c++20 -fgnuc-version=4.2.1 -nostdsysteminc -w -fno-caret-diagnostics"
     " -ferror-limit 50 -internal-isystem /stub/ -internal-isystem /include/ ";
 // The triples are fixed: the tree must not depend on the machine the generator runs on.
-constexpr char kCuda[] =
+constexpr char kCudaFlags[] =
     "-x cuda -triple nvptx64-nvidia-cuda -aux-triple x86_64-unknown-linux-gnu"
     " -fcuda-is-device -include /prelude/tilepost_prelude.h -target-cpu ";
-constexpr char kHost[] = "-x c++ -triple x86_64-unknown-linux-gnu";
+constexpr char kHostFlags[] = "-x c++ -triple x86_64-unknown-linux-gnu";
 
 // Options of full mode, with folders that the machine does not have. The driver adds the folders of
 // the system's C++ library. Because -nocudalib leaves out the toolkit's libraries, the driver does
@@ -113,7 +113,7 @@ std::vector<std::string> arguments(const Reading& reading) {
   if (reading.full) {
     list = full_arguments(*reading.full, reading.arch);
   } else {
-    add_words(list, (reading.cuda ? kCuda + reading.arch : kHost) + kCommon);
+    add_words(list, (reading.cuda ? kCudaFlags + reading.arch : kHostFlags) + kCommonFlags);
   }
   list.push_back(source_path(reading));
   return list;

@@ -58,7 +58,7 @@ __attribute__((device)) float2 __ffma2_rn(float2, float2, float2);
 // Intrinsics of CPUs are used in host code only, which does not matter here.
 constexpr char kNothing[] = "#pragma once\n";
 
-constexpr VirtualFile kHeaders[] = {
+constexpr VirtualFile kFullHeaders[] = {
     // CUDA 13 has this header no more, but Clang 19 includes it.
     {"texture_fetch_functions.h", kNothing},
     {"tilepost_unasked.h", kUnasked},
@@ -77,7 +77,7 @@ constexpr VirtualFile kHeaders[] = {
 }  // namespace
 
 llvm::ArrayRef<VirtualFile> added_headers() {
-  return kHeaders;
+  return kFullHeaders;
 }
 
 }  // namespace tilepost

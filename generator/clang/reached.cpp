@@ -11,9 +11,9 @@ using clang::dyn_cast;
 using clang::isa;
 
 // Collects every declaration that a piece of code names.
-class Visitor : public clang::RecursiveASTVisitor<Visitor> {
+class NamedDeclarations : public clang::RecursiveASTVisitor<NamedDeclarations> {
  public:
-  explicit Visitor(llvm::SetVector<const clang::Decl*>& found) : found_(found) {}
+  explicit NamedDeclarations(llvm::SetVector<const clang::Decl*>& found) : found_(found) {}
 
   bool shouldVisitImplicitCode() const { return true; }
 
@@ -74,7 +74,7 @@ Reached::Reached(const clang::FunctionDecl* root, const clang::SourceManager& sm
                  const clang::Decl* asking)
     : sm_(sm) {
   llvm::SetVector<const clang::Decl*> found;
-  Visitor visitor(found);
+  NamedDeclarations visitor(found);
   found.insert(root->getCanonicalDecl());
   if (asking) visitor.TraverseDecl(const_cast<clang::Decl*>(asking));
   for (size_t i = 0; i < found.size(); ++i) {

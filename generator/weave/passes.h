@@ -13,6 +13,9 @@
 
 namespace tilepost {
 
+// The name that woven kernels of users give the type of the view (tilepost::woven::View).
+inline constexpr char kViewType[] = "TilepostView";
+
 // Every declaration of a function of that name in the main file, outside of namespaces and classes.
 // A template is represented by its pattern.
 std::vector<const clang::FunctionDecl*> find_kernels(const Parsed& parsed, llvm::StringRef name);

@@ -7,9 +7,6 @@
 namespace tilepost::inference {
 namespace {
 
-constexpr int64_t kLeast = std::numeric_limits<int64_t>::min();
-constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
-
 bool is_comparison(Op op) {
   return op == Op::less || op == Op::equal;
 }
@@ -80,8 +77,9 @@ NodeId Nodes::unknown(Reason reason, const std::string& key) {
     const auto index = static_cast<int64_t>(reasons_.size());
     reasons_.push_back(std::move(reason));
     keys_.push_back(key);
-    at->second = make(
-        {Op::unknown, kInt64, thread, false, false, true, true, 0, 0, 0, index, kLeast, kMost});
+    using Any = std::numeric_limits<int64_t>;
+    at->second = make({Op::unknown, kInt64, thread, false, false, true, true, 0, 0, 0, index,
+                       Any::min(), Any::max()});
   }
   return at->second;
 }

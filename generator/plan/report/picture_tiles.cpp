@@ -101,7 +101,7 @@ class MapPart {
 
   Svg& svg_;
   const Plan& plan_;
-  const TileGrid grid_;
+  const DrawnTiles grid_;
   const int groups_;
   const double top_;
   double wide_ = 0, high_ = 0, last_label_ = 0;
@@ -193,7 +193,7 @@ double draw_legend(Svg& svg, const Plan& plan, const Timeline* timeline, double 
             (timeline->comes_first ? "waits for data" : "has ended") +
             ", and only the collective (" + collective + ") goes on.");
   }
-  const TileGrid ranks = grid_of(plan, 1, 1, 1);
+  const DrawnTiles ranks = grid_of(plan, 1, 1, 1);
   if (!ranks.ranks.empty())
     legend.entry(
         [&](double left, double top) {

@@ -13,13 +13,13 @@ int ceil_div(int a, int b) {
 }
 
 // The group of a tile; -1 where a share has no such tile.
-int group_at(const TileMap& map, const TileGrid& grid, int row, int column) {
+int group_at(const TileMap& map, const DrawnTiles& grid, int row, int column) {
   const int32_t position = map.positions[static_cast<size_t>(row) * grid.tile_columns + column];
   return position < 0 ? -1 : map.tiles[position].group;
 }
 
 // The group of a cell: that of the tile in its middle.
-int group_of_cell(const TileMap& map, const TileGrid& grid, int row, int column) {
+int group_of_cell(const TileMap& map, const DrawnTiles& grid, int row, int column) {
   const auto middle = [](int cell, int grain, int end) {
     const int first = cell * grain;
     return (first + std::min(first + grain, end) - 1) / 2;
@@ -30,7 +30,7 @@ int group_of_cell(const TileMap& map, const TileGrid& grid, int row, int column)
 
 // Cells of a row that follow each other and have the same group. A run that has the same columns as
 // one in the row above becomes part of its block.
-std::vector<TileBlock> blocks_of(const TileMap& map, const TileGrid& grid) {
+std::vector<TileBlock> blocks_of(const TileMap& map, const DrawnTiles& grid) {
   std::vector<TileBlock> blocks;
   std::vector<size_t> above, now;  // the blocks that the row above has, and this one
   for (int row = 0; row < grid.rows(); ++row, above.swap(now)) {
@@ -58,7 +58,7 @@ std::vector<TileBlock> blocks_of(const TileMap& map, const TileGrid& grid) {
   return blocks;
 }
 
-void add_ranks(const Plan& plan, TileGrid& grid) {
+void add_ranks(const Plan& plan, DrawnTiles& grid) {
   const tilepost_map_t& map = plan.map;
   const PatternRow& pattern = row_of(plan);
   if (map.ranks <= 1 || is_routed(plan)) return;
@@ -76,8 +76,8 @@ void add_ranks(const Plan& plan, TileGrid& grid) {
 
 }  // namespace
 
-TileGrid grid_of(const Plan& plan, size_t most_blocks, int most_rows, int most_columns) {
-  TileGrid grid;
+DrawnTiles grid_of(const Plan& plan, size_t most_blocks, int most_rows, int most_columns) {
+  DrawnTiles grid;
   grid.tile_rows = map_tile_rows(plan.map);
   grid.tile_columns = tiles_n(plan.map);
   grid.grain_rows = ceil_div(grid.tile_rows, most_rows);

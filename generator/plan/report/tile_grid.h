@@ -20,7 +20,7 @@ struct RankRows {
   double first, end;
 };
 
-struct TileGrid {
+struct DrawnTiles {
   int tile_rows = 0, tile_columns = 0;
   // Tiles that a cell stands for, down and across. It shows the group of the tile in its middle.
   int grain_rows = 1, grain_columns = 1;
@@ -33,6 +33,6 @@ struct TileGrid {
 };
 
 // As fine as `most_blocks`, `most_rows` and `most_columns` allow; all at least 1.
-TileGrid grid_of(const Plan& plan, size_t most_blocks, int most_rows, int most_columns);
+DrawnTiles grid_of(const Plan& plan, size_t most_blocks, int most_rows, int most_columns);
 
 }  // namespace tilepost

@@ -11,11 +11,9 @@
 namespace tilepost {
 namespace {
 
-constexpr char kViewType[] = "TilepostView";
-
-class Weaver {
+class MarkedWeaver {
  public:
-  Weaver(const Parsed& parsed, const OwnRequest& request, const Instance& instance)
+  MarkedWeaver(const Parsed& parsed, const OwnRequest& request, const Instance& instance)
       : parsed_(parsed), request_(request), instance_(instance) {}
 
   WovenKernel weave() {
@@ -112,7 +110,7 @@ std::optional<WovenKernel> weave_marked(const OwnRequest& request, Diagnostics& 
   std::optional<WovenKernel> woven;
   const bool read = read_function(request.source, request.reading, diagnostics,
                                   [&](const Parsed& parsed, const Instance& instance) {
-                                    woven = Weaver(parsed, request, instance).weave();
+                                    woven = MarkedWeaver(parsed, request, instance).weave();
                                   });
   if (!read) woven.reset();
   return woven;

@@ -62,9 +62,9 @@ bool says_place(const clang::VarDecl* variable) {
   return variable->getName() == "blockIdx" || variable->getName() == "gridDim";
 }
 
-class Visitor : public clang::RecursiveASTVisitor<Visitor> {
+class PlaceReferences : public clang::RecursiveASTVisitor<PlaceReferences> {
  public:
-  using Base = clang::RecursiveASTVisitor<Visitor>;
+  using Base = clang::RecursiveASTVisitor<PlaceReferences>;
   std::vector<Reference> references;
 
   bool shouldVisitTemplateInstantiations() const { return true; }
@@ -183,7 +183,7 @@ const clang::FunctionDecl* representative(const clang::FunctionDecl* function) {
 }
 
 std::vector<Reference> find_references(const Parsed& parsed) {
-  Visitor visitor;
+  PlaceReferences visitor;
   for (clang::Decl* decl : parsed.ast.getTranslationUnitDecl()->decls()) {
     if (parsed.in_main(decl) || parsed.expanded(decl->getBeginLoc())) visitor.TraverseDecl(decl);
   }

@@ -11,9 +11,9 @@ using clang::isa;
 using llvm::StringRef;
 
 // All named functions of the main file.
-class Visitor : public clang::RecursiveASTVisitor<Visitor> {
+class FunctionsOfFile : public clang::RecursiveASTVisitor<FunctionsOfFile> {
  public:
-  explicit Visitor(const Parsed& parsed) : parsed_(parsed) {}
+  explicit FunctionsOfFile(const Parsed& parsed) : parsed_(parsed) {}
 
   std::vector<const clang::FunctionDecl*> functions;
 
@@ -111,7 +111,7 @@ void check_parameters(const Parsed& parsed, const clang::FunctionDecl* kernel) {
 }
 
 void check_source(const Parsed& parsed, const WeaveRequest& request) {
-  Visitor visitor(parsed);
+  FunctionsOfFile visitor(parsed);
   for (clang::Decl* decl : parsed.ast.getTranslationUnitDecl()->decls()) {
     if (parsed.expanded(decl->getBeginLoc())) visitor.TraverseDecl(decl);
   }

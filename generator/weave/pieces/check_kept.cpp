@@ -8,9 +8,9 @@ namespace {
 using llvm::StringRef;
 
 // Refuses declarations of names that the woven text needs for itself.
-class Visitor : public clang::RecursiveASTVisitor<Visitor> {
+class KeptNames : public clang::RecursiveASTVisitor<KeptNames> {
  public:
-  Visitor(const Parsed& parsed, StringRef view_type) : parsed_(parsed), view_type_(view_type) {}
+  KeptNames(const Parsed& parsed, StringRef view_type) : parsed_(parsed), view_type_(view_type) {}
 
   bool VisitNamedDecl(clang::NamedDecl* decl) {
     if (!decl->getIdentifier() || !parsed_.in_main(decl)) return true;
@@ -62,7 +62,7 @@ void check_skipped(const Parsed& parsed, const Pieces& pieces, Range skipped) {
 }  // namespace
 
 void check_kept(const Parsed& parsed, const WeaveRequest& request, const Pieces& pieces) {
-  Visitor visitor(parsed, request.view_type);
+  KeptNames visitor(parsed, request.view_type);
   for (const Piece& piece : pieces.all) {
     if (!piece.keep) continue;
     for (const clang::Decl* decl : piece.declarations) {

@@ -16,11 +16,11 @@ bool is_global(const clang::NestedNameSpecifier* qualifier) {
   return qualifier && qualifier->getKind() == clang::NestedNameSpecifier::Global;
 }
 
-class Visitor : public clang::RecursiveASTVisitor<Visitor> {
+class GlobalQualifiers : public clang::RecursiveASTVisitor<GlobalQualifiers> {
  public:
-  using Base = clang::RecursiveASTVisitor<Visitor>;
+  using Base = clang::RecursiveASTVisitor<GlobalQualifiers>;
 
-  Visitor(const Parsed& parsed, const Pieces& pieces) : parsed_(parsed), pieces_(pieces) {}
+  GlobalQualifiers(const Parsed& parsed, const Pieces& pieces) : parsed_(parsed), pieces_(pieces) {}
 
   bool TraverseNestedNameSpecifierLoc(clang::NestedNameSpecifierLoc qualifier) {
     if (qualifier && is_global(qualifier.getNestedNameSpecifier()->getPrefix()))
@@ -81,7 +81,7 @@ std::string using_of_global(const Parsed& parsed, const clang::FunctionDecl* ker
 }
 
 void check_global_names(const Parsed& parsed, const Pieces& pieces) {
-  Visitor(parsed, pieces).TraverseAST(parsed.ast);
+  GlobalQualifiers(parsed, pieces).TraverseAST(parsed.ast);
 }
 
 }  // namespace tilepost

@@ -13,9 +13,9 @@ using clang::dyn_cast;
 using clang::isa;
 
 // Collects variables, and where their values are read.
-class Visitor : public clang::RecursiveASTVisitor<Visitor> {
+class VariablesAndReads : public clang::RecursiveASTVisitor<VariablesAndReads> {
  public:
-  explicit Visitor(const Parsed& parsed) : parsed_(parsed) {}
+  explicit VariablesAndReads(const Parsed& parsed) : parsed_(parsed) {}
 
   std::vector<std::pair<const clang::VarDecl*, clang::SourceLocation>> variables;
   // For each variable the places in the main file where it is read.
@@ -82,7 +82,7 @@ Range guarded(const Parsed& parsed, const WeaveRequest& request, const Pieces& p
 
 void quiet_unused(const Parsed& parsed, const WeaveRequest& request, const Pieces& pieces,
                   Edits& edits) {
-  Visitor visitor(parsed);
+  VariablesAndReads visitor(parsed);
   for (const Piece& piece : pieces.all) {
     if (!piece.keep || piece.kind != Piece::Kind::declaration) continue;
     for (const clang::Decl* decl : piece.declarations) {

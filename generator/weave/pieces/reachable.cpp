@@ -17,10 +17,10 @@ using clang::isa;
 using llvm::StringRef;
 
 // Finds every declaration that a declaration needs to compile.
-class Visitor : public clang::RecursiveASTVisitor<Visitor> {
+class Dependencies : public clang::RecursiveASTVisitor<Dependencies> {
  public:
-  using Base = clang::RecursiveASTVisitor<Visitor>;
-  explicit Visitor(std::function<void(const clang::Decl*)> note) : note_(std::move(note)) {}
+  using Base = clang::RecursiveASTVisitor<Dependencies>;
+  explicit Dependencies(std::function<void(const clang::Decl*)> note) : note_(std::move(note)) {}
 
   bool shouldVisitTemplateInstantiations() const { return true; }
   bool shouldVisitImplicitCode() const { return true; }
@@ -122,7 +122,7 @@ class Reach {
 
   // Keeps what an expression names that is in none of the pieces.
   void keep_named_in(const clang::Expr* e) {
-    Visitor visitor([&](const clang::Decl* needed) {
+    Dependencies visitor([&](const clang::Decl* needed) {
       if (const int at = piece_of(needed); at >= 0) keep(at);
     });
     visitor.TraverseStmt(const_cast<clang::Expr*>(e));
@@ -232,7 +232,7 @@ class Reach {
       for (const clang::Decl* inner : linkage->decls()) add_edges(at, inner);
       return;
     }
-    Visitor visitor([&](const clang::Decl* needed) { needs(at, piece_of(needed)); });
+    Dependencies visitor([&](const clang::Decl* needed) { needs(at, piece_of(needed)); });
     visitor.TraverseDecl(const_cast<clang::Decl*>(decl));
     if (const auto* named = dyn_cast<clang::NamedDecl>(decl)) declare(at, named);
     if (const auto* list = dyn_cast<clang::EnumDecl>(decl)) {

@@ -19,9 +19,9 @@ struct Local {
 };
 
 // Collects local variables, and where the text names them.
-class Visitor : public clang::RecursiveASTVisitor<Visitor> {
+class LocalVariables : public clang::RecursiveASTVisitor<LocalVariables> {
  public:
-  explicit Visitor(const Parsed& parsed) : parsed_(parsed) {}
+  explicit LocalVariables(const Parsed& parsed) : parsed_(parsed) {}
 
   std::vector<Local> locals;
   llvm::DenseMap<const clang::VarDecl*, std::vector<size_t>> uses;
@@ -66,7 +66,7 @@ class Visitor : public clang::RecursiveASTVisitor<Visitor> {
 }  // namespace
 
 void drop_unused_locals(const Parsed& parsed, Edits& edits) {
-  Visitor visitor(parsed);
+  LocalVariables visitor(parsed);
   for (clang::Decl* decl : parsed.ast.getTranslationUnitDecl()->decls())
     if (parsed.expanded(decl->getBeginLoc())) visitor.TraverseDecl(decl);
   std::set<llvm::StringRef> hidden;  // words that this parse did not see

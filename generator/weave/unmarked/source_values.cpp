@@ -7,9 +7,9 @@
 namespace tilepost {
 namespace {
 
-class Visitor : public clang::RecursiveASTVisitor<Visitor> {
+class SourceValues : public clang::RecursiveASTVisitor<SourceValues> {
  public:
-  explicit Visitor(const Parsed& parsed) : parsed_(parsed) {}
+  explicit SourceValues(const Parsed& parsed) : parsed_(parsed) {}
 
   clang::SourceLocation where;  // of the first that was found
   std::string name;
@@ -49,7 +49,7 @@ class Visitor : public clang::RecursiveASTVisitor<Visitor> {
 void check_source_values(const Parsed& parsed, const clang::FunctionDecl* kernel) {
   const Reached reached(kernel, parsed.ast.getSourceManager());
   for (const clang::Decl* decl : reached.declarations()) {
-    Visitor visitor(parsed);
+    SourceValues visitor(parsed);
     if (parsed.in_main(decl)) visitor.TraverseDecl(const_cast<clang::Decl*>(decl));
     if (visitor.name.empty()) continue;
     const std::string name = "'" + visitor.name + "'";

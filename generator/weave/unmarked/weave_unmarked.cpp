@@ -27,7 +27,6 @@ using llvm::StringRef;
 // for the place, get parameters of these names, which hide CUDA's variables.
 constexpr char kParameters[] = "const ::uint3 blockIdx, const ::dim3 gridDim";
 
-constexpr char kViewType[] = "TilepostView";
 constexpr char kViewAlias[] = "using TilepostView = View;\n\n";
 
 // Keeps the includes sorted.

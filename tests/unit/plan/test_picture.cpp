@@ -319,7 +319,7 @@ TEST_CASE("the map's blocks are the tiles' groups") {
   for (const tilepost_pattern_t pattern : kCommunicating) {
     INFO(name_of(pattern));
     const Plan plan = only(spec_of(pattern, std::nullopt));
-    const TileGrid grid = grid_of(plan, 100000, 10000, 10000);
+    const DrawnTiles grid = grid_of(plan, 100000, 10000, 10000);
     REQUIRE(grid.grain_rows == 1);
     REQUIRE(grid.grain_columns == 1);
     std::map<int, int64_t> tiles, stored;
@@ -334,7 +334,7 @@ TEST_CASE("the map's blocks are the tiles' groups") {
 
 TEST_CASE("a coarse map is no larger than asked for") {
   Spec spec = spec_of(TILEPOST_GEMM_ALL_REDUCE, TILEPOST_TRANSPORT_NCCL, 40000);
-  const TileGrid grid = grid_of(only(spec), 3, 50, 20);
+  const DrawnTiles grid = grid_of(only(spec), 3, 50, 20);
   CHECK(grid.blocks.size() <= 3);
   CHECK(grid.rows() <= 50);
   CHECK(grid.columns() <= 20);
