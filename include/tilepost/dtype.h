@@ -1,10 +1,9 @@
-// The dtypes: one row of a table each. Other host code asks the row for whatever follows from a
-// dtype. tilepost/mark.cuh has the same dtypes for kernels (DType).
+// A table with a row for each dtype. Other host code looks up there whatever depends on a dtype.
+// tilepost/mark.cuh has the same dtypes for kernels (DType).
 //
-// What cannot be said here because it needs other headers is said in one place for each of them:
-// types of host code in tilepost/numeric.h, of kernels in tilepost/device/element.cuh, of CUTLASS
-// in tilepost/cutlass/launch.hpp, of CUDA's and NCCL's libraries in
-// runtime/cuda/device/dtypes.h.
+// Properties that need other headers are defined elsewhere, in one place for each: the types of
+// host code in tilepost/numeric.h, of kernels in tilepost/device/element.cuh, of CUTLASS in
+// tilepost/cutlass/launch.hpp, of CUDA's and NCCL's libraries in runtime/cuda/device/dtypes.h.
 #ifndef TILEPOST_DTYPE_H
 #define TILEPOST_DTYPE_H
 
@@ -26,14 +25,14 @@ enum class MultipliedBy {
 // In how many bits tensor cores sum products of a dtype.
 enum class Sums {
   fp32,      // as many as fp32 has
-  fourteen,  // about 14; a plan says whether other sums are kept beside (tilepost_accumulate_t)
+  fourteen,  // about 14; tilepost_accumulate_t: whether fp32 sums are kept besides
 };
 
 struct DtypeRow {
   tilepost_dtype_t value;
   const char* c_name;       // of the enumerator
   const char* name;         // in a spec
-  const char* other_names;  // elsewhere, in lower case, with blanks between them
+  const char* other_names;  // in other libraries, in lower case, with blanks between them
   const char* description;  // a line for readers of a list
   const char* kernel_name;  // of the enumerator of DType, the value of a tunable
   const char* cuda_name;    // of the type in CUDA C++
@@ -47,14 +46,15 @@ struct DtypeRow {
   constexpr bool is_any() const { return true; }
   constexpr int64_t bytes() const { return bits / 8; }
 
-  // Elements of 8 bits. Only inputs have them. Tensor cores read them along K alone (PTX ISA,
-  // wgmma.mma_async), and not before sm_89 (PTX ISA, mma). A GPU's clock is another with them.
+  // Whether an element has 8 bits. Only inputs have such elements. Tensor cores read them along K
+  // alone (PTX ISA, wgmma.mma_async), and not before sm_89 (PTX ISA, mma). A GPU multiplies them at
+  // another clock.
   constexpr bool is_narrow() const { return bits == 8; }
 
-  // Elements of 16 bits are those that a GPU's consumers read and its helper warps add up.
+  // Whether an element has 16 bits. Consumers on GPUs and helper warps take no others.
   constexpr bool is_half() const { return bits == 16; }
 
-  // Elements as wide as the sums in fp32.
+  // Whether an element is as wide as the sums in fp32.
   constexpr bool is_wide() const { return bits == 32; }
 
   constexpr bool may_be_output() const { return !is_narrow(); }
@@ -108,15 +108,15 @@ constexpr int64_t element_bytes(tilepost_dtype_t type) {
   return row_of(type).bytes();
 }
 
-// What the row says. (A call through the pointer to an element of the table in place makes GCC warn
-// of aliasing.)
+// The answer of a predicate for a row. GCC warns of aliasing where a predicate is called on an
+// element of the table directly, so this function takes a reference.
 template <bool (DtypeRow::*kHas)() const>
 constexpr bool has(const DtypeRow& row) {
   return (row.*kHas)();
 }
 
 // Calls `body` with std::integral_constant<tilepost_dtype_t, type>, if `kHas` is true of the type's
-// row. Only for such dtypes is `body` compiled.
+// row. `body` is compiled for such dtypes only.
 template <bool (DtypeRow::*kHas)() const, int kRow = 0, class Body>
 void with_dtype(tilepost_dtype_t type, const Body& body) {
   if constexpr (kRow < kNumDtypes) {

@@ -15,7 +15,7 @@
 
 namespace tilepost {
 
-// Element types of a kernel's operands. Its output has a 16-bit type.
+// Element types of a kernel's operands. An output has any of them but e4m3.
 enum class DType { bf16, f16, e4m3, f32 };
 
 // The tiles of one output: how many, how large, and how a plain kernel walks them. `cluster` CTAs
@@ -58,8 +58,8 @@ struct Pacer {
   unsigned last = 0;  // the SM's clock at that store, in cycles; 0: none yet
 };
 
-// Shared memory of a CTA that the kernel itself does not use: its address there
-// (ptx::shared_address), a multiple of 128, and its size.
+// Shared memory of a CTA that the kernel itself does not use. `address` is its address in shared
+// memory (ptx::shared_address), a multiple of 128.
 struct HelperMemory {
   unsigned address;
   int bytes;
@@ -119,7 +119,8 @@ struct BulkLoads {     // TMA loads by the calling thread; only that thread call
   // tilepost_exchange_t::expected is valid.
   unsigned run = 0, half = 0;
 };
-// TMA loads by a thread for which idle warps wait (exchange_rows). It keeps this for all its tiles.
+// TMA loads by a thread for which idle warps wait (exchange_rows). The thread keeps this structure
+// for all of its tiles.
 struct HelpedLoads {
   unsigned arrived;     // the word of shared memory that open_input and exchange_rows get
   int tiles = 0;        // how many tiles the thread has asked for
@@ -181,7 +182,7 @@ TILEPOST_INLINE Coord out_coord(const TileGrid& /*grid*/, const Tile& tile, int 
   return Coord{tile.n + col, tile.row + row};
 }
 
-// The tensor map for that store. `map` covers the output.
+// The tensor map for a store at out_coord. `map` covers the output.
 template <class Map>
 TILEPOST_INLINE const Map* out_map(const Map* map, const Tile& /*tile*/) {
   return map;
@@ -201,8 +202,8 @@ TILEPOST_INLINE bool open_out_maps(int /*m*/, int /*storers*/) {
 TILEPOST_INLINE void open_out_maps(int /*m*/, int /*storers*/, TileStores& /*stores*/) {}
 
 // ---- Sources: other ranks' parts of a tile, which the kernel adds to its own sums before it
-// rounds them. The marks that begin and end a run are also those of a kernel without sources that
-// stores finished tiles in other ranks' outputs.
+// rounds them. A kernel without sources that stores finished tiles in other ranks' outputs also
+// uses the marks that begin and end a run.
 
 // How many sources the tile has. They are added in the order of their numbers.
 TILEPOST_INLINE int num_sources(const Tile& /*tile*/) {
@@ -211,12 +212,12 @@ TILEPOST_INLINE int num_sources(const Tile& /*tile*/) {
 
 // All lanes of one warp of each CTA call this once, before any of them calls await_source. `notes`
 // is shared memory that the kernel itself does not use, at least 16 bytes. `storers` is as for
-// open_out_maps. Woven: begins the run, and the first CTA's warp tells the other ranks so.
+// open_out_maps. Woven: begins the run. The first CTA's warp announces that to the other ranks.
 TILEPOST_INLINE void begin_sources(HelperMemory /*notes*/, int /*storers*/) {}
 
 // The warp that called begin_sources calls this when it has nothing left to do. `parts` is as for
 // await_source. Woven: the run ends with the last of these calls. Where finished tiles go to other
-// ranks, it does not end before the other ranks' are here.
+// ranks, the run does not end before the other ranks' tiles are here.
 TILEPOST_INLINE void end_sources(HelperMemory /*notes*/, int /*parts*/) {}
 
 // How many other ranks get the sum of a tile with sources.
@@ -224,8 +225,8 @@ TILEPOST_INLINE int num_pushes(const Tile& /*tile*/) {
   return 0;
 }
 
-// The tensor map for the stores of that sum on the other rank number `push`. The coordinates are
-// those of out_coord.
+// The tensor map for storing that sum on the rank that is number `push` of these ranks. The
+// coordinates are those of out_coord.
 template <class Map>
 TILEPOST_INLINE const Map* push_map(const Map* map, int /*push*/) {
   return map;
@@ -241,7 +242,7 @@ TILEPOST_INLINE void stores_done(const TileStores& /*stores*/, int /*storers*/, 
 TILEPOST_INLINE void await_source(const Tile& /*tile*/, int /*source*/, int /*first*/,
                                   int /*count*/, int /*parts*/, HelperMemory /*notes*/) {}
 
-// The tensor map for those loads. The coordinates are those of out_coord.
+// The tensor map for loads from a source. The coordinates are those of out_coord.
 template <class Map>
 TILEPOST_INLINE const Map* source_map(const Map* map, int /*source*/) {
   return map;
@@ -286,8 +287,8 @@ TILEPOST_INLINE const Map* in_map(const Map* map, const Tile& /*tile*/,
 }
 
 // One thread calls this before the first barrier of the CTA. `arrived` is a word of shared memory
-// that the kernel itself does not use. Woven, where helper warps say in that word what has arrived:
-// sets it to zero.
+// that the kernel itself does not use. Woven, where helper warps count in that word the tiles whose
+// rows have arrived: sets the word to 0.
 TILEPOST_INLINE void open_input(unsigned /*arrived*/) {}
 
 // Says that the calling thread will load through in_map. Woven, where maps lie in global memory:
@@ -307,8 +308,8 @@ TILEPOST_INLINE void helper_warp(HelperMemory /*helper*/, DType /*output*/, int 
                                  int /*finishers*/ = 0) {}
 
 // Says that warp `warp` of `finishers` has nothing left to multiply. All its lanes call this once.
-// `helper` and `output` are as for helper_warp. Woven, where helper warps add up or move what all
-// ranks have stored: does so with what comes last, for which one warp alone would need long.
+// `helper` and `output` are as for helper_warp. Woven, where helper warps add up or move rows:
+// helps with the last group, which would take one warp alone long.
 TILEPOST_INLINE void finish_tasks(HelperMemory /*helper*/, DType /*output*/, int /*warp*/,
                                   int /*finishers*/) {}
 
@@ -316,9 +317,9 @@ TILEPOST_INLINE void finish_tasks(HelperMemory /*helper*/, DType /*output*/, int
 // these parts: finds out which run it is, and waits until the other ranks' memory may be written.
 TILEPOST_INLINE void open_exchange(TileStores& /*stores*/) {}
 
-// To how many places a box of a tile goes, and the place number `place`. The box has `rows` rows of
-// the tile from `row` on, and columns from `col` on. `map` covers the output. Woven, where other
-// ranks get the tile: the places are in their memory.
+// How many places a box of a tile goes to, and which place is number `place` of them. The box has
+// `rows` rows of the tile from `row` on, and columns from `col` on. `map` covers the output. Woven,
+// where other ranks get the tile: the places are in their memory.
 TILEPOST_INLINE int num_places(const TileStores& /*stores*/, const Tile& /*tile*/, int /*row*/,
                                int /*rows*/) {
   return 1;
@@ -351,9 +352,9 @@ TILEPOST_INLINE void exchange_tiles(const TileParts& /*parts*/, const TilePanels
                                     int /*threads*/, int /*joining*/ = 0) {}
 
 // Says that threads, in whole warps, have nothing left to multiply. Each of them calls this once.
-// They are numbered behind the threads that call exchange_tiles: this one is number `thread` of the
-// `threads` that both are together. Woven, where the threads in exchange_tiles add up parts: joins
-// them for the CTA's last part.
+// Their numbers follow those of the threads that call exchange_tiles. The calling thread is number
+// `thread`, and `threads` counts the threads of both calls. Woven, where the threads in
+// exchange_tiles add up parts: joins them for the CTA's last part.
 template <class Shape>
 TILEPOST_INLINE void finish_exchange(const TileParts& /*parts*/, const TilePanels& /*panels*/,
                                      const Shape& /*shape*/, DType /*output*/, int /*thread*/,
@@ -366,8 +367,9 @@ template <class Shape>
 TILEPOST_INLINE void exchange_rows(const TileParts& /*parts*/, const Shape& /*shape*/,
                                    unsigned /*arrived*/, int /*thread*/, int /*threads*/) {}
 
-// Both for a thread that stands for a whole CTA and does everything in turn: it calls exchange_rows
-// before its first tile, and exchange_tiles behind its last. `rows` is A, as the kernel has it.
+// These two are for a thread that stands for a whole CTA and does everything in turn. It calls
+// exchange_rows before its first tile, and exchange_tiles behind its last. `rows` is A, as the
+// kernel has it.
 template <class Shape, class T>
 TILEPOST_INLINE void exchange_rows(const TileParts& /*parts*/, const Shape& /*shape*/,
                                    const T* /*rows*/) {}

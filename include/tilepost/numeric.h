@@ -94,8 +94,8 @@ TILEPOST_INLINE constexpr float to_float(E4m3 value) {
   return __builtin_bit_cast(float, sign | bits);
 }
 
-// The sum of the bits, just under half of the last place kept, and the last bit kept carries
-// exactly when rounding to nearest even rounds up. A carry out of the mantissa gives the next
+// Adds just under half of the last place kept, and the last bit kept. The sum carries into the kept
+// bits exactly when rounding to nearest even rounds up. A carry out of the mantissa gives the next
 // exponent, or infinity.
 TILEPOST_INLINE constexpr Bf16 to_bf16(float value) {
   const uint32_t bits = __builtin_bit_cast(uint32_t, value);

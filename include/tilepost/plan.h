@@ -237,8 +237,8 @@ typedef struct tilepost_norm {
 // Elements of 16 bits in a line (TILEPOST_ONE_SHOT_LINES).
 #define TILEPOST_LINE_ELEMENTS 6
 
-// A bit of tilepost_exchange_t::kind. A run of such a kind is one kernel, which meets the other
-// ranks' kernels by itself. It does not say that the run has ended: the next run does.
+// A bit of tilepost_exchange_t::kind. A run with this bit is one kernel, which meets the other
+// ranks' kernels by itself. The kernel does not announce that its run has ended: the next run does.
 #define TILEPOST_EXCHANGES 0x80000000u
 
 // The most ranks whose kernels exchange tiles: the GPUs of one host.
@@ -248,9 +248,9 @@ typedef struct tilepost_norm {
 // (tilepost_plan_t::whole_run). Runs are numbered, modulo 2^32.
 //
 // Where kernels exchange tiles (TILEPOST_ACCESS_TILES), the rows of a tile that one CTA has are a
-// *part*. Parts are numbered from 0, alike on all ranks. What is sent of a part is received by the
-// CTA that has the same part on the other rank. What a run stores lies in the buffers of its
-// parity, 0 or 1, the number of the run modulo 2.
+// *part*. Parts are numbered from 0, alike on all ranks. A part is received by the CTA that has the
+// same part on the other rank. A run uses the buffers of its parity, 0 or 1: the number of the run
+// modulo 2.
 //
 // Where rows of A move, a part is a piece of one rank's rows, and each rank's parts are numbered
 // from 0. `slots` then is [2 parities], and each of the two has all ranks' rows in their order.
@@ -260,7 +260,7 @@ typedef struct tilepost_exchange {
   // Where things lie in that memory, in bytes from its beginning:
   int64_t begun;       // a line of TILEPOST_COUNTER_STRIDE words for each rank: how many runs it
                        // has begun, then what the last two were (runtime/cuda/shared/flags.h)
-  int64_t ended;       // lines alike: how many runs the rank has ended
+  int64_t ended;       // such lines: how many runs each rank has ended
   int64_t arrived;     // flags [2 parities][2 shots][parts][TILEPOST_MOST_EXCHANGING], the last by
                        // the rank that has stored; a flag is the number of the run
   int64_t slots;       // [2 parities][ranks], by the rank that has stored
@@ -268,13 +268,13 @@ typedef struct tilepost_exchange {
   const void* slot_maps;  // CUtensorMap [2 parities][ranks]: this rank's slot on every rank
   void* const* there;     // [ranks] TILEPOST_TWO_SHOT: where sums go, with rows as in out
   void* out;
-  // Where A moves: this rank's rows of A, and where the caller wants all ranks' (null: nowhere).
+  // Where A moves: this rank's rows of A, and where the caller wants all rows (null: nowhere).
   const void* own_rows;
   void* gathered;
   uint32_t* run;  // this rank's words (exchange_words.h): [0] runs begun, [1] `given_up`, [2] the
-                  // kind of the last run, [3] threads of this run that have read [0] and [2],
-                  // [4] which half of `expected` is valid, [5] CTAs of a replay that have all
-                  // sources, [6] threads that have stored all
+                  // kind of the last run, [3] threads of this run that have read [0] and [2], [4]
+                  // which half of `expected` is valid, [5] CTAs of a replay that have all sources,
+                  // [6] threads that have completed all stores
   uint32_t* given_up;  // this rank's: not 0 once a wait was given up
   // TILEPOST_ACCESS_WRITE. Other ranks' kernels raise counters of this rank. The valid half of
   // `expected` says what each counter reads when all of the last run has come. This run writes its
@@ -289,19 +289,19 @@ typedef struct tilepost_exchange {
   int32_t rank, ranks;
   int32_t rows;          // of the run's product
   int32_t share_rows;    // in an equal share, where a rank gets its share; else not read
-  int32_t most_parts;    // the most that any run has
-  int32_t lines;         // TILEPOST_ONE_SHOT_LINES: of a part in a slot, 16 bytes each
-  int32_t row_units;     // rows of A: units in a row, 16 bytes each
+  int32_t most_parts;    // the most parts that any run has
+  int32_t lines;         // TILEPOST_ONE_SHOT_LINES: lines of a part in a slot, 16 bytes each
+  int32_t row_units;     // rows of A: units in a row, 16 bytes each, or elements (RowParts)
   int32_t part_units;    // rows of A: units in a part, fewer in the last one
   uint64_t deadline_ns;  // of every wait; 0: none
   // In memory of the host (runtime/cuda/watch/watch_page.h):
   const uint32_t* abort;
   uint32_t* begun_waits;   // [ranks][4]
   uint32_t* ended_waits;   // [ranks][4]
-  uint32_t* arrived_wait;  // [2][4], shared by all waits for parts: an open one, one that gave up;
-                           // [1] on the host target: the rank waited for, counted from 1
+  uint32_t* arrived_wait;  // [2][4], shared by all waits for parts: an open wait, a wait that gave
+                           // up; on the host target [1]: the rank waited for, counted from 1
   uint32_t* difference;
-  uint32_t* replays;  // begun, ended, which; null: the run is not captured
+  uint32_t* replays;  // [3]: replays begun, replays ended, `replayed`; null: not captured
   uint32_t replayed;  // which of the captured runs it is
   tilepost_norm_t norm;
 } tilepost_exchange_t;
@@ -312,7 +312,7 @@ typedef struct tilepost_tensor_map {
   uint64_t words[16];
 } tilepost_tensor_map_t;
 
-// Tensor maps begin at multiples of so many bytes. So a view's size is such a multiple, too.
+// The alignment of tensor maps in bytes. A view's size is a multiple of this, too.
 #define TILEPOST_TENSOR_MAP_ALIGNMENT 64
 
 // What a woven kernel gets besides its own arguments.
@@ -406,8 +406,8 @@ typedef struct tilepost_kernel {
   int32_t num_user;         // 0: `user` is for the launcher alone
 } tilepost_kernel_t;
 
-// What the planner expects of the plan's kernel and collectives. The groups of another m are chosen
-// by it at run time (groups.h). Times are in microseconds. All are 0 where nothing is timed.
+// The planner's predictions for the plan's kernel and collectives. Groups for another m are chosen
+// by this model at run time (groups.h). Times are in microseconds, and 0 where nothing is timed.
 typedef struct tilepost_model {
   double start;             // before the first wave
   double wave;              // one wave on gemm_ctas CTAs
@@ -420,8 +420,8 @@ typedef struct tilepost_model {
   double sequence_wave;  // one wave on all SMs, nothing beside it
   double sequence_latency, sequence_per_byte;  // of one collective on the whole GPU
   int32_t sequence_ctas;  // grid of the GEMM when nothing runs beside it; 0: every run overlaps
-  int64_t most_bytes;     // in a group that has more than one cut point; 0: no bound
-  double slack;           // fraction of the whole: fewer groups may end so much later than the best
+  int64_t most_bytes;     // the most in a group that could be cut further; 0: no bound
+  double slack;           // fewer groups are taken if they end at most this fraction later
   double margin;          // fraction of the run in sequence: overlap must win by more than that
 } tilepost_model_t;
 
@@ -431,7 +431,7 @@ typedef struct tilepost_model {
 
 // One plan: one kernel on one architecture. A program for any m may have several plans for each
 // architecture. The first could serve every run, and those behind it are for fewer and fewer rows.
-// Of the plans that have room for a run, the one for the fewest rows serves it.
+// A run is served by the plan for the fewest rows that has room for it.
 typedef struct tilepost_plan {
   tilepost_pattern_t pattern;
   int32_t ranks;
@@ -455,7 +455,7 @@ typedef struct tilepost_plan {
   int32_t comm_ctas;    // upper bound given to NCCL, over all lanes
   int32_t comm_lanes;   // communicators that take turns at the groups, each on a stream of its own
   tilepost_transport_t transport;
-  tilepost_access_t access;  // follows from transport; on the host target it takes its place
+  tilepost_access_t access;  // follows from transport; on the host target, used in its place
   tilepost_sum_t sum;
   tilepost_shots_t shots;
   int32_t pushes;      // 1: the rank that has what others need (sums of an AllReduce, rows of A,

@@ -43,9 +43,9 @@ typedef struct tilepost_op* tilepost_op_t;
 
 // Structures that a caller fills in begin with struct_size, which the caller sets to the size of
 // the structure in this header. Members are only added at the end. A runtime takes the structures
-// of all earlier versions, and what they do not have is as if it were not given. It refuses a
-// larger structure than its own, and any other size. tilepost_op_info_t has no such member, because
-// the runtime writes it: it changes with TILEPOST_ABI_VERSION alone.
+// of all earlier versions, as if the members that they lack were not given. It refuses a structure
+// that is larger than its own or has any other size. tilepost_op_info_t has no struct_size, because
+// the runtime writes that structure. It changes with TILEPOST_ABI_VERSION alone.
 
 // ---- Communicators
 // ---------------------------------------------------------------------------------
@@ -84,13 +84,13 @@ typedef struct tilepost_options {
   size_t struct_size;       // sizeof(tilepost_options_t): lets the structure grow
   double deadline_seconds;  // for every wait of a run; 0 = no deadline
   int host_workers;         // host target: threads per rank that compute tiles; 0 = 2
-  int share_memory;  // 1: runs of this operation never overlap runs of the communicator's other
-                     // operations made with 1, so these operations may have the memory in common
-                     // that other ranks touch; the same on all ranks. 0 = memory of its own (on the
-                     // host target also with 1, unless kernels exchange tiles)
+  int share_memory;         // 1: the memory that other ranks touch is common to the communicator's
+                     // operations made with 1, whose runs must never overlap; the same on all
+                     // ranks. 0 = memory of its own (on the host target also with 1, unless kernels
+                     // exchange tiles)
   int64_t schedule_bytes;  // plans for any m: how many bytes of schedules are kept besides that of
-                           // the plan's m, 1 to 2^40; the schedule used longest ago makes room; 0 =
-                           // 64 MiB
+                           // the plan's m, 1 to 2^40; the least recently used schedule makes room;
+                           // 0 = 64 MiB
 } tilepost_options_t;
 
 // The defaults: struct_size is set, the deadline is 60 s, and all else is 0. The structure is that
@@ -136,17 +136,17 @@ tilepost_result_t tilepost_op_create(tilepost_comm_t comm, const tilepost_progra
 //
 // Collective: every rank calls this, in the same order. Do not call it between ncclGroupStart and
 // ncclGroupEnd: NCCL would start the run's collectives behind the work that marks the run's end.
-// This call is for plans that need no other operands, and runs the plan's m; the others take
-// tilepost_op_run_with.
+// This call runs the plan's m, and is for plans that need no other operands. Other plans, and runs
+// with another m, need tilepost_op_run_with.
 tilepost_result_t tilepost_op_run(tilepost_op_t op, const void* a, const void* b, void* out,
                                   struct CUstream_st* stream);
 
-// As the rows of a run or a route: as many as the plan is for, or with m: {max: …} its most.
+// A number of rows of a run or a route: the plan's m, or its bound with m: {max: …}.
 #define TILEPOST_PLANNED_M (-1)
 
 // What a run reads and writes. The operands that the plan's epilogue (plan.h: tilepost_epilogue_t)
-// and its consumer name must be there, and the other ones are not looked at. Where ranks are
-// summed, rank 0's bias is added, and the other ranks' are not looked at. bias, residual,
+// and its consumer name must be given. The other operands are ignored. Where the products of ranks
+// are summed, rank 0's bias is added, and the other ranks' are ignored. bias, residual,
 // norm_weight, norm_residual and gathered are 16-byte aligned, scales are 4-byte aligned, and all
 // are in memory of the same kind as a and b.
 typedef struct tilepost_run_operands {
@@ -158,13 +158,13 @@ typedef struct tilepost_run_operands {
   const float* scale_b;
   const void* bias;
   const void* residual;
-  int64_t m;  // rows of this run, the same on all ranks. A plan for any m takes 0 to the
-              // plan's m, or TILEPOST_PLANNED_M for the latter; a run of 0 rows does nothing.
-              // Other plans take their own m, TILEPOST_PLANNED_M or 0, which all mean the same,
-              // and routed plans the rows of the route, TILEPOST_PLANNED_M or 0
-  void* gathered;  // all_gather_gemm: [m, k], gets all ranks' a; a may already be this rank's rows
-                   // in it. all_to_all_gemm: [rows, k], gets the rows for this rank. Null: these
-                   // rows stay in memory of the operation
+  int64_t m;  // rows of this run, the same on all ranks. A plan for any m takes 0 to the plan's m,
+              // or TILEPOST_PLANNED_M for the plan's m; a run of 0 rows does nothing. Other plans
+              // take their own m, and routed plans the rows of the route; for both, 0 and
+              // TILEPOST_PLANNED_M mean the same
+  void* gathered;  // all_gather_gemm: [m, k], gets all ranks' a; a may point to this rank's rows in
+                   // it. all_to_all_gemm: [rows, k], gets the rows for this rank. Null: these rows
+                   // stay in memory of the operation
   const void* norm_weight;  // [n], of the output's type: consumers rms_norm, residual_rms_norm
   void* norm_residual;  // [rows, n] as out, of the output's type: residual_rms_norm adds it to the
                         // product's rows and stores the sum here
@@ -226,26 +226,27 @@ tilepost_result_t tilepost_op_route(tilepost_op_t op, const tilepost_route_t* ro
 // out without registering it. TILEPOST_UNSUPPORTED is also for memory that other ranks cannot be
 // given access to: `buffer` must be 16-byte aligned device memory of cudaMalloc. Memory of pools
 // (cudaMallocAsync), of cuMemCreate (expandable segments) and managed memory are refused. An
-// operation has at most 256 buffers at a time, and one more is TILEPOST_UNSUPPORTED, too. What one
-// rank alone passes wrongly is an error on all ranks. The call waits for the runs so far and for
+// operation has at most 256 buffers at a time, and one more is TILEPOST_UNSUPPORTED, too. An
+// invalid argument on one rank is an error on all ranks. The call waits for the runs so far and for
 // the other ranks, within the deadline. Do not call it while a run of the operation is being
 // captured, on whichever stream.
 //
 // The memory must not be freed before it is unregistered. If the operation fails or is destroyed
 // without unregistering it, the memory must not be freed before all ranks have destroyed the
-// operation. Until then other processes have open all of the allocation that the buffer is part of.
+// operation. Until then other processes have the whole allocation open that contains the buffer.
 //
 // Registering and unregistering allocate and free nothing on the device. Between ranks of one
 // process the first registration enables peer access between their devices. That may wait for all
 // work on these devices, so no work there may need this rank to go on, except for runs of the
 // communicator. Peer access stays enabled. From then on cudaMalloc and cudaFree, and so create and
-// destroy, may wait for kernels on all these devices. So such ranks must call them while none of
-// them has a run in flight or registers a buffer, and must meet before one does either.
+// destroy, may wait for kernels on all these devices. So such ranks must call these functions while
+// none of the ranks has a run in flight or registers a buffer. The ranks must meet before any of
+// them starts a run or registers a buffer again.
 tilepost_result_t tilepost_op_register(tilepost_op_t op, void* buffer, int64_t bytes);
 
-// Undoes the registration of the buffer that begins at `buffer`. Collective as above. When the call
-// returns, no rank has the memory open. Before the call, destroy graphs that were captured with the
-// buffer as out.
+// Undoes the registration of the buffer that begins at `buffer`. Collective, like
+// tilepost_op_register. When the call returns, no rank has the memory open. Before the call,
+// destroy graphs that were captured with the buffer as out.
 tilepost_result_t tilepost_op_unregister(tilepost_op_t op, const void* buffer);
 
 // Returns TILEPOST_OK when all runs so far have finished, TILEPOST_IN_PROGRESS when some have not,
@@ -274,9 +275,9 @@ typedef struct tilepost_op_info {
 
 tilepost_result_t tilepost_op_get_info(tilepost_op_t op, tilepost_op_info_t* info);
 
-// What is not as planned but no error, one line each: NCCL_* variables that override the plan's
-// communication budget, or a GPU of another size than the plan's. The text is empty when there is
-// nothing to say, or when op is null. It is valid as long as the operation. Never null.
+// Deviations from the plan that are no errors, one line each: NCCL_* variables that override the
+// plan's communication budget, or a GPU of another size than the plan's. The text is empty when
+// there are none, or when op is null. It is valid as long as the operation. Never null.
 const char* tilepost_op_warnings(tilepost_op_t op);
 
 // Destroys an operation: waits for its runs, within the deadline, and frees everything. Null is

@@ -1,5 +1,5 @@
 // A collective epilogue of CUTLASS 3 for Hopper that stores tiles where the plan puts them, and
-// tells when they are there.
+// raises the counters of their groups when they are there.
 #ifndef TILEPOST_CUTLASS_EPILOGUE_HPP
 #define TILEPOST_CUTLASS_EPILOGUE_HPP
 
@@ -180,8 +180,8 @@ class Epilogue<::cutlass::epilogue::collective::CollectiveEpilogue<
   // form, with which CUTLASS waits, would not do: it returns when shared memory may be reused,
   // before the writes are made.
   //
-  // The wait keeps the warp from multiplying the next tile. It is left out where nobody could go on
-  // with this tile alone.
+  // The wait keeps the warp from multiplying the next tile. So the warp waits only where a tile
+  // completes what others can go on with (told_behind).
   template <int kMmaThreads>
   CUTLASS_DEVICE void tell(int group) {
     const int next = next_position<kMmaThreads>();

@@ -3,8 +3,8 @@
 // The epilogue computes where a tile of D goes from the tile's coordinates. The fused operations
 // need the same coordinates: a bias, for example, belongs to a row or column of the product. So D
 // alone is to be moved. There is only one batch, so the coordinate of the batch is free, and
-// carries the number of rows by which D moves. The store adds it to the row, and the fused
-// operations are told batch 0.
+// carries the number of rows by which D moves. The store adds that number to the row, and the fused
+// operations see batch 0.
 #ifndef TILEPOST_CUTLASS_MOVED_STORE_HPP
 #define TILEPOST_CUTLASS_MOVED_STORE_HPP
 

@@ -25,9 +25,9 @@ __device__ __forceinline__ uint32_t* counter_at(uint32_t* counters, int group) {
   return counters + static_cast<long long>(group) * TILEPOST_COUNTER_STRIDE;
 }
 
-// Waits until the group's input has arrived. Group 0 is this rank's own rows. They are there before
-// the kernel starts; with kPushes group 0 is those of them that are read together with other ranks'
-// rows.
+// Waits until the group's input has arrived. Group 0 is this rank's own rows, which are there
+// before the kernel starts. With kPushes group 0 is those of them that tiles read together with
+// other ranks' rows.
 //
 // The counter was released at .sys scope after the copies of the rows were complete: by a kernel
 // behind the copies in their stream, or by one that has acquired what was announced behind the
@@ -36,8 +36,9 @@ __device__ __forceinline__ uint32_t* counter_at(uint32_t* counters, int group) {
 // rows visible to this thread (PTX ISA 8.9.4, 8.9.5). Polling with relaxed loads and acquiring once
 // spares an invalidation of L1 per poll.
 //
-// The wait also ends when the runtime gives a run up. The runtime then raises all counters. Of
-// counters that other ranks raise it says so in a word instead, and this returns false.
+// The wait also ends when the runtime gives a run up. The runtime then raises all counters. It does
+// not raise counters that other ranks raise, but sets the word tilepost_tasks_t::abort. This
+// function then returns false.
 template <class View>
 __device__ __forceinline__ bool wait_for_input(const View& view, int group,
                                                const BulkLoads& loads) {
@@ -78,9 +79,9 @@ __device__ __forceinline__ void input_ready(const View& view, const Tile& tile, 
 //
 // Copies that a stream makes arrive in the order of groups, so waiting for the tile's own group is
 // enough. Pushes by many warps arrive in no order, and a tile may have rows of several groups, so
-// the thread waits for every group up to the tile's. This rank's own rows beside them, in the
-// memory where other ranks' rows arrive, are group 0. In a run that was given up the thread waits
-// for nothing more, because each wait would take some 10 ms to find that out.
+// the thread waits for every group up to the tile's. Group 0 is then this rank's own rows in the
+// memory where other ranks' rows arrive. In a run that was given up the thread waits for nothing
+// more, because each wait would take some 10 ms to notice that.
 template <class View>
 __device__ __forceinline__ void input_ready(const View& view, const Tile& tile, BulkLoads& loads) {
   if constexpr (View::kWaits) {
@@ -104,10 +105,10 @@ __device__ __forceinline__ void input_ready(const View& view, const Tile& tile, 
   input_ready(view, tile, loads);
 }
 
-// The tensor map for loads of a tile's rows of A. It covers the memory in which all rows arrive,
-// or, for tiles that have only this rank's own rows, these where the caller has them. A padding
-// tile's row may be any row. In a kernel that is a whole run the parity of the run says in which
-// place rows arrive.
+// The tensor map for loads of a tile's rows of A. It covers the memory in which all rows arrive.
+// For tiles that have only this rank's own rows, it covers these rows where the caller has them. A
+// padding tile's row may be any row. In a kernel that is a whole run the parity of the run says in
+// which place rows arrive.
 template <class View, class Map>
 __device__ __forceinline__ const Map* in_map(const View& view, const Map* map, const Tile& tile,
                                              const BulkLoads& loads) {
@@ -124,7 +125,8 @@ __device__ __forceinline__ const Map* in_map(const View& view, const Map* map, c
   return in_map(view, map, tile, BulkLoads{});
 }
 
-// Called once for all of a thread's loads: no thread changes the maps while the kernel runs.
+// Acquires the maps, once for all of a thread's loads: no thread changes the maps while the kernel
+// runs.
 template <class View>
 __device__ __forceinline__ void open_in_map(const View& view, BulkLoads& loads) {
   if constexpr (View::kReadsOwn) {

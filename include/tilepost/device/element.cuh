@@ -65,7 +65,7 @@ __device__ __forceinline__ uint32_t pack(float low, float high) {
   return word;
 }
 
-// The inverse, which is exact.
+// The inverse of pack(). It is exact.
 template <DType kType>
 __device__ __forceinline__ float2 unpack(uint32_t word) {
   static_assert(kType == DType::bf16 || kType == DType::f16, "outputs have 16 bits");

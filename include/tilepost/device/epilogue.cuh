@@ -22,7 +22,8 @@ __device__ __forceinline__ float silu(float x) {
   return __fdividef(x, 1.0f + __expf(-x));
 }
 
-// What the operations read for one output element. A member that they do not read may be anything.
+// What the operations read for one output element. A member that no operation reads may be
+// anything.
 struct Inputs {
   float row_scale, column_scale, bias, residual;
 };
@@ -80,7 +81,7 @@ __device__ __forceinline__ float finish(const tilepost_epilogue_t& operands, flo
 // ---- Two neighbours of a row at a time, loaded ahead of their use. Columns are even, and so is
 // the row length, so that both or neither lie inside the output.
 
-// What the operations read for two neighbours, as it was loaded.
+// What the operations read for two neighbours, before it is converted.
 struct PairInputs {
   float row_scale, low_scale, high_scale;
   uint32_t bias, residual;  // two elements of the output's type

@@ -38,9 +38,9 @@ namespace tilepost::woven {
 
 // Called before the thread's first store. If a run was given up, nothing is known of the other
 // ranks, and this rank stores nothing more in their memory. The maps are acquired once, because no
-// thread changes them while the kernel runs. The memory that they describe was read through the
-// generic proxy, by kernels that ended before the flags were raised that this thread has acquired
-// since. The proxy fence puts that before what TMA does there (PTX ISA 8.6, Proxies).
+// thread changes them while the kernel runs. Earlier kernels read the memory that the maps describe
+// through the generic proxy. Those kernels ended before flags were raised that this thread has
+// acquired. The proxy fence orders their reads before TMA's stores (PTX ISA 8.6, Proxies).
 template <class View>
 __device__ __forceinline__ void open_exchange(const View& view, TileStores& stores) {
   const tilepost_exchange_t& exchange = view.exchange;
@@ -54,8 +54,8 @@ __device__ __forceinline__ void open_exchange(const View& view, TileStores& stor
       stores.may_store =
           await_run(exchange, exchange_line(exchange, exchange.ended, exchange.rank, rank),
                     stores.run - 1, exchange.ended_waits + 4 * rank);
-  // Counted only behind the waits: the last run of this rank may still be ending on another stream,
-  // and reads its number there.
+  // The thread counts itself only behind the waits: the last run of this rank may still be ending
+  // on another stream, and may still read its number.
   count_reader(exchange, read.run, num_readers<View>());
   const auto* const maps = static_cast<const CUtensorMap*>(exchange.slot_maps);
 #pragma unroll 1
@@ -74,8 +74,8 @@ __device__ __forceinline__ int num_places(const View& view, const TileStores& st
   return ranks_of_box(view, tile.m + row, rows);
 }
 
-// Where a box goes on the place'th of these ranks. The box begins with row `row` and column `col`
-// of the tile.
+// Where a box goes on rank number `place` of those that get it. The box begins with row `row` and
+// column `col` of the tile.
 template <class View, class Map>
 __device__ __forceinline__ OutPlace<Map> place_in_slots(const View& view, const TileStores& stores,
                                                         const Tile& tile, int row, int rows,
@@ -112,8 +112,9 @@ __device__ __forceinline__ void part_stored(const View& view, const TileStores& 
 // ---- Helper warps: flags come behind the data
 
 // All helper threads. Waits until all ranks have raised their flags of `count` parts; number(i) is
-// the number of the i-th part. False, to all threads, if the wait was given up. The caller then
-// adds up nothing of what has come, stores nothing in other ranks' memory and raises no flag there.
+// the number of the i-th part. Returns false, to all threads, if the wait was given up. The caller
+// then adds up nothing of what has come, stores nothing in other ranks' memory and raises no flag
+// there.
 template <class View, class Number>
 __device__ __forceinline__ bool await_parts(const View& view, const Helper& helper, int shot,
                                             int count, Number number) {
@@ -165,10 +166,9 @@ __device__ __forceinline__ char* own_sums(const View& view) {
   return static_cast<char*>(View::kNorm != 0 ? exchange.there[exchange.rank] : exchange.out);
 }
 
-// All helper threads. Adds up what all ranks have stored of a part, and stores the sums where they
-// are wanted; or (All-to-All) moves what each rank has stored to out. A thread loads a few units
-// before it waits for any of them. In place of a unit that this rank does not add up it loads unit
-// 0, and ignores it.
+// All helper threads. Adds up what all ranks have stored of a part, and stores the sums. In an
+// All-to-All moves what each rank has stored to out. A thread loads a few units before it waits for
+// any of them. In place of a unit that this rank does not add up it loads unit 0, and ignores it.
 template <class View, DType kType>
 __device__ __forceinline__ void add_part(const View& view, const Helper& helper,
                                          const PartUnits<View::kTileN>& units, int n,
@@ -222,7 +222,7 @@ __device__ __forceinline__ void add_part(const View& view, const Helper& helper,
 }
 
 // All helper threads. Two shots: moves the sums of a part that other ranks have stored here to out,
-// unless that is where they were stored.
+// unless they were stored in out.
 template <class View>
 __device__ __forceinline__ void move_part(const View& view, const Helper& helper,
                                           const PartUnits<View::kTileN>& units, int n,
@@ -241,9 +241,9 @@ __device__ __forceinline__ void move_part(const View& view, const Helper& helper
 
 // ---- All threads of the helper warps of a CTA, and those that join them
 
-// Called by one helper thread. If helper warps do not read panels, it arrives at `empty` in their
-// place when all panels of a position are full, so that the consumers wait for the store thread
-// alone. When this returns, the CTA's last panels have been full.
+// Called by one helper thread. If helper warps do not read panels, the thread arrives at `empty` in
+// their place when all panels of a position are full, so that the consumers wait for the store
+// thread alone. When this returns, the CTA's last panels have been full.
 __device__ __forceinline__ void keep_panels_empty(const TileParts& parts, const TilePanels& panels,
                                                   int thread) {
   if (panels.empty == 0 || thread != 0) return;
@@ -273,9 +273,9 @@ template <class View>
 constexpr bool kHasJoiners = View::kNorm == 0 && (View::kShots == TILEPOST_ONE_SHOT ||
                                                   View::kShots == TILEPOST_TWO_SHOT);
 
-// All helper threads. Adds up the parts that come at a position, and tells the ranks that wait for
-// the sums. It waits for store threads only, on any rank, and these wait for nothing that helper
-// warps add up or move.
+// All helper threads. Adds up the parts that come at a position, and raises flags on the ranks that
+// wait for the sums. This waits for store threads only, on any rank. Store threads wait for nothing
+// that helper warps add up or move.
 template <class View, DType kType>
 __device__ __forceinline__ void add_at(const View& view, const Helper& helper,
                                        const TileParts& parts, const tilepost_shape_t& shape,
@@ -294,7 +294,7 @@ __device__ __forceinline__ void add_at(const View& view, const Helper& helper,
   }
 }
 
-// All helper threads. Two shots: moves what other ranks have summed at a position.
+// All helper threads. Two shots: moves the other ranks' sums of a position.
 template <class View>
 __device__ __forceinline__ void move_at(const View& view, const Helper& helper,
                                         const TileParts& parts, const tilepost_shape_t& shape,

@@ -52,8 +52,8 @@ __device__ __forceinline__ void store_lines(const View& view, const Helper& help
 }
 
 // Waits until kAtOnce lines of each rank are there. from[i] is where rank 0's i-th line lies here;
-// the same lines of the other ranks follow slot_bytes apart. Loads all of them before it looks at
-// any. Returns false if the wait was given up, which happens as in await().
+// the same lines of the other ranks follow slot_bytes apart. Each poll loads all lines before it
+// looks at any. Returns false if the wait was given up, as await() does.
 template <int kRanks, int kAtOnce>
 __device__ __forceinline__ bool await_lines(const tilepost_exchange_t& exchange,
                                             const Helper& helper,
@@ -98,8 +98,9 @@ __device__ __forceinline__ uint32_t add_words(const uint4 (&found)[kRanks], int 
   return pack<kType>(sum.x, sum.y);
 }
 
-// Stores the elements of line `line` of `units` whose rows are in `own`, the rows that this rank
-// gets: their sums, in the order of ranks, or (All-to-All) the elements of every rank, to out.
+// Stores to out those elements of line number `line` of a part (`units`) whose rows this rank gets
+// (`own`). `found` has that line of every rank. The stored elements are the sums over ranks, in the
+// order of ranks, or (All-to-All) the elements of every rank.
 template <class View, DType kType>
 __device__ __forceinline__ void add_line(const View& view, const PartUnits<View::kTileN>& units,
                                          const PartUnits<View::kTileN>& own,
@@ -123,9 +124,9 @@ __device__ __forceinline__ void add_line(const View& view, const PartUnits<View:
   }
 }
 
-// All helper threads. Adds up, or moves, what has come of a part's lines, to out. It takes those
-// lines that have any element of the rows that this rank gets. A thread takes a few lines at a
-// time. Where it has fewer left, it loads the first of them again in place of the missing ones.
+// All helper threads. Adds up, or moves, to out those lines of a part that have any element of the
+// rows that this rank gets. A thread takes a few lines at a time. Where it has fewer left, it loads
+// the first of them again in place of the missing ones.
 template <class View, DType kType>
 __device__ __forceinline__ void add_lines(const View& view, const Helper& helper,
                                           const PartUnits<View::kTileN>& units, int part, int n) {

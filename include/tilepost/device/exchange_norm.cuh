@@ -9,8 +9,8 @@
 // that have columns of the row, or for the row's lines, and for nothing else: the CTAs of a rank
 // need not meet.
 //
-// A CTA begins with its rows when it has done what others wait for: when its lines are stored, or
-// its parts are summed. None of that waits for anyone's rows. So what a row waits for will come.
+// A CTA begins with its rows when its lines are stored, or its parts are summed. Other CTAs wait
+// for nothing else of it, and these two wait for no normalised row. So every wait for a row ends.
 #ifndef TILEPOST_DEVICE_EXCHANGE_NORM_CUH
 #define TILEPOST_DEVICE_EXCHANGE_NORM_CUH
 
@@ -26,7 +26,7 @@ namespace tilepost::woven {
 // ---- Where a row is
 
 // How many loads of sixteen bytes a thread has under way. Kernels of wide tiles have fewer
-// registers.
+// registers left.
 template <class View>
 constexpr int kLoadsAtOnce = View::kTileN > 64 ? 8 : 16;
 template <class View>
@@ -67,11 +67,11 @@ __device__ __forceinline__ bool await_flags(const tilepost_exchange_t& exchange,
   return true;
 }
 
-// All helper threads. Waits until all parts that have columns of a row are there, of all ranks; in
-// two shots until the row's sums are there, which `owner` stores. False, to all threads, if the
-// wait was given up. Each thread waits for some of the parts. The fence behind its polls makes each
-// of them an acquire (PTX ISA 8.8, Release and Acquire Patterns). The barrier orders what a thread
-// has acquired before what the others load (PTX ISA, barrier; 8.9.5).
+// All helper threads. Waits until all parts that have columns of a row are there, from all ranks.
+// In two shots waits for the row's sums, which `owner` stores. Returns false, to all threads, if
+// the wait was given up. Each thread waits for some of the parts. The fence behind its polls makes
+// each of them an acquire (PTX ISA 8.8, Release and Acquire Patterns). The barrier orders what a
+// thread has acquired before what the others load (PTX ISA, barrier; 8.9.5).
 template <class View>
 __device__ __forceinline__ bool await_row(const View& view, const Helper& helper,
                                           const RowPlace& place, int per_tile, int owner) {
@@ -93,7 +93,7 @@ __device__ __forceinline__ bool await_row(const View& view, const Helper& helper
   return !sync_helpers_any(helper, missing);
 }
 
-// ---- Its sums, sixteen bytes at a time
+// ---- The sums of a row, sixteen bytes at a time
 
 // One shot: the parts of a row, in this rank's slots, which are added up as they are loaded. `row`
 // is the row's place in the first slot.
@@ -129,8 +129,8 @@ struct StoredSums {
 
 // All helper threads. Lines: adds up the lines of a row, to `sums`. `rows_before` is the number of
 // rows of the part that lie in front of those that this rank gets. Where a thread has fewer lines
-// left than it loads at once, it loads the first of them again. False, to all threads, if any wait
-// was given up.
+// left than it loads at once, it loads the first of them again. Returns false, to all threads, if
+// any wait was given up.
 template <class View, DType kType>
 __device__ __forceinline__ bool add_row_of_lines(const View& view, const Helper& helper,
                                                  const RowPlace& place, int per_tile,
@@ -175,12 +175,12 @@ __device__ __forceinline__ bool add_row_of_lines(const View& view, const Helper&
   return !sync_helpers_any(helper, missing);
 }
 
-// ---- Its norm
+// ---- The norm of a row
 
 // How the vectors of a row, of kUnitElements elements each, are divided among helper threads.
-// norm::threads_of divides them among kThreads threads, in kWarps warps, which are the row's warps
-// here. Helper warps keep this division, so that squares are added in the same order: of w helper
-// warps, each does the work of every w-th of the row's warps.
+// norm::threads_of divides them among kThreads threads in kWarps warps, called the row's warps
+// here. Helper warps keep this division, so that squares are added in the same order. If there are
+// w helper warps, each does the work of every w-th of the row's warps.
 template <class View>
 struct RowShare {
   static constexpr int kVectors = View::kN / kUnitElements;
@@ -193,9 +193,9 @@ struct RowShare {
   static constexpr bool kMayHold = kHeldWarps * kSteps <= kLoadsAtOnce<View> / 2;
 };
 
-// Vectors that a thread has at a time: kSteps steps from `step` on, of each of kWarps of the row's
-// warps. These are `warp` and the following ones for which this helper warp stands. Where there is
-// no such vector, is_there[i] is false and at[i] is the row's first vector.
+// The vectors that a thread has at a time: those of kSteps steps from `step` on, for each of kWarps
+// of the row's warps. These warps are `warp` and the next ones that this helper warp stands for.
+// Where there is no such vector, is_there[i] is false and at[i] is the row's first vector.
 template <class View, int kMost>
 struct SomeVectors {
   using Share = RowShare<View>;
@@ -245,8 +245,8 @@ __device__ __forceinline__ uint4* vectors_of_row(void* rows, int row) {
   return static_cast<uint4*>(rows) + static_cast<int64_t>(row) * RowShare<View>::kVectors;
 }
 
-// All helper threads. Waits until all of the row's warps have put their squares, and returns what
-// the row is multiplied with.
+// All helper threads. Waits until all of the row's warps have put their squares, and returns the
+// factor by which the row is multiplied.
 template <class View>
 __device__ __forceinline__ float scale_of_row(const View& view, const Helper& helper,
                                               RowSquares& squares) {
@@ -390,7 +390,8 @@ __device__ __forceinline__ void prefetch_row(const View& view, const Helper& hel
 }
 
 // All helper threads. Waits for row `row` of out, which is row `in_product` of the product, and
-// normalises it. False, to all threads, if the wait was given up: the row is not normalised then.
+// normalises it. Returns false, to all threads, if the wait was given up. The row is not normalised
+// then.
 template <class View, DType kType>
 __device__ __forceinline__ bool exchange_row(const View& view, const TileParts& parts,
                                              const TilePanels& panels, const Helper& helper,
@@ -439,7 +440,7 @@ __device__ __forceinline__ void normalise_rows(const View& view, const TileParts
     if (!exchange_row<View, kType>(view, parts, panels, helper, squares, row, own.first + row))
       break;
   }
-  sync_helpers(helper);  // and so with the threads that meet the other ranks
+  sync_helpers(helper);  // also for the threads that meet the other ranks
 }
 
 }  // namespace tilepost::woven

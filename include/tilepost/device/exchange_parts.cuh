@@ -22,8 +22,8 @@ struct Helper {
   int barrier = kHelperBarrier;
 };
 
-// All helper threads. What one of them has acquired or stored before comes before what the others
-// do behind this (PTX ISA, barrier).
+// All helper threads meet. What one of them has acquired or stored before comes before what the
+// others do afterwards (PTX ISA, barrier).
 __device__ __forceinline__ void sync_helpers(const Helper& helper) {
   ptx::sync_threads(helper.barrier, helper.threads);
 }
@@ -35,17 +35,17 @@ __device__ __forceinline__ bool sync_helpers_any(const Helper& helper, bool says
 
 // ---- Threads that join them
 
-// All threads that meet. What a thread has stored before comes before what the others read behind
-// this. One barrier is enough for that (PTX ISA, barrier), but compute-sanitizer's racecheck does
-// not take the first barrier at which these warps meet into account.
+// All helper threads, and those that join them, meet. What a thread has stored before comes before
+// what the others read afterwards. One barrier is enough for that (PTX ISA, barrier), but racecheck
+// of compute-sanitizer does not take the first barrier at which these warps meet into account.
 __device__ __forceinline__ void meet_joiners(const Helper& helper) {
   __syncwarp();
   sync_helpers(helper);
   sync_helpers(helper);
 }
 
-// All helper threads, which `joining` threads join. Hands the number of the run to these threads in
-// shared memory: they may not read it in the exchange, where every reader is counted
+// All helper threads, which `joining` threads join. Hands the number of the run to the joining
+// threads in shared memory. They may not read it in the exchange, where every reader is counted
 // (count_reader). Returns the calling thread as one of all these helper threads.
 __device__ __forceinline__ Helper with_joiners(const Helper& helper, const TilePanels& panels,
                                                int joining) {

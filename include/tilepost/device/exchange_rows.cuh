@@ -4,14 +4,14 @@
 // A rank's rows are cut into parts, which the helper warps of its CTAs share. They store each part
 // in the memory of all ranks, this one included, at its place among all rows of A, then raise a
 // flag on each rank. After that the helper warps of a CTA take its tiles in order. They wait for
-// the flags of all parts that have rows of a tile, and then tell the loader so in a word of shared
-// memory. The loader has loaded weights meanwhile. It reads the rows with TMA where they have
-// arrived. Tiles that have only rows of this rank wait for nothing, and are read where the caller
-// has them.
+// the flags of all parts that have rows of a tile, and then report the tile to the loader in a word
+// of shared memory. The loader has loaded weights meanwhile. It reads the rows with TMA where they
+// have arrived. Tiles that have only rows of this rank wait for nothing, and are read where the
+// caller has them.
 //
 // There are two places where rows arrive and two sets of flags, and the parity of the run's number
-// says which a run uses. exchange.cuh says why that is enough. Here the last to read what an older
-// run has left is TMA, and all that it was asked to load has come before the older kernel ended.
+// says which a run uses. exchange.cuh says why that is enough. Here TMA is the last to read what an
+// older run has left, and all of its loads have arrived before the older kernel ends.
 #ifndef TILEPOST_DEVICE_EXCHANGE_ROWS_CUH
 #define TILEPOST_DEVICE_EXCHANGE_ROWS_CUH
 
@@ -103,8 +103,8 @@ __device__ __forceinline__ void store_own_rows(const View& view, const Helper& h
 
 // ---- Helper warps: all rows
 
-// All helper threads. Waits for the flags of all parts that have any of rows [first, end). False,
-// to all threads, if the wait was given up.
+// All helper threads. Waits for the flags of all parts that have any of rows [first, end). Returns
+// false, to all threads, if the wait was given up.
 template <class View>
 __device__ __forceinline__ bool await_rows(const View& view, const Helper& helper,
                                            const RowParts& rows, int first, int end) {
@@ -125,17 +125,17 @@ __device__ __forceinline__ bool await_rows(const View& view, const Helper& helpe
   return !sync_helpers_any(helper, missing);
 }
 
-// The word in shared memory that tells the loader what has come. It says for how many of the CTA's
-// tiles, in their order, all rows have come, and in which of the two places they are. When the run
-// is given up it says kAllTiles, so that nothing is waited for.
+// The word in shared memory by which helper threads report to the loader. It says for how many of
+// the CTA's tiles, in their order, all rows have come, and in which of the two places the rows are.
+// When the run is given up it says kAllTiles, so that nothing is waited for.
 constexpr uint32_t kAllTiles = 0x7FFFFFFF;
 __device__ __forceinline__ uint32_t arrived_word(uint32_t tiles, uint32_t run) {
   return tiles << 1 | (run & 1);
 }
 
-// All helper threads. Waits for the rows of one tile after the other, and tells the loader each
-// time. The barrier in await_rows orders what all threads have acquired before that. Returns false
-// if the wait was given up.
+// All helper threads. Waits for the rows of one tile after the other, and reports each tile to the
+// loader. The barrier in await_rows orders what all threads have acquired before the report.
+// Returns false if the wait was given up.
 template <class View>
 __device__ __forceinline__ bool await_tiles(const View& view, const Helper& helper,
                                             const RowParts& rows, const TileParts& parts,
@@ -191,8 +191,9 @@ __device__ __forceinline__ void hand_out_rows(const View& view, const Helper& he
 
 // ---- All threads of the helper warps of a CTA
 
-// Own rows go first. So nothing that other ranks wait for comes behind a wait, except for the end
-// of a run of another kind; and for that, this rank has told the others before it waits.
+// Own rows go first. So other ranks do not wait for a rank that waits itself. The only wait in
+// front of the own rows is for the end of a run of another kind. This rank announces its own run
+// before that wait.
 template <class View>
 __device__ __forceinline__ void exchange_rows(const View& view, const TileParts& parts,
                                               const tilepost_shape_t& shape, uint32_t arrived,
@@ -274,7 +275,7 @@ __device__ __forceinline__ const Map* in_map(const View& view, const Map* map, c
   return map;
 }
 
-// One thread, before the CTA's first barrier. Says that nothing has arrived.
+// One thread, before the CTA's first barrier. Sets the word to 0: no rows have arrived.
 template <class View>
 __device__ __forceinline__ void open_input(const View& /*view*/, uint32_t arrived) {
   if constexpr (View::kGathers) ptx::store_release_shared(arrived, 0);

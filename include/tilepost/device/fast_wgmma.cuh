@@ -1,7 +1,7 @@
 // Refuses flags of nvcc under which ptxas serialises wgmma or ignores setmaxnreg, which costs much
 // of a kernel's speed and changes nothing else. Headers of kernels that use both include this one.
-// Only flags that define a macro can be told here (NVCC documentation, Compilation Macros). The
-// others are in docs/generated-code.md.
+// Only flags that define a macro can be detected here (NVCC documentation, Compilation Macros).
+// docs/generated-code.md lists the others.
 #ifndef TILEPOST_DEVICE_FAST_WGMMA_CUH
 #define TILEPOST_DEVICE_FAST_WGMMA_CUH
 

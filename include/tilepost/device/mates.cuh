@@ -10,8 +10,8 @@ namespace tilepost {
 
 // A cluster's CTAs as a table of kRows rows and kColumns columns, filled row by row in the order of
 // their ranks. CTAs of one row multiply the same rows of A, and CTAs of one column the same columns
-// of B. Each of them loads a share for all of them, to the same addresses in the shared memory of
-// each. The bytes count on a barrier of each.
+// of B. Each CTA of a row, or of a column, loads a share for all CTAs of it, to the same addresses
+// of their shared memory. Each of these CTAs counts the bytes on its own barrier.
 template <int kRows, int kColumns>
 struct Mates {
   static constexpr int kAll = kRows * kColumns;

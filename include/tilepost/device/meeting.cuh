@@ -1,6 +1,6 @@
 // How a kernel that exchanges tiles, or is a whole run (whole_run.cuh), meets the kernels of the
-// other ranks: how it learns which run it is, what it waits for and how long, and what it tells the
-// host. exchange.cuh says why.
+// other ranks: how it learns which run it is, what it waits for and how long, and what it reports
+// to the host. exchange.cuh says why.
 #ifndef TILEPOST_DEVICE_MEETING_CUH
 #define TILEPOST_DEVICE_MEETING_CUH
 
@@ -17,8 +17,8 @@ constexpr int kTeamBarrier = 2;    // the helper warps and the threads that join
 
 // ---- Waiting
 
-// Tells the host of a wait, in one of the places of its page (SharedWait, watch_page.h): the value
-// that is waited for, one less as the value that was seen, and at last the state.
+// Reports a wait to the host, in one of the places of the host's page (SharedWait, watch_page.h).
+// Writes the value that is waited for, one less as the value that was seen, and last the state.
 inline __device__ __noinline__ void tell_wait(uint32_t* place, uint32_t state, uint32_t wanted) {
   volatile uint32_t* const words = place;
   words[1] = 0;  // the only group
@@ -45,9 +45,9 @@ inline __device__ __noinline__ void stay_for_host(const tilepost_exchange_t& exc
     ptx::sleep_ns(kStayPollNanoseconds);
 }
 
-// The state of a wait. `start`: when it first called look_up, in nanoseconds of
-// ptx::global_time_ns; 0: it has not. `told`: the host was told of the wait. `over`: the wait is
-// given up.
+// The state of a wait. `start`: when the wait first called look_up, in nanoseconds of
+// ptx::global_time_ns; 0: not yet. `told`: whether the wait was reported to the host. `over`:
+// whether the wait is given up.
 struct Patience {
   uint64_t start = 0;
   bool told = false, over = false;
@@ -68,8 +68,8 @@ inline __device__ __noinline__ Patience look_up(const tilepost_exchange_t& excha
     patience.told = true;
     return patience;
   }
-  // All waits for parts share a place, which a wait that ends takes back. Those that give up have
-  // the place behind it.
+  // All waits for parts share a place. A wait that ends clears the place, so waits that give up
+  // have the next place.
   if (late) tell_wait(place == exchange.arrived_wait ? place + 4 : place, kWaitGaveUp, wanted);
   if (late) stay_for_host(exchange);
   give_up(exchange);
@@ -78,9 +78,9 @@ inline __device__ __noinline__ Patience look_up(const tilepost_exchange_t& excha
 }
 
 // One thread. Waits until has_come(the word's value), and acquires what was released with that
-// value. `wanted` and `place` are for telling the host. Returns false if the wait was given up.
-// Every poll acquires, which invalidates L1. Relaxed polls would need an acquiring load behind the
-// last one, which takes as long as a poll.
+// value. `wanted` and `place` are for the report to the host. Returns false if the wait was given
+// up. Every poll acquires, which invalidates L1. Relaxed polls would need an acquiring load behind
+// the last one, which takes as long as a poll.
 template <class HasCome>
 __device__ __forceinline__ bool await(const tilepost_exchange_t& exchange, const uint32_t* word,
                                       uint32_t wanted, uint32_t* place, HasCome has_come) {
@@ -122,10 +122,10 @@ __device__ __forceinline__ void renew_flag(const tilepost_exchange_t& exchange, 
   *static_cast<volatile uint32_t*>(flag_to_renew(flags, exchange.most_parts, run, rank)) = run - 1;
 }
 
-// A thread for each rank. Tells that rank which run this rank begins. Where kernels exchange tiles,
-// only the other ranks' helper warps wait for that, to compare the words; in a whole run store
-// threads may wait for it too. It also tells that the run before has ended, if the kernel of that
-// run has left this to the next one (TILEPOST_EXCHANGES): this kernel comes behind its end.
+// A thread for each rank. Announces to that rank which run this rank begins. Where kernels exchange
+// tiles, only the other ranks' helper warps wait for that, to compare the words. In a whole run
+// store threads may wait for it too. Also announces that the run before has ended, if the kernel of
+// that run has left this to the next one (TILEPOST_EXCHANGES): this kernel comes behind its end.
 __device__ __forceinline__ void tell_begun(const tilepost_exchange_t& exchange, uint32_t run,
                                            uint32_t last_kind, int rank) {
   renew_flag(exchange, run, rank);
@@ -139,9 +139,9 @@ __device__ __forceinline__ void tell_begun(const tilepost_exchange_t& exchange, 
 }
 
 // The threads that call tell_begun. Waits until the other rank has begun the run, and compares the
-// words. Returns false if the other rank has begun a run that is not the same, which is told to the
-// host, or if the wait was given up. Where a separate kernel begins the other rank's run, it stores
-// the words behind "begun", so that they may still be under way.
+// words. Returns false if the wait was given up, or if the other rank has begun a run that is not
+// the same. The host then gets both ranks' words. A separate kernel that begins the other rank's
+// run stores the words behind "begun", so they may still be under way.
 __device__ __forceinline__ bool meet(const tilepost_exchange_t& exchange, uint32_t run, int rank) {
   constexpr int kPollsPerCheck = 4096;
   uint32_t* const line = exchange_line(exchange, exchange.begun, exchange.rank, rank);
@@ -168,7 +168,8 @@ __device__ __forceinline__ bool meet(const tilepost_exchange_t& exchange, uint32
   }
   if (patience.told) *static_cast<volatile uint32_t*>(place) = 0;
   if (differs == 0) return true;
-  if (atomicExch(exchange.given_up, 1) != 0) return false;  // the first thread to find one tells
+  // The first thread to find a difference reports it.
+  if (atomicExch(exchange.given_up, 1) != 0) return false;
   volatile uint32_t* const told = exchange.difference;
   told[1] = static_cast<uint32_t>(rank);
 #pragma unroll
@@ -182,8 +183,8 @@ __device__ __forceinline__ bool meet(const tilepost_exchange_t& exchange, uint32
   return false;
 }
 
-// Tells the host that a captured run is under way. Returns the number of the replay; 0 if the run
-// is not captured. Reading the host's memory takes microseconds, so it is done once, while the
+// Reports to the host that a captured run is under way. Returns the number of the replay; 0 if the
+// run is not captured. Reading the host's memory takes microseconds, so it is done once, while the
 // products are made.
 __device__ __forceinline__ uint32_t begin_replay(const tilepost_exchange_t& exchange) {
   if (exchange.replays == nullptr) return 0;
@@ -194,8 +195,8 @@ __device__ __forceinline__ uint32_t begin_replay(const tilepost_exchange_t& exch
   words[0] = replay;
   return replay;
 }
-// Tells the host that the replay is over. This speaks for the first CTA, which has waited for all
-// other ranks. Other CTAs may still wait, and tell the host by themselves if that takes too long.
+// Reports to the host that the replay is over. This speaks for the first CTA, which has waited for
+// all other ranks. Other CTAs may still wait, and report long waits themselves.
 __device__ __forceinline__ void end_replay(const tilepost_exchange_t& exchange, uint32_t replay) {
   if (exchange.replays != nullptr) *static_cast<volatile uint32_t*>(exchange.replays + 1) = replay;
 }
@@ -211,8 +212,8 @@ __device__ __forceinline__ RunRead read_run(const tilepost_exchange_t& exchange)
 
 // One thread for each of the grid's `readers` that have read the run. The last thread writes number
 // and kind for the next kernel, which reads them behind the end of this one. All readers have read
-// by then: each reads before its addition, and the additions have one order (PTX ISA 8.9.5). True
-// to the last thread.
+// by then: each reads before its addition, and the additions have one order (PTX ISA 8.9.5).
+// Returns true to the last thread.
 __device__ __forceinline__ bool count_reader(const tilepost_exchange_t& exchange, uint32_t run,
                                              uint32_t readers) {
   __threadfence();

@@ -143,7 +143,7 @@ __device__ __forceinline__ void write_transposed(uint32_t target, const float* s
 }
 
 // Stores the panel at `source` to `at` by TMA, as part of the thread's next bulk group. With kAdd
-// it is added to what is there.
+// TMA adds the panel to what is there.
 template <bool kAdd>
 __device__ __forceinline__ void store(const CUtensorMap* map, uint32_t source, Coord at) {
   if constexpr (kAdd)

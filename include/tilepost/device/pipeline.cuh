@@ -109,8 +109,9 @@ struct PanelBarriers {
 
 // Used by a store thread to give buffers back to the consumer that fills them, once TMA has read
 // them. It does not wait for the store that was committed last, but for the one before, which has
-// had time to read its buffer. With a single buffer there is no other: the consumer waits for this
-// very one. With kReads the thread also gives back buffers that consumers have only read.
+// had time to read its buffer. With a single buffer it waits for the last store, because the
+// consumer needs that buffer next. With kReads the thread also gives back buffers that consumers
+// have only read.
 template <class PanelBarriers, int kBuffers, bool kReads = false>
 struct PanelReturns {
   PanelBarriers barriers;
@@ -129,8 +130,8 @@ struct PanelReturns {
     previous = buffer;
   }
   // Gives back a buffer that nothing was stored from, in a kernel that adds sources: its consumer
-  // has read it. Leaves no other buffer to be given back, since others may be waited for behind
-  // this one.
+  // has read it. First gives back the buffer of the last store, because a consumer may wait for
+  // that one next.
   __device__ __forceinline__ void read(int buffer) {
     if (kBuffers > 1 && previous >= 0) finish();
     previous = -1;

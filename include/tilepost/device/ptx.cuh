@@ -126,8 +126,8 @@ __device__ __forceinline__ void sync_threads(int barrier, int threads) {
   asm volatile("barrier.sync %0, %1;" ::"r"(barrier), "r"(threads) : "memory");
 }
 
-// Arrives at such a barrier and goes on. Threads that sync there see what the calling warp has done
-// before.
+// Arrives at a barrier of sync_threads and goes on. Threads that sync there see what the calling
+// warp has done before.
 __device__ __forceinline__ void arrive_threads(int barrier, int threads) {
   asm volatile("barrier.arrive %0, %1;" ::"r"(barrier), "r"(threads) : "memory");
 }

@@ -111,8 +111,8 @@ __device__ __forceinline__ void load_box_hinted(uint32_t destination, const CUte
 // ---- Fragments to shared memory
 
 // Stores two 8 x 8 matrices of 16-bit elements, transposed. Lane l < 16 gives the address of row l
-// % 8 of matrix l / 8 as it will lie. Lane l holds of each matrix, as it is before, the elements (l
-// / 4, 2 (l % 4)) and (l / 4, 2 (l % 4) + 1), which end up in one column.
+// % 8 of the transposed matrix l / 8. Of each matrix before it is transposed, lane l holds the
+// elements (l / 4, 2 (l % 4)) and (l / 4, 2 (l % 4) + 1), which end up in one column.
 __device__ __forceinline__ void store_matrices_transposed(uint32_t row, uint32_t m0, uint32_t m1) {
   asm volatile("stmatrix.sync.aligned.m8n8.x2.trans.shared.b16 [%0], {%1, %2};" ::"r"(row), "r"(m0),
                "r"(m1)

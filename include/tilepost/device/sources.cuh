@@ -49,8 +49,8 @@ __device__ __forceinline__ uint32_t* flags_of_part(const View& view, const Tile&
 }
 
 // Called when the calling thread has committed the stores of its part of a tile to the tile's
-// owner. The flag is released when the stores are complete, as a counter is in tile_done. It has
-// one writer, and so is stored and not added to.
+// owner. The flag is released when the stores are complete, as a counter is in tile_done. A flag
+// has one writer, so it is stored and not added to.
 template <class View>
 __device__ __forceinline__ void raise_flag(const View& view, const Tile& tile,
                                            const BulkStores& stores) {
@@ -59,9 +59,9 @@ __device__ __forceinline__ void raise_flag(const View& view, const Tile& tile,
       flags_of_part(view, tile, stores.run, stores.part, stores.parts) + view.rank, stores.run);
 }
 
-// All lanes of the source warp, which brings the sources. It keeps notes of the run as a helper
-// warp does, but has only room for these. notes_at() gives the address that the memory of a helper
-// warp would have, so that its notes (whole_run.cuh) lie at `notes`.
+// All lanes of the source warp, which brings the sources. The warp keeps notes of the run as a
+// helper warp does, but has memory for the notes only. notes_at() gives the address that the memory
+// of a helper warp would have, so that its notes (whole_run.cuh) lie at `notes`.
 __device__ __forceinline__ uint32_t notes_at(HelperMemory notes) {
   return notes.address - kRunNote;
 }
@@ -83,8 +83,8 @@ __device__ __forceinline__ void begin_sources(const View& view, HelperMemory not
 
 // One thread. Waits until a flag holds the number of the run, and acquires what was released with
 // it. Returns false if the run was given up. The thread polls seldom: a tile's sources come long
-// before they are needed, and polling takes power and issue slots from the products. A wait that
-// lasts tells the host so, in a place that all of these waits share, and takes that back when it is
+// before they are needed, and polling takes power and issue slots from the products. A long wait is
+// reported to the host, in a place that all waits for flags share. It clears the place when it is
 // over.
 __device__ __forceinline__ bool await_flag(const tilepost_exchange_t& exchange,
                                            const uint32_t* flag, uint32_t run) {
@@ -138,10 +138,11 @@ __device__ __forceinline__ const Map* push_map(const View& view, const Map* map,
     return map;
 }
 
-// Called by each store thread when all of its stores are complete. The last one to call tells the
-// other ranks that all that this rank stores there has come. If a wait was given up, sums lack what
-// it was for, and nothing is told. The rank's source thread notes that the wait was given up before
-// consumers get the source, and so before a store thread counts itself here.
+// Called by each store thread when all of its stores are complete. The last one to call announces
+// to the other ranks that everything that this rank stores there has come. If a wait for a source
+// was given up, sums lack that source, and nothing is announced. The rank's source thread notes
+// that the wait was given up before consumers get the source, and so before a store thread counts
+// itself here.
 //
 // The last thread to count itself has observed the stores of all others: the stores of each are
 // complete and visible to their thread, which counted itself behind a fence. So the last thread's
@@ -180,7 +181,7 @@ __device__ __forceinline__ void await_end(const View& view, HelperMemory notes, 
 }
 
 // All lanes of the source warp, when the CTA's own tiles have all their sources. The host watches a
-// replay until the tiles of all CTAs have theirs, and the last CTA tells the host so.
+// replay until the tiles of all CTAs have their sources. The last CTA reports that to the host.
 template <class View>
 __device__ __forceinline__ void end_sources(const View& view, HelperMemory notes, int parts) {
   if constexpr (View::kOthers > 0) {

@@ -30,8 +30,8 @@ struct SplitK {
   // of the next CTA.
   static __host__ __device__ constexpr int first_unit(int rank) { return rank * kUnits / kCtas; }
 
-  // The address at which warpgroup `consumer` of CTA `owner` receives what CTA `source` has summed
-  // of its units. The memory for all of that begins at `base`.
+  // The address at which warpgroup `consumer` of CTA `owner` receives the partial sums that CTA
+  // `source` has of the owner's units. The memory for all received sums begins at `base`.
   static __device__ __forceinline__ uint32_t part(uint32_t base, int consumer, int owner,
                                                   int source) {
     const int slot = consumer * (kCtas - 1) + source - (source > owner ? 1 : 0);
@@ -86,19 +86,19 @@ struct SplitK {
     }
   }
 
-  // Tells the cluster, at barrier `ready` of each CTA, that this warp has read the partial sums
-  // that it was sent. The arrival is a release of cluster scope, behind a __syncwarp that orders
-  // the other lanes' loads before it (PTX ISA, bar.warp.sync). So these loads come before the
-  // stores of the mates that acquire it.
+  // Reports to the cluster, at barrier `ready` of each CTA, that this warp has read the partial
+  // sums that it was sent. The arrival is a release of cluster scope, behind a __syncwarp that
+  // orders the other lanes' loads before it (PTX ISA, bar.warp.sync). So these loads come before
+  // the stores of mates that acquire the arrival.
   static __device__ __forceinline__ void let_parts_come(uint32_t ready, int lane) {
     __syncwarp();
     if (lane < kCtas) ptx::arrive_remote_release(ready, lane);
   }
 };
 
-// What a CTA of rank `rank` in its cluster has of the problem: the positions first, first + stride,
-// … below tiles, and of the `stages` stages of K those from first_stage up to, but not including,
-// last_stage. It has at least one stage. If none is left for it, that is one behind the end of K,
+// The share of a CTA with rank `rank` in its cluster: the positions first, first + stride, … below
+// `tiles`, and of the `stages` stages of K those from first_stage up to, but not including,
+// last_stage. A CTA has at least one stage. If none is left for it, it has one behind the end of K,
 // where loads give zeros.
 template <int kCtas>
 struct SplitWork {

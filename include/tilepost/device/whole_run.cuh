@@ -2,14 +2,15 @@
 // memory, or pushes rows of A. No kernel in front of it waits until other ranks' memory may be
 // written, and none behind it says that the run has ended.
 //
-// The kernel loads and multiplies at once. The helper warp of CTA 0 tells every rank that this rank
-// has begun the run. That also says that everything in front of the run has ended: what this rank's
-// kernels have read in memory that others store into, and whatever the caller has done with its
-// outputs. A store thread waits, before its first store, until all ranks have said so. The end of
-// the run is told by the next run, as where kernels exchange tiles (meeting.cuh).
+// The kernel loads and multiplies at once. The helper warp of CTA 0 announces to every rank that
+// this rank has begun the run. That also means that everything in front of the run has ended: reads
+// by this rank's kernels of memory that others store into, and whatever the caller has done with
+// its outputs. A store thread waits, before its first store, for this announcement of all ranks.
+// The next run announces the end of this one, as where kernels exchange tiles (meeting.cuh).
 //
-// What counters have to reach is kept twice. All CTAs read the half that the last run has left,
-// while one CTA writes the other half for the next run. docs/internals/whole-runs.md has the proof.
+// The values that counters have to reach are kept twice. All CTAs read the half that the last run
+// has left, while one CTA writes the other half for the next run. docs/internals/whole-runs.md has
+// the proof.
 #ifndef TILEPOST_DEVICE_WHOLE_RUN_CUH
 #define TILEPOST_DEVICE_WHOLE_RUN_CUH
 
@@ -29,7 +30,7 @@ __device__ __forceinline__ bool is_whole_run(const tilepost_view_t& view) {
   return view.exchange.ranks != 0;
 }
 
-// Which half of what counters have to reach is valid when the kernel begins.
+// Which half of the values that counters have to reach is valid when the kernel begins.
 __device__ __forceinline__ uint32_t half_of_expected(const tilepost_exchange_t& exchange) {
   return *static_cast<const volatile uint32_t*>(exchange.run + kHalfWord);
 }
@@ -49,8 +50,8 @@ __device__ __forceinline__ void count_whole_run(const tilepost_exchange_t& excha
 // the warps that move data. So these waits do not call look_up. They look at the host's word alone,
 // and the host watches the run.
 
-// One thread. Polls until has_come() is true. Returns false if the run was given up, which kernels
-// behind this one are told.
+// One thread. Polls until has_come() is true. Returns false if the run was given up, and notes that
+// for kernels behind this one.
 template <class HasCome>
 __device__ __forceinline__ bool await_quietly(const tilepost_exchange_t& exchange,
                                               HasCome has_come) {
@@ -76,9 +77,10 @@ __device__ __forceinline__ bool await_count(const tilepost_exchange_t& exchange,
   return came;
 }
 
-// A thread for each rank. Waits until that rank has begun the run, and compares what it says of the
-// run. If the two runs are not the same, the host is told. Where a separate kernel begins that
-// rank's run, it stores the words behind "begun", so that they may still be under way.
+// A thread for each rank. Waits until that rank has begun the run, and compares the words that
+// describe the run. If the two runs are not the same, the host gets the words of both ranks. A
+// separate kernel that begins that rank's run stores the words behind "begun", so they may still be
+// under way.
 __device__ __forceinline__ void meet_rank(const tilepost_exchange_t& exchange, uint32_t run,
                                           int rank) {
   uint32_t* const line = exchange_line(exchange, exchange.begun, exchange.rank, rank);
@@ -95,7 +97,8 @@ __device__ __forceinline__ void meet_rank(const tilepost_exchange_t& exchange, u
     if (!await_quietly(exchange, has_come)) return;
     same &= static_cast<uint32_t>(word >> 32) == exchange.words[i];
   }
-  if (same || atomicExch(exchange.given_up, 1) != 0) return;  // the first thread to find one tells
+  // The first thread to find a difference reports it.
+  if (same || atomicExch(exchange.given_up, 1) != 0) return;
   volatile uint32_t* const told = exchange.difference;
   told[1] = static_cast<uint32_t>(rank);
 #pragma unroll 1
@@ -131,9 +134,9 @@ __device__ __forceinline__ TileStores await_owners(const tilepost_exchange_t& ex
 
 // ---- The helper warp
 //
-// The warp keeps what it knows of the run in shared memory, beside the barriers of its tasks, which
-// leave it no registers for that. It relies on the barriers of the warp that the tasks have anyway:
-// with further ones ptxas runs out of registers.
+// The warp keeps what it knows of the run in shared memory, beside the barriers of its tasks,
+// because the tasks leave it no registers for that. It relies on the warp barriers that the tasks
+// have anyway: with more of them ptxas runs out of registers.
 
 // Where the notes lie, in bytes from the beginning of the warp's helper memory: the number of the
 // run, which half of the counts is valid, which replay it is, and how many lanes know that
@@ -202,9 +205,9 @@ __device__ __forceinline__ void count_helper(const tilepost_exchange_t& exchange
 }
 
 // All lanes, when their tasks are done or given up; only lane 0's `through` counts. The host
-// watches a replay until it is told of the end. It is told only when everything has come that other
-// ranks store here, some of which no task of this CTA may have waited for. Each lane of the first
-// CTA waits for some of it, and the last lane to finish tells the host.
+// watches a replay until the kernel reports its end. The kernel may do so only when everything has
+// come that other ranks store here. The tasks of this CTA may not have waited for all of that. So
+// each lane of the first CTA waits for a part of it, and the last lane to finish reports the end.
 __device__ __forceinline__ void end_whole_run(const tilepost_exchange_t& exchange,
                                               const tilepost_tasks_t& tasks, uint32_t notes,
                                               bool through) {
@@ -221,9 +224,9 @@ __device__ __forceinline__ void end_whole_run(const tilepost_exchange_t& exchang
 
 // ---- Rows of A (kWaits)
 //
-// A rank pushes its rows as soon as its kernel has begun. It need not wait for the other ranks:
-// there are two places where rows arrive, and two sets of counters for them, which runs use by the
-// parity of their numbers, and no kernel ends before all ranks have begun its run.
+// A rank pushes its rows as soon as its kernel has begun. It need not wait for the other ranks.
+// There are two places where rows arrive, and two sets of counters for them, which runs use by the
+// parity of their numbers. No kernel ends before all ranks have begun its run.
 // docs/internals/whole-runs.md has the proof.
 
 // The counters of a run's groups, and what each reads when its group has come.
@@ -266,7 +269,7 @@ __device__ __forceinline__ bool await_other_kind(const tilepost_exchange_t& exch
 }
 
 // All lanes of CTA 0's helper warp, when it has pushed its part. Waits until all ranks have begun
-// the run: the kernel must not end before. The host watches a replay until all rows are here.
+// the run: the kernel must not end before that. The host watches a replay until all rows are here.
 template <int kGroups>
 __device__ __forceinline__ void end_rows(const tilepost_exchange_t& exchange,
                                          const tilepost_tasks_t& tasks,

@@ -30,47 +30,48 @@ namespace tilepost::woven {
 // A derived view adds no data, so that the runtime passes the plain structure.
 struct alignas(TILEPOST_TENSOR_MAP_ALIGNMENT) View : tilepost_view_t {
   static constexpr Layout kLayout = Layout::panel;
-  static constexpr int kTileM = 0, kTileN = 0;  // every view says its own
-  // Each row goes where the row map sends it (routing rows).
+  static constexpr int kTileM = 0, kTileN = 0;  // every generated view has its own
+  // Whether each row goes where the row map sends it (routing rows).
   static constexpr bool kRouted = false;
-  // A arrives while the kernel runs (TILEPOST_DIVISION_ARRIVALS).
+  // Whether A arrives while the kernel runs (TILEPOST_DIVISION_ARRIVALS).
   static constexpr bool kWaits = false;
-  // This rank's own rows of A are read where the caller has them (tilepost_plan_t::reads_own).
+  // Whether this rank's own rows of A are read where the caller has them
+  // (tilepost_plan_t::reads_own).
   static constexpr bool kReadsOwn = false;
-  // A tile raises its group's counter when it is done. With kWaits no tile does, whatever this
-  // constant says: there counters say which rows of A have arrived.
+  // Whether a tile raises its group's counter when it is done. With kWaits no tile does, whatever
+  // this constant is: the counters then say which rows of A have arrived.
   static constexpr bool kRaises = true;
-  // Tiles go into the memory of the rank that owns their rows (TILEPOST_ACCESS_WRITE).
+  // Whether tiles go into the memory of the rank that owns their rows (TILEPOST_ACCESS_WRITE).
   static constexpr bool kStores = false;
-  // Number of parts of a task: helper warps add several parts up, and move a single one; 0: they
-  // have no tasks.
+  // Number of parts of a task: helper warps add several parts up, and move a single one; 0: there
+  // are no tasks.
   static constexpr int kTaskParts = 0;
-  // Helper warps write some of their results into all ranks' memory.
+  // Whether helper warps write some of their results into all ranks' memory.
   static constexpr bool kPushes = false;
   // Number of other ranks, if the epilogue does all that is to be done with tiles that cross ranks
-  // (tilepost_plan_t::fused); 0: it does not.
+  // (tilepost_plan_t::fused); otherwise 0.
   static constexpr int kOthers = 0;
   // Number of sources of each of this rank's own tiles, one from every other rank; 0: none.
   static constexpr int kSources = 0;
-  // Finished tiles go straight into other ranks' outputs: with kSources the sums, into those of all
-  // ranks. Otherwise tiles go into the output of the rank that owns them.
+  // Whether finished tiles go straight into other ranks' outputs. With kSources sums go into the
+  // outputs of all ranks. Otherwise a tile goes into the output of the rank that owns it.
   static constexpr bool kSpreads = false;
-  // Something waits for tiles while the kernel runs, or A arrives while it runs.
+  // Whether something waits for tiles while the kernel runs, or A arrives while it runs.
   static constexpr bool kOverlaps = true;
-  // In a run that overlaps, no kernel comes before or behind this one (kStores, or kWaits with
-  // kPushes; tilepost_plan_t::whole_run). With kWaits, runs alternate between two sets of kGroups
-  // counters.
+  // Whether no kernel comes before or behind this one in a run that overlaps (kStores, or kWaits
+  // with kPushes; tilepost_plan_t::whole_run). With kWaits, runs alternate between two sets of
+  // kGroups counters.
   static constexpr bool kWholeRun = false;
   static constexpr int kGroups = 0;
-  // The kernels of kRanks ranks exchange tiles (TILEPOST_ACCESS_TILES, tilepost_shots_t); 0: they
-  // do not.
+  // How the kernels of kRanks ranks exchange tiles (TILEPOST_ACCESS_TILES, tilepost_shots_t); 0:
+  // they do not.
   static constexpr int kShots = 0, kRanks = 0;
-  // With kShots: a rank gets its share of the rows, and not all of them.
+  // With kShots: whether a rank gets its share of the rows, and not all of them.
   static constexpr bool kScatters = false;
-  // With kShots: the ranks' parts of a row are added up. If false, whoever gets the row gets the
-  // part of every rank.
+  // With kShots: whether the ranks' parts of a row are added up. If not, a rank that gets the row
+  // gets the part of every rank.
   static constexpr bool kSums = true;
-  // The kernels of kRanks ranks exchange rows of A (TILEPOST_ACCESS_TILES).
+  // Whether the kernels of kRanks ranks exchange rows of A (TILEPOST_ACCESS_TILES).
   static constexpr bool kGathers = false;
   // With kShots: the kernels normalise the rows that they have summed, of kN elements
   // (tilepost_consumer_t); 0: they do not.
@@ -182,8 +183,8 @@ __device__ __forceinline__ OutPlace<Map> out_place(const View& view, const TileS
 }
 
 // The tensor map for the store at out_coord. It covers the memory of the rank that owns the tile's
-// rows. It is `map` for a tile of this rank's own that is finished when it is stored: the caller's
-// output gets it.
+// rows. For a tile of this rank's own that is finished when it is stored, it is `map`, which covers
+// the caller's output.
 template <class View, class Map>
 __device__ __forceinline__ const Map* out_map(const View& view, const Map* map, const Tile& tile) {
   if constexpr (View::kOthers > 0) {

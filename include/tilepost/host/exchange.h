@@ -3,11 +3,11 @@
 // exchange_rows.cuh, with the same places, flags, lines and numbers of runs (exchange_places.h).
 //
 // A worker stands for a CTA. It does one after the other what a CTA's warps do side by side. It
-// stores its part of every tile before it waits for any tile of other ranks. So whatever other
-// ranks wait for does not itself wait. Only tiles may have to wait for rows of A, where these are
-// exchanged, and the rows are sent before everything else. The communicating thread
-// (runtime/host/op_exchange.cpp) does what the first CTA does besides: it meets the other ranks.
-// Behind a run of another kind it lets no worker begin before that run has ended.
+// stores its part of every tile before it waits for any tile of other ranks. So nothing that other
+// ranks wait for comes behind a wait, except where tiles wait for rows of A. Rows of A are sent
+// before everything else. The communicating thread (runtime/host/op_exchange.cpp) does what the
+// first CTA does besides: it meets the other ranks. Behind a run of another kind, that thread lets
+// no worker begin before the other run has ended.
 #ifndef TILEPOST_HOST_EXCHANGE_H
 #define TILEPOST_HOST_EXCHANGE_H
 
@@ -79,7 +79,7 @@ inline int num_places(const View& view, const TileStores& stores, const Tile& ti
   return ranks_of_box(view, tile.m + row, rows);
 }
 
-// Where the box goes that begins at row `row` and column `col` of the tile.
+// The place of the box that begins at row `row` and column `col` of the tile.
 template <class View, class Map>
 inline OutPlace<Map> out_place(const View& view, const TileStores& stores, const Map* map,
                                const TileGrid& /*grid*/, const Tile& tile, int row, int rows,
@@ -144,9 +144,9 @@ inline void part_stored(const View& view, const TileStores& stores, const Tile& 
 
 // ---- What has come
 
-// Stores to out what this rank makes of element (row, col) of its rows, in rows of n elements.
-// `of(source)` is what each rank has of it. The result is their sum in fp32, in the order of ranks,
-// or (All-to-All) each of them.
+// Stores element (row, col) of this rank's rows in out, whose rows have n elements. `of(source)` is
+// the element that rank `source` has. The result is the sum of all ranks' elements in fp32, in the
+// order of ranks, or (All-to-All) each of them in a row of its own.
 template <class View, class T, class Of>
 inline void take(const View& view, int row, int col, int n, Of of) {
   T* const out = static_cast<T*>(view.exchange.out);
@@ -160,8 +160,8 @@ inline void take(const View& view, int row, int col, int n, Of of) {
   }
 }
 
-// Adds up, or moves, those of the rows that this rank has to, out of its slots. In two shots the
-// sums go to the other ranks, too.
+// Adds up, or moves, out of this rank's slots those of the rows that this rank adds (adds_row). In
+// two shots the sums go to the other ranks, too.
 template <class View, class T>
 inline void take_boxes(const View& view, const ExchangeRange& rows, int column, int columns, int n,
                        int box_rows) {
@@ -184,7 +184,7 @@ inline void take_boxes(const View& view, const ExchangeRange& rows, int column, 
   }
 }
 
-// Moves what other ranks have summed of these rows to out, unless it lies there already.
+// Moves the other ranks' sums of these rows to out, unless the sums lie there already.
 template <class View, class T>
 inline void move_landed(const View& view, const ExchangeRange& rows, int column, int columns, int n,
                         int box_rows) {
@@ -225,7 +225,7 @@ inline bool take_lines(const View& view, const ExchangeRange& rows, int part, in
   return true;
 }
 
-// Where a rank gets its share: waits for the parts that the rows of a slice are in.
+// Where a rank gets its share: waits for the parts that contain the rows of a slice.
 template <class View>
 inline bool await_slice(const View& view, const TileParts& parts, const ExchangeRange& rows,
                         int column) {
@@ -285,15 +285,14 @@ inline void take_parts(const View& view, const TileParts& parts, const tilepost_
 
 // ---- Rows of A
 
-// Bytes of a row of A. A row has exchange.row_units units, so a unit has 16 bytes, or the bytes of
-// an element where a row is not a multiple of 16 bytes (units_of_row).
+// Bytes of a row of A. A row has exchange.row_units units (RowParts).
 template <class T>
 inline int64_t bytes_of_row(const tilepost_shape_t& shape) {
   return int64_t{shape.k} * static_cast<int64_t>(sizeof(T));
 }
 
-// Waits for the parts, of all ranks, that have any of rows [first, end). Returns false if the run
-// was given up.
+// Waits for those parts of all ranks that contain any of rows [first, end). Returns false if the
+// run was given up.
 template <class View>
 inline bool await_rows(const View& view, const RowParts& rows, int first, int end) {
   const tilepost_exchange_t& exchange = view.exchange;
@@ -308,8 +307,8 @@ inline bool await_rows(const View& view, const RowParts& rows, int first, int en
   return true;
 }
 
-// Stores the worker's parts of this rank's rows on all ranks, this one too, and raises a flag
-// behind each.
+// Stores the worker's parts of this rank's rows on all ranks, this one too. Then raises a flag for
+// each part.
 template <class View, class T>
 inline void exchange_rows(const View& view, const TileParts& parts, const tilepost_shape_t& shape,
                           const T* /*rows*/) {

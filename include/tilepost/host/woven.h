@@ -26,14 +26,14 @@ namespace tilepost::woven {
 struct View : tilepost_view_t {
   static constexpr Layout kLayout = Layout::panel;
   static constexpr int kTileM = 0, kTileN = 0;  // every generated view has its own
-  // Rows go where the view's row_map says (routing rows).
+  // Whether rows go where the view's row_map says (routing rows).
   static constexpr bool kRouted = false;
-  // A arrives while the kernel runs (TILEPOST_DIVISION_ARRIVALS).
+  // Whether A arrives while the kernel runs (TILEPOST_DIVISION_ARRIVALS).
   static constexpr bool kWaits = false;
-  // Tiles raise their group's counter when they are done. With kWaits they do not, because the
-  // counters then say what of A has come.
+  // Whether tiles raise their group's counter when they are done. With kWaits they do not, because
+  // the counters then say which rows of A have arrived.
   static constexpr bool kRaises = true;
-  // Tiles go into the memory of the rank that owns their rows (TILEPOST_ACCESS_WRITE).
+  // Whether tiles go into the memory of the rank that owns their rows (TILEPOST_ACCESS_WRITE).
   static constexpr bool kStores = false;
   // The kernels of kRanks ranks exchange tiles (TILEPOST_ACCESS_TILES), in kShots
   // (tilepost_shots_t). Each rank gets all rows or, with kScatters, its share of them. It gets sums

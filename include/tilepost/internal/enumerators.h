@@ -19,10 +19,9 @@
 #define TILEPOST_CASES_8(TABLE, FIELD) TILEPOST_CASES_7(TABLE, FIELD) case (TABLE)[7].FIELD:
 
 // Defines has_row(), which does not compile where TABLE, an array of COUNT rows, lacks an
-// enumerator of ENUM or has one twice. FIELD is the field of a row that holds the enumerator. It
-// stands between the pragmas that begin and end the check: a compiler that knows GCC's pragmas then
-// takes a switch without one of the enumerators for an error, also where it is told to warn of
-// nothing in particular.
+// enumerator of ENUM or has one twice. FIELD is the field of a row that holds the enumerator. Each
+// use stands between pragmas that make -Wswitch an error. A compiler that knows GCC's pragmas then
+// refuses a switch without one of the enumerators, whatever warnings its flags ask for.
 #define TILEPOST_CHECK_TABLE(ENUM, TABLE, FIELD, COUNT)                                    \
   static_assert(sizeof(TABLE) / sizeof((TABLE)[0]) == (COUNT), "the table has more rows"); \
   constexpr bool has_row(ENUM value) {                                                     \

@@ -14,8 +14,8 @@
 
 namespace tilepost::woven {
 
-// Whether this run exchanges tiles, or rows of A. A plan may also have runs in sequence, which do
-// not.
+// Whether this run exchanges tiles (exchanges), or rows of A (gathers). A plan may also have runs
+// in sequence, which exchange neither.
 template <class View>
 TILEPOST_INLINE bool exchanges(const View& view) {
   return View::kShots != 0 && view.exchange.ranks != 0;
@@ -38,15 +38,14 @@ TILEPOST_INLINE ExchangeRange own_rows(const View& view) {
   return shares_of(view).rows_of(view.exchange.rank);
 }
 
-// Whether this rank adds up the row, which only one rank does in two shots. A box has `box_rows`
-// rows.
+// Whether this rank adds up the row. In two shots only one rank does. A box has `box_rows` rows.
 template <class View>
 TILEPOST_INLINE bool adds_row(const View& view, int row, int box_rows) {
   return View::kShots == TILEPOST_ONE_SHOT || row / box_rows % View::kRanks == view.exchange.rank;
 }
 
-// The row of out where a row lies that this rank gets: its sum or, if ranks are not summed, what
-// `source` has of it.
+// The row of out for row `row` of the product, which this rank gets. If ranks are not summed, out
+// has such a row from each `source`.
 template <class View>
 TILEPOST_INLINE long long row_of_out(const View& view, int row, int source) {
   if constexpr (!View::kScatters) return row;
@@ -71,7 +70,8 @@ TILEPOST_INLINE int rank_of_box(const View& view, int first, int rows, int place
              : shares_of(view).ranks_of({first, first + rows}).at(place, view.exchange.rank);
 }
 
-// The row of a slot of `rank` where a row lies that this rank gets. A box has `box_rows` rows.
+// The row in a slot of `rank` for row `row` of the product, which `rank` gets. A box has `box_rows`
+// rows.
 //
 // One shot, where a rank gets its share: the slot's tensor map ends with the share's last row, and
 // TMA writes nothing behind that. The map may not begin with the share's first row, because no
@@ -99,8 +99,8 @@ TILEPOST_INLINE ExchangeRange slice_rows(const View& view, int tile_m, int numbe
   return exchange_slice(own_rows(view), slice, slices);
 }
 
-// The positions of the tiles in a column of tiles, view.tiles_n apart; and, for a part that is
-// counted down the column, its number among all parts.
+// positions_of_column: the schedule positions of a column of tiles, view.tiles_n apart in memory.
+// part_in_column: the number among all parts of part `part`, which is counted down the column.
 template <class View>
 TILEPOST_INLINE const int32_t* positions_of_column(const View& view, int column) {
   return view.positions + column / View::kTileN;
@@ -125,8 +125,8 @@ TILEPOST_INLINE char* line_at(const tilepost_exchange_t& exchange, int where, in
          (static_cast<int64_t>(part) * exchange.lines + line) * kLineBytes;
 }
 
-// The word with the run's number, in the line of `source` that this rank renews in the run. A flag
-// is renewed likewise (flag_to_renew).
+// The word with the run's number, in the line of `source` that this rank renews in the run.
+// flag_to_renew says why lines and flags are renewed.
 TILEPOST_INLINE uint32_t* line_to_renew(const tilepost_exchange_t& exchange, uint32_t run,
                                         int source) {
   const auto lines = static_cast<uint32_t>(exchange.slot_bytes / kLineBytes);
@@ -165,8 +165,8 @@ TILEPOST_INLINE char* rows_on(const tilepost_exchange_t& exchange, int where, ui
   return exchange.memory[where] + exchange.slots + (run & 1) * exchange.slot_bytes;
 }
 
-// Whether the tile has rows of this rank alone, which are read where the caller has them: group 0.
-// The tiles of all other groups are read where rows arrive.
+// Whether all rows of the tile are this rank's own: group 0. They are read where the caller has
+// them. The tiles of all other groups are read where rows arrive.
 TILEPOST_INLINE bool is_own(const Tile& tile) {
   return tile.group == 0 && !tile.is_padding();
 }

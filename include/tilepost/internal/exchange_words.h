@@ -15,24 +15,26 @@ namespace tilepost {
 constexpr int kRunWord = 0, kGivenUpWord = 1, kKindWord = 2, kReadWord = 3, kHalfWord = 4,
               kSourcesWord = 5, kStoredWord = 6;
 
-// The state of a wait, as the host reads it; and how long a wait that was given up keeps its run
-// under way, so that the host sees that.
+// The state of a wait, as the host reads it. A run in which a wait was given up stays under way for
+// kStayNanoseconds, so that the host sees that state.
 constexpr uint32_t kWaitIsOpen = 1, kWaitGaveUp = 2;
 constexpr uint64_t kStayNanoseconds = 1'000'000'000;
 constexpr unsigned kStayPollNanoseconds = 100'000;
 
-// The line in which `rank` says, on rank `where`, which runs it has begun, or ended.
+// The line on rank `where` in which `rank` counts the runs that it has begun, or ended. `lines` is
+// tilepost_exchange_t::begun or ::ended.
 TILEPOST_INLINE uint32_t* exchange_line(const tilepost_exchange_t& exchange, int64_t lines,
                                         int where, int rank) {
   return reinterpret_cast<uint32_t*>(exchange.memory[where] + lines) +
          rank * TILEPOST_COUNTER_STRIDE;
 }
 
-// The line of runs begun has, behind their number, words that say what the last two runs are. They
-// are words of 64 bits, each with the number of the run in its low half. They are kept by the run's
-// parity: where kernels exchange tiles, a rank may begin a run before all others have seen what the
-// last run is, but not the run behind that. kFirstRunWord is where the words of even runs begin,
-// and run_words_at where those of a run begin, both counted in words of 32 bits.
+// In the line of runs begun, words that describe the last two runs follow the number of runs. They
+// are words of 64 bits, each with the number of its run in the low half. Runs of even and of odd
+// number have words of their own: where kernels exchange tiles, a rank may begin run r + 1 before
+// all other ranks have read the words of run r, but not run r + 2. kFirstRunWord is where the words
+// of even runs begin, and run_words_at where those of a run begin, both counted in words of 32
+// bits.
 constexpr int kRunWords = 4, kFirstRunWord = 2;
 TILEPOST_INLINE constexpr int run_words_at(uint32_t run) {
   return kFirstRunWord + static_cast<int>(run & 1) * 2 * kRunWords;

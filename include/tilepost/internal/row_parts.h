@@ -1,6 +1,6 @@
 // How rows of A are cut into parts where the kernels of all ranks exchange few of them
-// (TILEPOST_ACCESS_TILES). Kernels use this to store parts and to wait for them, and the planner to
-// check what they do.
+// (TILEPOST_ACCESS_TILES). Kernels use this to store parts and to wait for them. The planner uses
+// it to check plans.
 #ifndef TILEPOST_ROW_PARTS_H
 #define TILEPOST_ROW_PARTS_H
 
@@ -14,8 +14,9 @@ struct SomeParts {
 };
 
 // Every rank has an equal share of the rows, and the last ranks have what is left. A row is
-// row_units units of 16 bytes. Part p of a rank's rows begins at unit p * part_units. It has
-// part_units units, and the last part what is left.
+// row_units units. A unit is 16 bytes or, on the host target, one element if a row is not a
+// multiple of 16 bytes. Part p of a rank's rows begins at unit p * part_units. It has part_units
+// units, and the last part what is left.
 struct RowParts {
   int ranks, rows;
   int row_units, part_units;
@@ -27,7 +28,7 @@ struct RowParts {
   TILEPOST_INLINE int units(int rank) const {
     return (first_row(rank + 1) - first_row(rank)) * row_units;
   }
-  // How many parts `units` units have.
+  // The number of parts that `units` units make.
   TILEPOST_INLINE int parts_of(int units) const { return (units + part_units - 1) / part_units; }
   // The end of a part, where the rank has `units` units.
   TILEPOST_INLINE int end_of(int part, int units) const {

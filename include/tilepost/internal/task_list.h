@@ -1,5 +1,5 @@
-// What the helper warps of a kernel do beside the GEMM, as the runtime tells them: plain C
-// structures, which are a part of tilepost_view_t (plan.h).
+// The tasks that the runtime gives to the helper warps of a kernel: plain C structures, which are a
+// part of tilepost_view_t (plan.h).
 #ifndef TILEPOST_TASK_LIST_H
 #define TILEPOST_TASK_LIST_H
 
