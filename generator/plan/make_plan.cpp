@@ -84,13 +84,13 @@ bool predict_schedule(Draft& draft) {
 
 constexpr Pass kPasses[] = {
     take_problem,      // what the spec says
-    choose_layout,     // where tiles go
+    choose_layout,     // which kernels can serve the spec
     choose_wait,       // how groups are waited for
     select_kernels,    // which kernels can serve it
     choose_schedule,   // kernel, transport, SM budget and groups, jointly
     order_draft,       // the tile map
     predict_schedule,  // the timeline
-    verify_draft,      // every invariant, by other code
+    verify_draft,      // every invariant, checked by other code
 };
 
 // What is planned, apart from the architecture.
@@ -114,14 +114,14 @@ bool complete(Draft& draft) {
   return std::ranges::all_of(kPasses, [&](Pass pass) { return pass(draft); });
 }
 
-// What a plan of the spec is predicted to take, us; 0 if it has none.
+// The predicted time of a plan of the spec, us; 0 if the spec has no plan.
 double predicted_us(const Problem& problem, Arch arch) {
   SilentDiagnostics diagnostics;
   Draft draft = begin_draft(problem, arch, diagnostics);
   return complete(draft) ? draft.plan.prediction.total : 0;
 }
 
-// What the plan would be predicted to take if no neighbours ran beside it.
+// Predicts how long the plan would take without `neighbours`.
 void predict_without_neighbours(Draft& draft) {
   if (draft.plan.neighbours == 0 || draft.plan.arch == Arch::host) return;
   Spec alone = draft.spec;
@@ -132,7 +132,7 @@ void predict_without_neighbours(Draft& draft) {
 
 // ---- Several plans for any m
 
-// How many plans there may be where the spec leaves it open, on an architecture that is timed.
+// The most plans where the spec leaves their number open, on an architecture that is timed.
 constexpr size_t kOpenKernels = TILEPOST_MOST_RANGES;
 
 size_t most_kernels(const Spec& spec, Arch arch) {
@@ -266,7 +266,7 @@ Plan host_twin(const Plan& plan) {
   twin.gemm_ctas = plan.at_once();  // one worker computes a tile, however many CTAs would
   twin.model.sequence_ctas = plan.model.sequence_ctas / plan.source.ctas_of_tile();
   twin.kernel.ctas_per_sm = plan.kernel.ctas_per_sm;     // the budget's waves stay as planned
-  twin.map.signals_per_tile = signals_per_tile(config);  // gemm_host raises its counters otherwise
+  twin.map.signals_per_tile = signals_per_tile(config);  // gemm_host raises counters otherwise
   // The thread that communicates adds up or moves, as it does for tasks, and tiles need no turns.
   if (plan.fused != 0) {
     twin.task_parts = row_of(plan).sums ? plan.ranks : 1;
@@ -276,9 +276,9 @@ Plan host_twin(const Plan& plan) {
   twin.map.turn = twin.map.lag = 0;
   twin.set_tile_map(build_tile_map(twin.map));
   twin.pace = 0;
-  twin.reads_own = 0;              // it is handed all rows in one place
-  twin.row_gap = 0;                // its memory has no lines
-  twin.whole_run = 0;              // its threads are begun and ended
+  twin.reads_own = 0;              // gemm_host gets all rows in one place
+  twin.row_gap = 0;                // gaps are for lines of a GPU's memory
+  twin.whole_run = 0;              // the runtime begins and ends its runs
   twin.sum = TILEPOST_SUM_STAGED;  // gemm_host stores and does not add
   twin.prediction = {};
   if (plan.arch != Arch::host)

@@ -21,9 +21,9 @@ struct KernelSource {
   std::map<std::string, std::string> tunables;  // name -> literal as it goes into the source
   int stages = 0;                               // pipeline depth
   int split_k = 1;                              // CTAs that share the products of a tile
-  int across = 1;                               // CTAs that have its columns side by side
-  bool exchanges_tiles = false;                 // whether it can, with kernels of other ranks
-  std::shared_ptr<const OwnKernel> own;         // the user's, in place of a template
+  int across = 1;                               // CTAs that have the columns of a tile side by side
+  bool exchanges_tiles = false;                 // whether it can exchange tiles with other ranks
+  std::shared_ptr<const OwnKernel> own;         // the user's kernel, in place of a template
 
   // CTAs of a launched cluster that compute a tile together.
   int ctas_of_tile() const { return split_k * across; }
@@ -37,13 +37,13 @@ struct KernelPlan {
   KernelSource source;
 };
 
-// What the schedule is expected to take on the machine the planner knows (docs/architecture.md),
-// µs.
+// What the schedule is expected to take on the machine that is planned for (docs/architecture.md),
+// us.
 struct Prediction {
   double gemm = 0;                       // the whole GEMM on its SMs
   double total = 0;                      // until the last collective, or the GEMM, ends
   double sequence = 0;                   // GEMM on all SMs, then one collective
-  double sequence_gemm = 0;              // of that, the GEMM; 0: no kernel runs in sequence
+  double sequence_gemm = 0;              // the GEMM's part of that; 0: no kernel runs in sequence
   double without_neighbours = 0;         // total of the plan without `neighbours`; 0: not asked
   std::vector<double> group_ready;       // when each group's tiles are done
   std::vector<double> collective_start;  // per group
@@ -53,9 +53,9 @@ struct Prediction {
 // One architecture's plan: what the runtime executes, and what only the planner knows. Pure data:
 // the same Spec gives the same Plan, byte for byte.
 //
-// It is a tilepost_plan_t, but for the kernel's functions, which only generated code has. Copies
-// share the arrays that its pointers (map.cuts, groups) lead to; these are set by set_cuts and
-// set_tile_map alone.
+// A Plan is a tilepost_plan_t, but for the kernel's functions, which only generated code has.
+// Copies share the arrays that map.cuts and groups point to. Only set_cuts, set_tile_map and
+// own_tile_map set these pointers.
 struct Plan : tilepost_plan_t {
   Plan();
 
@@ -74,8 +74,8 @@ struct Plan : tilepost_plan_t {
   std::vector<int> group_waves;  // as asked or chosen, sums to waves
   Prediction prediction;
   std::string profile;               // the machine predicted for
-  std::string gpu;                   // MachineProfile::gpu of it
-  double link_bytes_per_us = 0;      // the most that a rank sends to others there
+  std::string gpu;                   // MachineProfile::gpu of that machine
+  double link_bytes_per_us = 0;      // the most that a rank sends to others on that machine
   std::vector<std::string> reasons;  // why the planner chose what it chose, one line each
 
   // Whether other plans serve some of the operation's runs.
@@ -94,7 +94,7 @@ struct Plan : tilepost_plan_t {
   void set_cuts(std::vector<int32_t> cuts);
   // Sets tile_map(), groups and map_hash.
   void set_tile_map(TileMap tile_map);
-  // The schedule, to be changed: copies of this plan keep theirs. map_hash is left as it is.
+  // The schedule, for changes that do not reach copies of this plan. Leaves map_hash as it is.
   TileMap& own_tile_map();
 
  private:
@@ -103,8 +103,8 @@ struct Plan : tilepost_plan_t {
   std::shared_ptr<TileMap> tile_map_ = std::make_shared<TileMap>();
 };
 
-// Sets the division of a map of the plan for a transport with this access, and what follows from
-// it: the shares of the rows and whether they arrive in turns.
+// Sets the division of a map of the plan for a transport with this access. Also sets what follows
+// from the division: the shares of the rows, and whether they arrive in turns.
 void set_division(tilepost_map_t& map, const Plan& plan, tilepost_division_t division,
                   tilepost_access_t access);
 

@@ -24,7 +24,7 @@ std::vector<int32_t> cuts_of_waves(const tilepost_map_t& map, int at_once,
   int64_t wave = 0, unit = 0;
   for (int64_t g = 0; g < groups; ++g) {
     wave += waves[g];
-    const int64_t most = units - (groups - 1 - g);  // one for each that follows
+    const int64_t most = units - (groups - 1 - g);  // one unit for each later group
     unit =
         g + 1 == groups ? units : std::clamp(complete_units(map, wave * at_once), unit + 1, most);
     cuts.push_back(cut_after(map, unit).cut);

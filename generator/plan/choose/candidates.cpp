@@ -15,10 +15,10 @@ namespace {
 
 // ---- SMs
 
-// The grid of the GEMM, in CTAs: the largest multiple of the cluster that leaves `comm_ctas` SMs to
-// what moves groups and one SM to the waiter, and that is no larger than what takes all positions
-// at once. No SM is left free without overlap, or where nothing communicates on SMs beside the GEMM
-// (`comm_ctas` is 0). The grid is 0 if not even one cluster fits.
+// The grid of the GEMM, in CTAs: a multiple of the cluster that leaves `comm_ctas` SMs to what
+// moves groups and one SM to the waiter. It is the largest such grid, but no larger than all
+// positions need at once. No SM is left free without overlap, or where nothing communicates on SMs
+// beside the GEMM (`comm_ctas` is 0). The grid is 0 if not even one cluster fits.
 int gemm_grid(const Draft& draft, const Candidate& candidate) {
   const KernelConfig& config = candidate.kernel->config;
   const int cluster = candidate.kernel->request.cluster * ctas_of_tile(config);
@@ -32,8 +32,8 @@ int gemm_grid(const Draft& draft, const Candidate& candidate) {
 
 // Whether the kernel's epilogue does all that crosses ranks. If the spec asks for groups or for
 // communication SMs, other kernels do that. Beside neighbours an epilogue may not wait for other
-// ranks. Rows that are not summed are done with where they land, and helper warps that move them
-// beside the GEMM are faster than a copy behind it. So such rows have to land in outputs.
+// ranks. Rows that are not summed have to land in outputs, where nothing is left to do: if they
+// land elsewhere, helper warps that move them beside the GEMM are faster than a copy behind it.
 bool fuses(const Draft& draft, const KernelChoice& kernel, const Transport& transport) {
   const ScheduleSpec& schedule = draft.spec.schedule;
   const bool lands = row_of(draft.plan).sums || draft.spec.registered.value;
@@ -88,7 +88,7 @@ std::vector<CommChoice> open_choices(const Draft& draft, const KernelChoice& ker
           ? static_cast<int>(std::min<int64_t>(schedule.comm_sms->value, INT32_MAX / 2))
           : 1;
   const bool exchanges = transport.access() == TILEPOST_ACCESS_TILES;
-  if (plan.arch == Arch::host) return {{exchanges ? 0 : asked, 1}};  // what moves groups
+  if (plan.arch == Arch::host) return {{exchanges ? 0 : asked, 1}};  // CTAs that move groups
   std::vector<CommChoice> choices =
       schedule.comm_sms
           ? choices_with(draft, transport, asked)
@@ -222,8 +222,8 @@ void model_overlap(const Draft& draft, const Candidate& candidate, tilepost_mode
 
 // ---- Candidates
 
-// A candidate with a kernel and an SM budget, still without groups and model. Nothing if its map
-// cannot be addressed or the GEMM gets no SM.
+// A candidate with a kernel and an SM budget, still without groups and model. Returns nothing if
+// the candidate's map cannot be addressed or the GEMM gets no SM.
 std::optional<Candidate> begin(const Draft& draft, const KernelChoice& kernel,
                                const Transport& transport, CommChoice comm, bool fused = false) {
   Candidate candidate;
@@ -270,8 +270,8 @@ std::optional<Candidate> begin_sequence(const Draft& draft, const KernelChoice& 
   return begin(draft, kernel, none, none.choices(draft.plan, draft.profile, 0).front());
 }
 
-// Sets the model of an overlapped candidate. It says what a run in sequence takes, too, since a run
-// with few rows compares the two.
+// Sets the model of an overlapped candidate. The model also has the time of a run in sequence,
+// because a run with few rows compares the two.
 void model_both(const Draft& draft, Candidate& candidate) {
   if (draft.plan.arch == Arch::host) return;  // not timed
   model_overlap(draft, candidate, candidate.problem.model);
@@ -279,7 +279,7 @@ void model_both(const Draft& draft, Candidate& candidate) {
     model_sequence(draft, *sequence, candidate.problem.model);
 }
 
-// Sets when the candidate ends, as the search for groups says or later.
+// Sets when the candidate ends: at `end`, which the search for groups found, or later with padding.
 void take_end(double end, Candidate& candidate) {
   candidate.end = std::max(end, end_with_padding(candidate.problem, candidate.cuts));
 }
@@ -290,8 +290,8 @@ void take(const Groups& groups, Candidate& candidate) {
   take_end(groups.end, candidate);
 }
 
-// Takes the groups that end first: the only one where there is one group, and even groups on the
-// host, where nothing is timed.
+// Takes the groups that end first. Where there is only one group, takes that one. On the host,
+// where nothing is timed, takes even groups.
 void take_best(const Draft& draft, Candidate& candidate) {
   const GroupProblem& problem = candidate.problem;
   if (!candidate.is_one_group())
@@ -307,7 +307,7 @@ void take_best(const Draft& draft, Candidate& candidate) {
   take_end(end_of_groups(problem, candidate.cuts), candidate);
 }
 
-// Takes the groups the user asked for; false if they do not fit.
+// Takes the groups that the user asked for. Returns false if they do not fit.
 bool take_groups(const std::vector<int>& asked, Candidate& candidate) {
   const GroupProblem& problem = candidate.problem;
   if (static_cast<int64_t>(asked.size()) > max_groups(problem.map, problem.at_once)) return false;
@@ -327,11 +327,11 @@ bool only_exchanges(const Draft& draft, const KernelChoice& kernel) {
   return draft.plan.map.m > kernel.config.family->most_rows();
 }
 
-// Says which of the draft's kernels may overlap with a transport, if the transport serves them.
-// Where A arrives by copies and stores, which take no SMs, and where kernels exchange tiles, any
-// kernel may. Otherwise it is the kernels for tasks whose helper warps have some. If there are
-// none, it is the rows of the catalogue that were timed beside collectives. If none of these has
-// the tile either, any kernel may.
+// Returns a filter for the draft's kernels: whether a kernel may overlap with a transport, if the
+// transport serves it. Any kernel may where A arrives by copies and stores, which take no SMs, and
+// where kernels exchange tiles. Otherwise kernels for tasks may, if their helper warps have some.
+// If there are none, kernels may that were timed beside collectives. If none of these has the tile
+// either, any kernel may.
 std::function<bool(const KernelChoice&)> filter_of(const Draft& draft, const Transport& transport) {
   const auto has_tasks = [&](const KernelChoice& kernel) {
     return task_parts(draft, kernel, transport) > 0;

@@ -28,12 +28,12 @@ struct Candidate {
   std::vector<int> group_waves;  // empty with TILEPOST_DIVISION_ARRIVALS
   std::vector<int32_t> cuts;
   double end = 0;            // predicted, us
-  double sequence_gemm = 0;  // of that, the GEMM; us. Only candidates that do not overlap have it
+  double sequence_gemm = 0;  // the GEMM's part of `end`, us; only of candidates in sequence
 
   bool overlaps() const { return transport->row.overlaps; }
   // Whether there is only one group. Kernels that exchange tiles, or add them up in their epilogue,
   // do so tile by tile and need no groups. Kernels that exchange rows of A have one group for the
-  // rows of other ranks. On the host, which takes the place of these kernels, it is the same.
+  // rows of other ranks. Plans for the host target have the same groups.
   bool is_one_group() const { return transport->access() == TILEPOST_ACCESS_TILES || fused; }
 };
 
@@ -82,8 +82,8 @@ std::vector<int32_t> cuts_of_chunks(const tilepost_map_t& map, const std::vector
 
 // ---- Why, in words: the lines that explain prints last (reasons.cpp)
 
-// Explains transport, tile and budget of the chosen candidate, each with what the next best would
-// take. `overlap` and `sequence` are all candidates that were compared.
+// Explains transport, tile and budget of the chosen candidate, each with the predicted time of the
+// next best. `overlap` and `sequence` are all candidates that were compared.
 void explain_choice(Draft& draft, const std::vector<Candidate>& overlap,
                     const std::vector<Candidate>& sequence, const Candidate& chosen);
 

@@ -161,12 +161,12 @@ void take(Draft& draft, const Candidate& chosen) {
   plan.group_waves = chosen.group_waves;
 }
 
-// What the spec wishes for.
+// What the spec asks of the schedule.
 struct Wishes {
   std::optional<std::vector<int>> groups;
-  bool overlap;       // groups may move beside the GEMM
-  bool must_overlap;  // they have to: the spec asks for a transport, groups or SMs, or on the host
-  bool always;        // runs with few rows overlap too: the spec asks for a transport
+  bool overlap;       // whether groups may move beside the GEMM
+  bool must_overlap;  // whether they must: asked for a transport, groups or SMs, or on the host
+  bool always;        // whether runs with few rows overlap too: the spec asks for a transport
 };
 
 Wishes wishes_of(const Draft& draft) {
@@ -182,7 +182,7 @@ Wishes wishes_of(const Draft& draft) {
   return wishes;
 }
 
-// Lists all candidates that may overlap, with the groups that are asked for. False after it
+// Lists all candidates that may overlap, with the groups that are asked for. Returns false after it
 // reported an error.
 bool list_overlapped(Draft& draft, const Wishes& wishes, std::vector<Candidate>& overlap) {
   if (!wishes.overlap) return true;

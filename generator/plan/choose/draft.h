@@ -34,14 +34,14 @@ struct Draft {
 // follow rows rather than waves.
 void order_tiles(Plan& plan);
 
-// A pass: completes part of the draft; false after it reported an error.
+// A pass completes a part of the draft. It returns false after it reported an error.
 using Pass = bool (*)(Draft&);
 
 // Lists the kernels that can serve the draft's architecture, shape and layout with what the spec
 // asks for (select_kernels.cpp).
 bool select_kernels(Draft& draft);
 
-// Does the same for the user's own kernel, which is then the only one (select_own.cpp).
+// Lists the user's own kernel, which is then the only one (select_own.cpp).
 bool select_own(Draft& draft);
 
 // Why the user's own kernel cannot serve groups that this transport carries; "" if it can, or if

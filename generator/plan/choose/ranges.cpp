@@ -35,7 +35,7 @@ double cost_of(const std::vector<RangeTimes>& plans, size_t plan, size_t first, 
   return sum;
 }
 
-// Plans that serve the first runs between them, and the sum of the times by cost_of.
+// Plans that together serve the first runs, and the sum of their costs by cost_of.
 struct Served {
   double cost = kNever;
   std::vector<size_t> plans;

@@ -89,8 +89,8 @@ std::vector<Candidate> of_transport(const std::vector<Candidate>& candidates,
   return same;
 }
 
-// What every transport that was compared is predicted to take, best first; "" for fewer than two.
-// `merges`: the spec leaves the groups open, so that they will be merged.
+// The predicted time of every transport that was compared, best first; "" for fewer than two.
+// `merges`: whether groups will be merged, because the spec leaves them open.
 std::string transports_text(const std::vector<Candidate>& overlap, bool merges) {
   std::vector<const Candidate*> firsts;
   for (const Candidate& candidate : overlap) {

@@ -1,4 +1,5 @@
-// The pass that lists the kernels which can serve a spec on one architecture, or says why none can.
+// The pass that lists the kernels which can serve a spec on one architecture, or reports why none
+// can.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -175,9 +176,9 @@ int64_t stored_rows(const tilepost_map_t& map) {
   return map.layout == TILEPOST_TILE ? schedule_positions(map) * map.tile_m : map.m;
 }
 
-// Planning and emitting that many positions takes seconds and 200 to 450 MB for each architecture,
-// as measured with panels and with single rows of tiles. In tiles of 128x128 they are an output of
-// 64 GiB.
+// Planning and emitting kMaxPositions positions takes seconds and 200 to 450 MB for each
+// architecture, as measured with panels and with single rows of tiles. In tiles of 128x128 they are
+// an output of 64 GiB.
 constexpr int64_t kMaxPositions = 1 << 21;
 constexpr int64_t kMaxTileRows = 1 << 15;  // among which the search for groups chooses
 
@@ -227,8 +228,8 @@ bool no_cluster(Draft& draft) {
   return false;
 }
 
-// Whether the transport that is asked for can go with the kernels that rows allow. Reports an error
-// if not. `why_not_tma`: why TMA cannot address the rows, "" if it can.
+// Whether the transport that is asked for can go with the kernels that the alignment of rows
+// allows. Reports an error if not. `why_not_tma`: why TMA cannot address the rows, "" if it can.
 bool can_store(Draft& draft, const std::string& why_not_tma) {
   const std::optional<tilepost_transport_t> wish = draft.spec.transport.value;
   if (!wish || why_not_tma.empty()) return true;
@@ -293,7 +294,7 @@ bool select_kernels(Draft& draft) {
   const bool tma = plan.arch == Arch::sm_90a && not_tma.empty();
   std::vector<KernelConfig> configs = usable(draft);
   std::vector<int> cluster_choices;
-  // All of them report before any of them stops the planning.
+  // All checks report before any of them stops the planning.
   const bool cluster_ok = clusters(draft, tma, not_tma, cluster_choices);
   const bool tile_ok =
       host ? check_host_tile(draft, configs) : filter_tile(draft, not_tma, configs);

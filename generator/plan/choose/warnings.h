@@ -8,9 +8,9 @@
 
 namespace tilepost {
 
-// Warns of such things, at the fields that cause them. The draft's plan is complete.
-// `predicted_us` returns what the same architecture's plan of another spec is predicted to take,
-// us, or 0 if that spec has no plan. It is called only where rows are not aligned.
+// Warns of these things, at the fields that cause them. The draft's plan is complete.
+// `predicted_us` returns the predicted time of the same architecture's plan of another spec, us, or
+// 0 if that spec has no plan. It is called only where rows are not aligned.
 void warn_of_plan(const Draft& draft, const std::function<double(const Spec&)>& predicted_us);
 
 }  // namespace tilepost

@@ -35,7 +35,7 @@ Prediction predict_sequence(const Plan& plan) {
   return prediction;
 }
 
-// Bytes that group `g` of rows of A brings in, `row` bytes for each.
+// Bytes that group `g` of rows of A brings in. A row has `row` bytes.
 int64_t bytes_of_arrivals(const tilepost_map_t& map, size_t g, int64_t row) {
   if (g == 0) return rows_of_rank(map, 0) * row;
   const auto rows = [&](size_t at) {
@@ -134,7 +134,7 @@ int64_t bytes_of_group(const Plan& plan, size_t g) {
 }
 
 double end_with_padding(const GroupProblem& problem, const std::vector<int32_t>& cuts) {
-  constexpr int64_t kLong = 1 << 14;  // positions, of which a few clusters more are nothing
+  constexpr int64_t kLong = 1 << 14;  // positions; beside these a few more clusters do not count
   tilepost_map_t map = problem.map;
   if (map.division != TILEPOST_DIVISION_ARRIVALS || problem.launches || map.cluster == 1) return 0;
   if (schedule_positions(map) > kLong) return 0;

@@ -31,9 +31,10 @@ double nine_digits(double value);
 // Bytes that group `g` of a finished plan sends or brings in.
 int64_t bytes_of_group(const Plan& plan, size_t g);
 
-// When a run with these groups ends, its tiles laid out as they will be. Where rows of A arrive,
-// every group is filled up to whole clusters, which the search for groups does not count; in any
-// other division, without clusters, and for schedules so long that it makes no difference, 0.
+// When a run with these groups ends, us, if the padding tiles that fill up the clusters of every
+// group are counted. The search for groups does not count them. 0 where there is nothing to
+// correct: unless tiles wait for rows of A that arrive, if each group is a launch of its own,
+// without clusters, and for schedules so long that padding makes no difference.
 double end_with_padding(const GroupProblem& problem, const std::vector<int32_t>& cuts);
 
 // The timeline of a finished plan by plan.model. Groups become ready in schedule order. A

@@ -21,13 +21,13 @@ struct FamilyShape {
 struct KernelConfig {
   const KernelFamily* family;
   const char* row;     // its name in a machine profile, which has times for it
-  int tile_m, tile_n;  // of the output; what one CTA has of it: columns_of_cta
-  int tile_k;          // of 16-bit elements; 8-bit ones are twice as many in as many bytes
+  int tile_m, tile_n;  // of the output; one CTA has columns_of_cta columns
+  int tile_k;          // 16-bit elements of K; 8-bit inputs have twice as many in these bytes
   int stages;          // of the pipeline
   int ctas_per_sm;
   int split_k = 1;        // CTAs of a cluster that share the products of a tile
-  int across = 1;         // CTAs of a cluster that have its columns side by side
-  bool epilogue = false;  // it has registers for what an epilogue reads
+  int across = 1;         // CTAs of a cluster that have a tile's columns side by side
+  bool epilogue = false;  // whether it has registers for what an epilogue reads
   std::shared_ptr<const FamilyShape> shape = nullptr;
 };
 
@@ -36,7 +36,7 @@ inline int ctas_of_tile(const KernelConfig& config) {
   return config.split_k * config.across;
 }
 
-// Columns of a tile that one of these CTAs has.
+// Columns of a tile that one of the CTAs of a tile has.
 inline int columns_of_cta(const KernelConfig& config) {
   return config.tile_n / config.across;
 }
@@ -50,19 +50,19 @@ struct KernelRequest {
   int epilogue = 0;        // a set of TILEPOST_SCALE …
   int cluster = 1;         // tiles of a cluster, one below the other
   int band = 1;            // tile rows that are swept together (band_of)
-  bool routed = false;     // every row goes to a place of its own (TILEPOST_ROUTING_ROWS)
-  bool added = false;      // tiles are added to what is where they go (TILEPOST_SUM_ADDED)
-  bool tasks = false;      // a helper warp has tasks (tilepost_tasks_t)
-  bool fused = false;      // its epilogue does all that crosses ranks (tilepost_plan_t::fused)
-  int sources = 0;         // parts that the epilogue of its own tiles adds
-  bool whole_run = false;  // it is a whole run (tilepost_plan_t::whole_run)
-  // How it exchanges tiles, and the number of ranks whose kernels do.
+  bool routed = false;     // whether every row goes to a place of its own (TILEPOST_ROUTING_ROWS)
+  bool added = false;      // whether tiles are added to the memory they go to (TILEPOST_SUM_ADDED)
+  bool tasks = false;      // whether a helper warp has tasks (tilepost_tasks_t)
+  bool fused = false;      // whether its epilogue does all that crosses ranks (plan.h, fused)
+  int sources = 0;         // parts that the epilogue adds to tiles of this rank's own
+  bool whole_run = false;  // whether it is a whole run (tilepost_plan_t::whole_run)
+  // How it exchanges tiles, and how many ranks' kernels exchange them.
   tilepost_shots_t shots = TILEPOST_SHOTS_NONE;
   int ranks = 1;
   // Rows of the share that each of these ranks gets, 1 where runs differ in rows. 0: each rank gets
   // all rows.
   int64_t share_rows = 0;
-  bool normalises = false;  // and they normalise the rows of the sums (RunPath::normalises)
+  bool normalises = false;  // whether they normalise their rows of sums (RunPath::normalises)
   // Elements per access of kernels that address operands by pointers: as many as the starts of rows
   // are aligned to.
   int load_vector = 8;    // copies of A, and of B along K
@@ -76,8 +76,8 @@ struct KernelChoice {
   KernelRequest request;
 };
 
-// Whether the request's inputs are summed twice: tensor cores sum some dtypes in fewer bits than
-// fp32, so that precise kernels add their sums to others. Other sums are precise as they are.
+// Whether sums of these inputs are kept twice. Tensor cores sum some dtypes in fewer bits than
+// fp32, so precise kernels add such sums to others in fp32.
 inline bool sums_twice(tilepost_dtype_t element, tilepost_accumulate_t accumulate) {
   return row_of(element).sums_short() && accumulate == TILEPOST_PRECISE;
 }

@@ -5,7 +5,7 @@
 namespace tilepost {
 namespace {
 
-// The most units of a box, up to `most`, with which what a CTA owns is whole boxes.
+// The largest number of units of a box, up to `most`, that divides the `owned` units of a CTA.
 int even_box(int owned, int most) {
   int box = std::clamp(most, 1, owned);
   while (owned % box != 0) --box;
@@ -14,8 +14,7 @@ int even_box(int owned, int most) {
 
 // Units of a box of C: all that a CTA owns, if every CTA owns the same. With two shots each box is
 // summed by one rank. Then boxes are so small, if they can be, that every rank gets some of what a
-// CTA owns. Boxes in which a share may end are small, because such a box is stored with both ranks
-// as a whole.
+// CTA owns. Boxes in which a share may end are small, because both ranks get such a box as a whole.
 int units_of_box(const KernelConfig& config, const KernelRequest& request) {
   constexpr int kMostWithEnds = 2;
   const int units = config.tile_m / kExchangeUnit;

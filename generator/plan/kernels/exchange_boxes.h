@@ -1,12 +1,12 @@
-// Boxes of C where kernels exchange tiles: alike in all families whose kernels do, since what one
-// rank stores another one adds up.
+// Boxes of C where kernels exchange tiles. They are alike in all families whose kernels do, because
+// one rank adds up what another one stores.
 #pragma once
 
 #include "generator/plan/kernels/config.h"
 
 namespace tilepost {
 
-// Rows of a tile that a CTA has at least where kernels exchange tiles.
+// The least rows of a tile that a CTA has where kernels exchange tiles.
 inline constexpr int kExchangeUnit = 8;
 
 // Rows of a box of C, where kernels exchange tiles.

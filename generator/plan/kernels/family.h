@@ -1,6 +1,6 @@
 // What the planner asks of a family of kernels: the configurations of one template, or the kernel
-// of the user's own. A family is an object in a folder of its own here; whoever plans asks it what
-// it can do, and never which one it is.
+// of the user's own. A family is an object in a folder of its own here. The planner asks a family
+// what it can do, and never which family it is.
 #pragma once
 
 #include <string>
@@ -15,9 +15,9 @@ namespace tilepost {
 // What goes on beside a GEMM's tiles, and makes some of them take longer than others.
 enum class Beside {
   rows_of_a,     // rows of A arrive
-  fused_sums,    // its epilogue adds up what other ranks stored; each rank gets its sums
-  pushed_sums,   // the same; all ranks get all sums
-  helper_tasks,  // its helper warps have tasks
+  fused_sums,    // the epilogue adds up what other ranks stored; each rank gets its sums
+  pushed_sums,   // the epilogue adds it up, and all ranks get all sums
+  helper_tasks,  // helper warps have tasks
 };
 
 class KernelFamily {
@@ -54,7 +54,7 @@ class KernelFamily {
 
   // ---- What a configuration can do
 
-  // Whether so many tiles, one below the other, may be in one cluster.
+  // Whether `tiles` tiles, one below the other, may be in one cluster.
   virtual bool fits_cluster(const KernelConfig& config, int tiles) const;
   // Whether its registers hold the sums of a tile of the plan's inputs, and what its epilogue
   // reads.

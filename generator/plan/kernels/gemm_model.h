@@ -1,4 +1,4 @@
-// How long a GEMM takes, as families say it and as schedules use it; microseconds throughout.
+// How long a GEMM takes, as families predict it and schedules use it; microseconds throughout.
 #pragma once
 
 #include "generator/plan/kernels/config.h"
@@ -11,12 +11,12 @@ struct GemmModel {
   double start = 0;  // before the first wave
   double wave = 0;   // one wave on a grid of `reference_ctas`
   double reference_ctas = 1;
-  double least_factor = 0;          // of wave: no clock is higher
+  double least_factor = 0;          // the least factor on `wave`: the clock cannot be higher
   double clock_gain = 0;            // a grid of x reference_ctas clocks x^-clock_gain as fast
   double read_b = 0, read_row = 0;  // tilepost_model_t
 
-  // One wave on a grid that computes `at_once` positions, next to what makes it take `beside` times
-  // as long.
+  // The time of one wave on a grid that computes `at_once` positions. `beside`: the factor by which
+  // it takes longer because of what goes on beside it.
   double wave_on(int at_once, double beside = 1) const;
 };
 
@@ -44,8 +44,8 @@ struct StageModel {
   double efficiency = 1;  // of the tensor peak of an SM, inside the main loop
   double ghz = 1;
   double delivery = 0;  // cycles until L2 has delivered the operands; 0: not known
-  double more = 1;      // cycles of products, against what efficiency says
-  double waits = 1;     // cycles of a stage, against those that bound it
+  double more = 1;      // factor on the cycles of products
+  double waits = 1;     // factor on the cycles of a stage, for waits that show
 };
 
 // Cycles that the tensor cores of an SM need for one stage of a tile.
@@ -63,7 +63,7 @@ double stages_of_tile(const Plan& plan, const KernelConfig& config, const Kernel
 // Bytes that L2 delivers to an SM in one stage. CTAs of a cluster share B, or A.
 double delivered_bytes(const KernelConfig& config, const KernelRequest& request);
 
-// Cycles in which it does so.
+// Cycles in which L2 delivers these bytes.
 double delivery_cycles(const MachineProfile& profile, const Plan& plan, const KernelConfig& config,
                        const KernelRequest& request);
 

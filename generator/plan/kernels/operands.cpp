@@ -13,8 +13,8 @@ namespace {
 
 constexpr int kTmaBytes = 16;  // strides are multiples (CUDA driver API, cuTensorMapEncodeTiled)
 
-// Elements of a row of length `elements` that one access of at most 16 bytes may move, given rows
-// that start on 16 bytes only if the length allows it.
+// How many elements one access of at most 16 bytes may move, in rows of `elements` elements that
+// lie one behind the other in memory that starts on 16 bytes.
 int vector_of(int64_t elements, tilepost_dtype_t type) {
   for (int vector = 16 / bytes_of(type); vector > 1; vector /= 2)
     if (elements % vector == 0) return vector;

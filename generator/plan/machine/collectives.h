@@ -37,20 +37,20 @@ enum class Collective {
 };
 using CollectiveProfiles = std::map<Collective, CollectiveProfile>;
 
-// The collective that such a pattern runs once without overlap, and the one that it runs for every
-// group beside the GEMM. Require a pattern that communicates.
+// The collective that a pattern runs once without overlap, and the one that it runs for every group
+// beside the GEMM. Both require a pattern that communicates.
 Collective whole_collective(const PatternRow& row);
 Collective group_collective(const PatternRow& row);
 
 // All collectives, and what goes on around them.
 struct CollectivesProfile {
-  CollectiveProfiles sequence;   // the one of a run without overlap
-  CollectiveProfiles groups;     // one for each group, or chunk, beside the GEMM
+  CollectiveProfiles sequence;   // for a run without overlap
+  CollectiveProfiles groups;     // for each group, or chunk, beside the GEMM
   CollectiveProfiles symmetric;  // the same out of symmetric windows
   // Budgets to try where the spec leaves them open, in order of preference among equals.
   std::vector<CommChoice> choices, symmetric_choices;
   int least_lane_ctas;  // CTAs of a lane: with fewer a second lane is not worth it
-  int most_ranks;       // of the tables over CTAs; nothing was measured on more
+  int most_ranks;       // to which the tables over CTAs apply; nothing was measured on more
   double lane_share;    // several lanes are as fast as one on this part of their CTAs
   std::vector<ProfilePoint> lane_beside_gemm;  // as beside_gemm, against the CTAs of one lane
   int default_ctas;                            // what NCCL takes when it may choose
@@ -59,8 +59,8 @@ struct CollectivesProfile {
   // place of the poll.
   double wait_us, stream_wait_us;
   double step_us;  // AllGather: a copy or a post between collectives on the stream
-  // Rows of A that streams bring beside the GEMM: time from its start until the host has issued
-  // what brings the first of these rows, and tells the GEMM so.
+  // Rows of A that streams bring beside the GEMM: time from the GEMM's start until the host has
+  // issued what brings the first of these rows, and what announces them to the GEMM.
   double issue_us;
 
   // From a counter's last raise, or from the end of the collective before, to the start of the

@@ -18,7 +18,7 @@ class Fields {
  public:
   explicit Fields(MachineVisitor& visitor) : v_(visitor) {}
 
-  // What the visitor is handed as a 64-bit number.
+  // Hands the value to the visitor as a 64-bit number.
   void whole(const MachineField& field, int& value) {
     int64_t wide = value;
     v_.whole(field, wide);

@@ -1,5 +1,5 @@
-// Every field of a machine profile: its name, unit, bounds and meaning, once. Whoever reads, writes
-// or explains a profile visits them in this order.
+// Every field of a machine profile: its name, unit, bounds and meaning, once. Code that reads,
+// writes or explains a profile visits the fields in this order.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@ struct MachineField {
   const char* meaning;
 };
 
-// Visits each field. A visitor may change what it is handed.
+// Visits each field. A visitor may change the values.
 class MachineVisitor {
  public:
   virtual ~MachineVisitor() = default;

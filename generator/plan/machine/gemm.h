@@ -10,12 +10,12 @@
 
 namespace tilepost {
 
-// A row of the catalogue of kernels, by KernelConfig::row.
+// The times of a row of the catalogue of kernels (KernelConfig::row).
 struct KernelTimes {
   double efficiency = 0.8;        // of the tensor peak inside the main loop
   double epilogue_cycles = 2000;  // per tile, not hidden behind the next tile's main loop
   double ghz = 0;       // the clock it leaves `clock_sms` SMs; gemm_sm80: 0, the architecture's
-  bool beside = false;  // was timed beside collectives: the planner may overlap it unasked
+  bool beside = false;  // whether it was timed beside collectives, and so may overlap unasked
   // Products at the tensor peak run as if at no higher clock than this, whatever the efficiency and
   // the clock are: the power limit leaves no more. 0: `ghz` is that clock already.
   double most_ghz = 0;
@@ -30,7 +30,7 @@ struct KernelTimes {
 // the limits, ghz, fill_beside and short_us.
 struct Sm90Profile {
   double efficiency;          // of the tensor peak, of products alone
-  double most_efficiency;     // of the same, of a whole tile: the power limit leaves no more
+  double most_efficiency;     // of the same peak, for a whole tile: the power limit leaves no more
   double l2_bytes_per_clock;  // that L2 delivers to an SM
   // Factors on the cycles of delivery where rows of K start on sectors but not on lines of L2, and
   // where they do not start on sectors.
@@ -38,17 +38,17 @@ struct Sm90Profile {
   // Cycles in which 128 bytes come into shared memory, against CTAs of a cluster.
   std::vector<ProfilePoint> fill_cycles;
   double fill_beside;       // the same for any cluster where products move
-  double sharpness;         // the three's exponent: the larger, the closer to the largest
+  double sharpness;         // combines the three: the larger, the closer to the largest
   double epilogue_cycles;   // for 1000 elements of a tile that consumers share
-  double turn_cycles;       // the same where they take turns
+  double turn_cycles;       // the same for consumers that take turns
   double ghz;               // clock on `clock_sms` SMs
   double no_cluster;        // clock without a cluster, against any
   double start_us;          // launch, pipeline fill and drain
-  double clusters_us;       // more with clusters
-  double short_us;          // more with few rows: gemm_sm90_small starts before others have ended
+  double clusters_us;       // in addition, with clusters
+  double short_us;          // also with few rows: gemm_sm90_small starts before others have ended
   double end_us;            // for 1000 elements that a consumer stores behind its last products
-  double reads, writes;     // of memory's time for operands and output, against alone
-  double memory_sharpness;  // the exponent of that and the waves
+  double reads, writes;     // parts of the time that memory alone takes for operands and output
+  double memory_sharpness;  // exponent that combines this time and the waves
 };
 
 // The time of GEMMs by all families of kernels.
@@ -82,10 +82,10 @@ struct GemmProfile {
   double relief;  // part of the GEMM time in a run in sequence that a collective spares, times the
                   // part of the run that communicates
 
-  // What is known of a row of the catalogue, or a guess.
+  // The times of a row of the catalogue, or guesses where there are none.
   const KernelTimes& times_of(const std::string& row) const;
 
-  // The clock with such inputs, against 16-bit inputs.
+  // The factor on the clock for such inputs, against 16-bit inputs.
   double clock_with(tilepost_dtype_t input) const {
     return row_of(input).is_narrow() ? narrow : 1.0;
   }

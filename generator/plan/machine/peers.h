@@ -15,7 +15,7 @@ struct CopyProfile {
   double latency_us;                     // of a group: the ranks tell each other, the copies start
   double beside_copies;                  // GEMM time next to them, against alone
   double lane_latency;                   // CollectiveProfile::lane_latency
-  double both_ways;                      // AllReduce: time of parts and sums, against either
+  double both_ways;                      // AllReduce: time of parts and sums, against either alone
   // AllGather, whose rows are pushed beside the GEMM: time per MiB that a rank sends, against
   // ranks, and by how much the GEMM then takes longer.
   std::vector<ProfilePoint> rows_us_per_mib, slow_us_per_mib;
@@ -31,24 +31,24 @@ struct StoreProfile {
   // CTA's tile: small tiles come more evenly.
   std::vector<ProfilePoint> both_us_per_mib;
   double latency_us;     // until the owner sees what was stored last
-  double beside_stores;  // GEMM time with stores that it does not wait for
+  double beside_stores;  // GEMM time with stores that the GEMM does not wait for
   double drain;  // part of the stores of a wave that is left when the last wave is computed: the
                  // own rows come last
 };
 
 // What an exchange of tiles adds to the GEMM, in one way of doing it (tilepost_shots_t).
 struct ShotProfile {
-  double latency_us;  // until all ranks have seen what was stored last
-  double us_per_mib;  // per MiB that a rank sends, all of it: what is stored slows down the GEMM
-  double wave_us_per_mib;  // per MiB that it sends of one wave: the last one's come behind the GEMM
+  double latency_us;       // until all ranks have seen what was stored last
+  double us_per_mib;       // per MiB that a rank sends in all: what is stored slows down the GEMM
+  double wave_us_per_mib;  // per MiB sent of the last wave, which comes behind the GEMM
 };
 
 // tilepost_transport_t peer_tiles: kernels of few rows exchange tiles.
 struct TileProfile {
   ShotProfile lines, one_shot, two_shots;
   int64_t most_rows;   // that were timed: the planner exchanges no more unasked
-  int64_t usual_rows;  // up to here products take what the GEMM's model says, with more
-  double tall;         // products take so many times that
+  int64_t usual_rows;  // up to here products take what the GEMM's model predicts
+  double tall;         // factor on the time of products with more rows
   // AllGather: time until all ranks have seen what was stored last, and time per MiB that a rank
   // stores elsewhere.
   double rows_latency_us, rows_us_per_mib;
@@ -61,15 +61,15 @@ struct TileProfile {
 struct SumProfile {
   double sm_bytes_per_us;      // on one SM that the GEMM leaves free
   double memory_bytes_per_us;  // on all SMs, when the GEMM has ended
-  double unawaited;            // of the time of sums, where no rank waits for another's
+  double unawaited;            // part of the time of sums that shows where no rank waits
 };
 
-// What crosses ranks done by the epilogue (tilepost_plan_t::fused).
+// Runs whose epilogue does all that crosses ranks (tilepost_plan_t::fused).
 struct FusedProfile {
   double beside_sums;  // GEMM time with sums in its epilogue, and stores that links take at leisure
   double sharpness;    // exponent of the norm in which products and stores share a wave
   double latency_us;   // of the last tiles: their flags, their sources, their stores
-  int most_ranks;      // on which they were measured: faster than tasks wherever both were
+  int most_ranks;      // of the measurements: on these ranks the epilogue is faster than tasks
   double paced;        // as GemmProfile::paced, of the time until a consumer's next tile
   // GEMM time of tiles of fewer than four stages, against other tiles: where each rank gets its
   // sums, and where all ranks get all sums.
@@ -82,11 +82,11 @@ struct TaskProfile {
   double latency_us;    // of a group
   double sums_us;       // AllReduce: of a group, in which the links have no sums to carry
   double rows_us;       // AllGather: of a chunk, on top of that: all ranks must have begun
-  double beside_tasks;  // GEMM time with them and with its stores, against alone
+  double beside_tasks;  // GEMM time with tasks and with the GEMM's stores, against the GEMM alone
   // GEMM time, against other tiles, of tiles of fewer than four stages, of tiles that arise
   // transposed, and of clusters of four CTAs, which wait for one another.
   double few_stages, swapped, clusters_of_4;
-  double alone;            // the same of tiles whose CTAs share nothing
+  double alone;            // the same factor for tiles whose CTAs share nothing
   double rows_us_per_mib;  // AllGather: per MiB of rows that a rank stores elsewhere
   std::vector<ProfilePoint> pushed_us_per_mib;  // of GEMM time, for every MiB that a rank pushes
   // The most bytes of a group with more than one cut point: where its parts are added up or moved,
@@ -97,7 +97,7 @@ struct TaskProfile {
 // All ways to move data between such ranks, and what goes on around them.
 struct PeersProfile {
   std::vector<int> sum_ctas;  // to try where sums have SMs of their own, besides 1
-  std::vector<int> lanes;     // to try: they take no CTAs
+  std::vector<int> lanes;     // numbers of lanes to try: lanes take no CTAs
   double meet_us;    // of a run: all ranks say that they have ended the last one and begun this one
   double inside_us;  // the same where its GEMM does that
   double link_bytes_per_us;  // to other ranks at most, whatever moves them

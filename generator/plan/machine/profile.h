@@ -2,8 +2,8 @@
 // is handed. No other file of the planner or the runtime contains a measured number. The numbers
 // that a run needs when it gives its m travel in tilepost_model_t.
 //
-// fields.h names every field with its unit, bounds and meaning; a profile is read from YAML and
-// written to it by that table. docs/internals/machine.md tells how the numbers came about.
+// fields.h names every field with its unit, bounds and meaning. By that table a profile is read
+// from YAML and written to it. docs/internals/machine.md says how the numbers came about.
 #pragma once
 
 #include <string>
@@ -48,7 +48,7 @@ struct AccuracyProfile {
   // is shorter by more than this part, that one is taken, because the GEMM is not hidden all the
   // time.
   double hidden;
-  double margin;  // the part by which overlap has to win: what it loses is certain
+  double margin;  // the part by which overlap has to win, because its losses are certain
   // Products: the part by which collectives and copies beside a GEMM, and runs in sequence, end
   // later than predicted on shapes that nothing was fitted to. What helper warps move does not end
   // later, so it is preferred to those by this part.

@@ -12,7 +12,7 @@
 namespace tilepost {
 namespace {
 
-// A number of the text, nothing if it is none.
+// A number of the text; nothing if the text is no number.
 std::optional<double> number_of(const Value& value) {
   if (value.kind != Value::Kind::scalar || value.quoted) return std::nullopt;
   double number = 0;
@@ -126,7 +126,7 @@ class Reader final : public MachineVisitor {
     }
   }
 
-  // Whether the text says nothing else; closes the outermost level.
+  // Closes the outermost level. Reports every key that no field has.
   void finish() { close(); }
 
  private:
@@ -241,7 +241,7 @@ class Reader final : public MachineVisitor {
   std::vector<Level> levels_;
 };
 
-// A profile of another format is not judged by this one's fields.
+// Refuses a profile of another format, because its fields may be others.
 bool check_format(const Value& root, Diagnostics& diagnostics) {
   const Entry* const format = root.find("tilepost_machine");
   if (format != nullptr && format->value.text == std::to_string(kMachineFormat)) return true;

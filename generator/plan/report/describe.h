@@ -15,7 +15,7 @@ std::string describe_product(const Plan& plan, const std::string& out);
 // Why the panel layout is the default.
 const char* panel_text(tilepost_pattern_t pattern);
 
-// What rank 0 does for a group of a finished plan. Nothing where only a route says what that is.
+// What rank 0 does for a group of a finished plan. Empty where only a route decides that.
 std::vector<Step> planned_steps(const Plan& plan, size_t group);
 
 // "reduce_scatter 4194304 -> 1048576, 1048576 for each rank": elements, of the buffers that

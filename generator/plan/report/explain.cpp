@@ -111,7 +111,7 @@ void print_kernel(std::string& out, const Plan& plan) {
   if (plan.source.own) line(out, "", rate_of(plan.source.own->spec));
 }
 
-// What the SMs do that the GEMM leaves.
+// What the SMs do that the GEMM leaves free.
 const char* use_of_sms(const Plan& plan) {
   if (plan.access == TILEPOST_ACCESS_MESSAGES) return "collective";
   if (plan.task_parts > 0 || plan.reads_own != 0) return "announcements";

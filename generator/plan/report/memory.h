@@ -16,8 +16,8 @@ struct PlannedMemory {
   const char* shared;  // how other ranks reach it: "shared", "window"; "" if they do not
 };
 
-// All memory of that kind, in the order in which data passes through it. None where the kernel
-// stores into the caller's memory and is done. A route may ask for more at run time (received).
+// All memory of that kind, in the order in which data passes through it. Empty where the kernel
+// stores straight into the caller's memory. A route may need more at run time (received).
 std::vector<PlannedMemory> planned_memory(const Plan& plan);
 
 // "128.0 MiB slots, 32.0 MiB sums shared with the other ranks, on every rank".

@@ -1,5 +1,5 @@
 // The parts of the picture, from top to bottom. Lengths are in pixels of a picture that is not
-// scaled. Each part is drawn from `y` on, and says where the next one may begin.
+// scaled. Each function draws a part from `y` on, and returns where the next part may begin.
 #pragma once
 
 #include <cstddef>

@@ -11,7 +11,7 @@ namespace tilepost {
 namespace {
 
 constexpr double kText = 12;
-// The room for the map, and for a cell of it at most.
+// The room for the map, and the most room for one of its cells.
 constexpr double kMapLeft = 100, kMapWide = 440, kMapHigh = 420, kMostCell = 26;
 constexpr size_t kMostBlocks = 1200;
 constexpr double kLegendLeft = 680;
@@ -38,7 +38,7 @@ class MapPart {
   }
 
  private:
-  // In cells; the last one may have fewer tiles than the others.
+  // The map's size in cells. The last cell may have fewer tiles than the others.
   double rows() const { return 1.0 * grid_.tile_rows / grid_.grain_rows; }
   double columns() const { return 1.0 * grid_.tile_columns / grid_.grain_columns; }
   double x(double column) const { return kMapLeft + std::min(column, columns()) * wide_; }
@@ -114,7 +114,7 @@ class Legend {
     y_ += 14;
   }
 
-  // What `draw` draws in a place of 48 x 16, then what it means.
+  // An entry of the legend: what `draw` draws in a place of 48 x 16, then what it means.
   template <class Draw>
   void entry(const Draw& draw, const std::string& text) {
     y_ += 12;

@@ -11,13 +11,13 @@
 namespace tilepost {
 namespace {
 
-constexpr double kLeft = 170, kRight = 1165;       // of what has the axis
+constexpr double kLeft = 170, kRight = 1165;       // the ends of the time axis
 constexpr double kBar = 26, kGap = 6, kHead = 26;  // heights
 constexpr double kText = 12;                       // size of labels
 constexpr double kLeastBar = (kRight - kLeft) / kMostBars;
 constexpr size_t kMostRows = 6;  // for transfers of a lane that overlap each other
 
-// Steps of 1, 2 or 5 times a power of ten, about so many.
+// A step of 1, 2 or 5 times a power of ten, of which about `steps` make `most`.
 double round_step(double most, int steps) {
   const double least = most / steps;
   const double step = std::pow(10.0, std::floor(std::log10(least)));
@@ -26,7 +26,8 @@ double round_step(double most, int steps) {
   return 10 * step;
 }
 
-// Consecutive groups that are drawn as one bar: `first` alone, unless they are too many to be seen.
+// Consecutive groups that are drawn as one bar: `first` alone, unless there are too many groups to
+// be seen.
 struct Bar {
   double begin, end;
   int first, last;
@@ -94,7 +95,8 @@ class TimePart {
     if (width(bar) >= 3) svg_.rect(x(bar.begin), top, width(bar), height, "cut");
   }
 
-  // Hatched: only communication goes on. The label has a place inside or behind it, or none.
+  // Draws a time in which only communication goes on. The label stands inside it or behind it, or
+  // is left out.
   void draw_exposed(double begin, double end, const std::string& tooltip) {
     const double left = x(begin), wide = std::max(1.5, (end - begin) * per_us_);
     svg_.rect(left, y_, wide, kBar, "hatched", tooltip);
@@ -109,7 +111,7 @@ class TimePart {
     }
   }
 
-  // Cuts the bars of groups into waves, as long as they can be told apart.
+  // Cuts the bars of groups into waves, as long as waves are wide enough to be seen.
   void draw_waves() {
     int most = 0;
     for (const int waves : timeline_.waves) most += waves;
@@ -234,7 +236,7 @@ class TimePart {
     y_ += 14;
   }
 
-  // A bar says what all its groups move, over the time that they take.
+  // A bar shows the bytes of all its groups over the time that they take.
   void draw_load() {
     constexpr double kHeight = 84;
     head("Load of the links: bytes of a group over the time in which the links carry them, GB/s");

@@ -45,7 +45,8 @@ void add_lanes(const Plan& plan, Timeline& timeline) {
   }
 }
 
-// The GEMM's track where it is empty. In front of a run that sends its product there is no gap.
+// Adds the times in which the GEMM computes nothing. A run that sends its product has none before
+// its last tile.
 void add_exposed(Timeline& timeline) {
   timeline.exposed_us = timeline.total - timeline.gemm_us;
   double before = 0;
@@ -60,7 +61,8 @@ void add_exposed(Timeline& timeline) {
 
 void add_load(const Plan& plan, Timeline& timeline) {
   const Prediction& prediction = plan.prediction;
-  // What model.tail is of: of each chunk where rows of A arrive, else of the run's last collective.
+  // model.tail belongs to each chunk where rows of A arrive, otherwise to the run's last
+  // collective.
   const double tail = timeline.overlaps ? plan.model.tail : 0;
   // The first group of arrivals is this rank's own rows.
   const bool own_first = plan.map.division == TILEPOST_DIVISION_ARRIVALS;

@@ -1,5 +1,6 @@
-// What a run does when, as predicted: everything that explain's timelines, pictures and traces
-// show. Those only print; this is where it is worked out from a plan and its prediction.
+// The predicted times of a run: everything that explain's timelines, pictures and traces show. They
+// are worked out here from a plan and its prediction. Timelines, pictures and traces only print
+// them.
 #pragma once
 
 #include <cstdint>
@@ -49,7 +50,7 @@ struct Timeline {
   double sequence = 0;
 };
 
-// Nothing where no times are predicted: on the host target.
+// Returns nothing where no times are predicted: on the host target.
 std::optional<Timeline> timeline_of(const Plan& plan);
 
 // The spans of a lane in as few rows as it takes for none to overlap another in its row. Spans of a

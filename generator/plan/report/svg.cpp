@@ -16,7 +16,7 @@ struct Colour {
 };
 using Ramp = std::array<Colour, 5>;
 
-// After viridis, whose order those see too who do not tell some colours apart. The ends are cut off
+// After viridis, whose order people see who cannot distinguish some colours. The ends are cut off
 // where they would be too near the background.
 constexpr Ramp kOnBright = {
     {{56, 60, 135}, {46, 105, 155}, {32, 144, 140}, {84, 178, 98}, {214, 192, 46}}};

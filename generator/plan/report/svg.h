@@ -39,7 +39,7 @@ class Svg {
   void line(double x0, double y0, double x1, double y1, std::string_view style);
   void path(std::string_view data, std::string_view style);
 
-  // The whole file. `title` and `description` are for those who do not see it.
+  // The whole file. `title` and `description` are for people who do not see the picture.
   std::string finish(double height, std::string_view title, std::string_view description) const;
 
  private:
@@ -48,9 +48,9 @@ class Svg {
 };
 
 // The classes of groups: kShades colours from blue over green to yellow, bright enough and dark
-// enough on every background. Their order can be told by everyone, since lightness grows with it.
+// enough on every background. Everyone can see their order, because lightness grows with it.
 inline constexpr int kShades = 24;
-// The shade of a group of so many.
+// The shade of group `group` of `groups`.
 int shade_of(int group, int groups);
 // "s3" for a shape, "t3" for a text on it.
 std::string fill_class(int shade);

@@ -28,8 +28,8 @@ int group_of_cell(const TileMap& map, const DrawnTiles& grid, int row, int colum
                   middle(column, grid.grain_columns, grid.tile_columns));
 }
 
-// Cells of a row that follow each other and have the same group. A run that has the same columns as
-// one in the row above becomes part of its block.
+// Blocks of cells. Consecutive cells of a row that have the same group make a run. A run with the
+// same columns as a run in the row above becomes part of its block.
 std::vector<TileBlock> blocks_of(const TileMap& map, const DrawnTiles& grid) {
   std::vector<TileBlock> blocks;
   std::vector<size_t> above, now;  // the blocks that the row above has, and this one

@@ -32,7 +32,8 @@ struct DrawnTiles {
   std::string meaning;  // what these ranks are to their rows: "rows that a rank ends with"
 };
 
-// As fine as `most_blocks`, `most_rows` and `most_columns` allow; all at least 1.
+// The finest grid that `most_blocks`, `most_rows` and `most_columns` allow. All three are at least
+// 1.
 DrawnTiles grid_of(const Plan& plan, size_t most_blocks, int most_rows, int most_columns);
 
 }  // namespace tilepost

@@ -21,7 +21,7 @@ double round_step(double least) {
   return 10 * step;
 }
 
-// Groups 0 to 9 and a to z, then again.
+// The character of a group: 0 to 9, then a to z, then again from 0.
 char letter(int group) {
   return "0123456789abcdefghijklmnopqrstuvwxyz"[group % 36];
 }

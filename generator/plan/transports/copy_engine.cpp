@@ -1,5 +1,5 @@
-// transport: copy_engine. Copy engines read the other ranks' memory. Only rows of A they copy into
-// it.
+// transport: copy_engine. Copy engines read the other ranks' memory. Rows of A are the exception:
+// copy engines write them into the other ranks' memory.
 #include "generator/plan/machine/profile.h"
 #include "generator/plan/transports/models.h"
 #include "generator/plan/transports/objects.h"
@@ -26,12 +26,12 @@ class CopyEngine final : public Transport {
   bool pushes(const Plan& plan) const override { return row_of(plan).moves_input(); }
   std::vector<CommChoice> choices(const Plan& plan, const MachineProfile& profile,
                                   int task_parts) const override {
-    if (task_parts > 0) return {{1, 1}};  // what announces to ranks that copy
+    if (task_parts > 0) return {{1, 1}};  // for announcements to the ranks that copy
     return choices_for_sums(plan, profile);
   }
-  // Whether the kernel reads a tile of own rows alone in the caller's memory. Tiles that also have
-  // rows of other ranks lie where all rows arrive. Without tasks, copies bring the own rows of such
-  // tiles there (edges_of); with rows that come by routes there would be more to bring.
+  // Whether the kernel reads tiles that have only own rows in the caller's memory. Tiles that also
+  // have rows of other ranks are read where all rows arrive. Without tasks, copies bring the own
+  // rows of such tiles there (edges_of). Where rows come by routes there would be more to bring.
   bool reads_own(const KernelConfig& config, const Plan& plan, int task_parts) const override {
     if (!row_of(plan).moves_input()) return false;
     const bool waits = plan.arch != Arch::host && plan.neighbours == 0;
@@ -44,7 +44,7 @@ class CopyEngine final : public Transport {
   std::vector<std::string> describe(const Plan& plan) const override;
 
  private:
-  // The own rows of A are moved to where all rows arrive.
+  // Helper warps move this rank's own rows of A to where all rows arrive.
   int tasks_beside(const Plan& plan) const override { return row_of(plan).moves_input() ? 1 : 0; }
 
   static TransferModel model_pushes(const TransferProblem& problem);

@@ -20,10 +20,10 @@ TransferModel model_collectives(const TransferProblem& problem, const Collective
 
 // ---- Ranks that touch each other's memory (shared_memory.cpp)
 
-// Whether ranks may be taken to share memory unasked.
+// Whether the planner may take ranks to share memory where the spec does not ask for it.
 bool may_share(const Plan& plan, const MachineProfile& profile);
 
-// Refuses layouts and consumers of tiles: what is moved is whole rows.
+// Refuses layouts and consumers of tiles, because these transports move whole rows.
 void check_whole_rows(const Spec& spec, Diagnostics& diagnostics);
 
 // Refuses architectures without TMA.

@@ -14,8 +14,8 @@
 namespace tilepost {
 namespace {
 
-// Whether helper warps would push rows of A beside neighbours. They are part of the GEMM, whose
-// tiles would wait for rows of other ranks while it holds SMs.
+// Whether helper warps would push rows of A beside neighbours. Helper warps are part of the GEMM,
+// whose tiles would wait for rows of other ranks while the GEMM holds SMs.
 bool pushes_beside_neighbours(const Spec& spec) {
   return spec.neighbours.value && row_of(spec.pattern.value).moves_input();
 }
@@ -215,7 +215,7 @@ double wave_beside_pushes(const TransferProblem& problem) {
          problem.computed;
 }
 
-// What ranks take to agree that a run begins: less inside a kernel that is a whole run.
+// The time in which ranks agree that a run begins. It is less inside a kernel that is a whole run.
 double meeting_us(const TransferProblem& problem) {
   const PeersProfile& peers = problem.profile.peers;
   return is_whole_run(problem.plan, problem.task_parts) ? peers.inside_us : peers.meet_us;
@@ -232,9 +232,9 @@ TransferModel Peer::model_pushed_rows(const TransferProblem& problem) {
   return model;
 }
 
-// Time per byte of a group for sums that all ranks get. These travel once more, which takes
-// `spread` per byte, and share the links with the stores of what is computed meanwhile, which take
-// `stored` per byte: fully where both together take longer than the GEMM.
+// Time per byte of a group for sums that all ranks get. The sums travel once more, which takes
+// `spread` per byte. They share the links with the stores of what is computed meanwhile, which take
+// `stored` per byte. These stores count fully where both together take longer than the GEMM.
 double spread_per_byte(const TransferProblem& problem, double computed, double spread,
                        double stored) {
   const double busy = std::min(1.0, (spread + stored) * problem.bytes / computed);
@@ -276,7 +276,7 @@ CollectiveModel model_after_stores(const TransferProblem& problem, double stored
   return group;
 }
 
-// Time of a wave beside the stores of the wave before it and beside what tasks do with these.
+// Time of a wave beside the stores of the wave before it and beside the tasks for these stores.
 double wave_with_stores(const TransferProblem& problem, bool twice) {
   const MachineProfile& profile = problem.profile;
   if (problem.task_parts == 0) return problem.wave * profile.peers.stores.beside_stores;
@@ -301,8 +301,8 @@ TransferModel Peer::model_stores(const TransferProblem& problem) {
 
 // Stores and sums are part of the kernel, so that its waves take a little longer. Where the links
 // take about as long as the products, both times show, and are added as in a p-norm. Sums that all
-// ranks get take the links once more. After the last wave, its sources still have to arrive and
-// what is finished has to be stored.
+// ranks get take the links once more. After the last wave, the sources of its tiles still have to
+// arrive, and the finished tiles have to be stored.
 TransferModel Peer::model_fused(const TransferProblem& problem) {
   const FusedProfile& fused = problem.profile.peers.fused;
   const int times = row_of(problem.plan).product_spreads() ? 2 : 1;

@@ -1,4 +1,4 @@
-// What the transports have in common whose ranks touch each other's memory.
+// What transports have in common whose ranks touch each other's memory.
 #include <algorithm>
 
 #include "generator/plan/transports/models.h"

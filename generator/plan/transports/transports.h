@@ -47,7 +47,7 @@ struct TransferProblem {
   tilepost_shots_t shots = TILEPOST_SHOTS_NONE;
 };
 
-// How long moving groups takes, and what it makes of the GEMM; us.
+// How long moving groups takes, and how long the GEMM takes meanwhile; us.
 struct TransferModel {
   double wave = 0;         // beside the transfers, or with its own stores
   CollectiveModel group;   // what follows the tiles of a group, or brings a chunk
@@ -71,7 +71,7 @@ class Transport {
   Transport(const Transport&) = delete;
   Transport& operator=(const Transport&) = delete;
 
-  // On every target.
+  // The access of plans with this transport, on every target.
   tilepost_access_t access() const { return access_of(row.value); }
   // Whether ranks touch each other's memory.
   bool shares_memory() const { return access() != TILEPOST_ACCESS_MESSAGES; }

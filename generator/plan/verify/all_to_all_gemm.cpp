@@ -6,8 +6,8 @@
 namespace tilepost {
 namespace {
 
-// Whether what `source` has for a rank lies together, from row `from` on: in its A, or where rows
-// are first put in the order of the ranks they go to.
+// Whether the rows that `source` has for a rank lie together, from row `from` on. They lie in the
+// source's A or, where rows are first put in the order of the ranks they go to, in that order.
 bool lie_together(const Traffic& traffic, int source, int rank, int64_t from) {
   for (const Traffic::Run& run : traffic.sent[source][rank]) {
     if (traffic.orders.empty() && run.m != from) return false;

@@ -7,7 +7,7 @@
 namespace tilepost {
 namespace {
 
-// Rows [first, end) of those that a rank multiplies, which are there once `group` has arrived.
+// Rows [first, end) of those that a rank multiplies. They are there once `group` has arrived.
 struct Arrival {
   int64_t first, end;
   int group;
@@ -54,7 +54,7 @@ class ArrivalCheck {
       if (!left.empty()) return fault(g, 0, left.front(), "is never received");
   }
 
-  // Whether all rows arrive at the rank, each once, and with the group that the cuts say.
+  // Checks that all rows arrive at the rank, each once, and with the group that the cuts say.
   void rows(int rank) {
     std::vector<Arrival>& arrivals = arrivals_[rank];
     std::sort(arrivals.begin(), arrivals.end(),
@@ -72,7 +72,7 @@ class ArrivalCheck {
           fmt::format("rank {0}: {1} of {2} rows of A arrive", rank, row, rows_for(rank)));
   }
 
-  // Whether every tile waits for the last of the rows it reads, and for nothing later.
+  // Checks that every tile waits for the last of the rows it reads, and for nothing later.
   void tiles(int rank, const TileMap& map) const { tiles(rank, map, arrivals_[rank]); }
 
   // Checks the tiles of the plan's own table in the same way. That table is for equal shares of all
@@ -269,7 +269,7 @@ class ArrivalCheck {
             std::min(part.end * plan_.map.tile_m, rows)};
   }
 
-  // The rows of the same part of the tile rows that a block of `rows` rows has.
+  // As tile_rows_of, for cuts that count parts: the same part of a block of `rows` rows.
   Part part_of(int group, int source, int rank, int64_t rows) const {
     const Part part = counted_rows(group, source, rank);
     const int64_t tile_m = plan_.map.tile_m, all = (rows + tile_m - 1) / tile_m;

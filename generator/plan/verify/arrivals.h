@@ -28,7 +28,7 @@ struct RowBlocks {
 void follow_arrivals(const Plan& plan, const Traffic& traffic, const RowBlocks& arrivals,
                      Findings& findings);
 
-// PatternCheck::division and ::pushes_as_it_may of all of these patterns.
+// PatternCheck::division and ::pushes_as_it_may of all patterns whose input moves.
 tilepost_division_t division_of_arrivals(const Plan& plan);
 bool pushes_arrivals(const Plan& plan);
 

@@ -17,7 +17,7 @@
 namespace tilepost {
 namespace {
 
-constexpr int kUnitBytes = 16;  // of a row that is a whole number of these
+constexpr int kUnitBytes = 16;  // of a unit, where a row is a whole number of these
 
 class RowCheck {
  public:

@@ -4,8 +4,8 @@
 namespace tilepost {
 namespace {
 
-// A share is summed by the rank that reads the others' parts, or that they are stored to. Kernels
-// that exchange tiles need no shares: they divide each tile.
+// A share is summed by the rank that reads its parts or to which they are stored. Kernels that
+// exchange tiles need no shares: they divide each tile.
 tilepost_division_t division(const Plan& plan) {
   const bool shares = plan.access == TILEPOST_ACCESS_READ || plan.access == TILEPOST_ACCESS_WRITE;
   return shares ? TILEPOST_DIVISION_SHARES : TILEPOST_DIVISION_ROWS;

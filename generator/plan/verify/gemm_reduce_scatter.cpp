@@ -16,7 +16,7 @@ bool pushes_as_it_may(const Plan& plan) {
   return plan.pushes == 0;
 }
 
-// Slabs of tile columns are as long as a whole share, with padding where this one is shorter.
+// Slabs of tile columns are as long as a whole share, with padding where this rank's is shorter.
 std::vector<Wanted> wanted(const Plan& plan, const Traffic&, int rank) {
   const Geometry geometry(plan);
   const bool panel = plan.map.layout == TILEPOST_PANEL;

@@ -41,7 +41,7 @@ class MessageCheck {
       if (!left.empty()) return fault(g, 0, left.front(), "is never received");
   }
 
-  // Whether the rank ends with what it is meant to, each element written once.
+  // Checks that the rank ends with what it is meant to, each element written once.
   void rank(int rank) {
     std::vector<Landing>& landings = landings_[rank];
     std::sort(landings.begin(), landings.end(),
@@ -81,8 +81,8 @@ class MessageCheck {
   SendQueue& sends(int from, int to) { return sends_[from * plan_.ranks + to]; }
   const Contents& contents(int source) const { return *contents_[std::max(source, 0)]; }
 
-  // Whether `elements` from step.from on are whole rows of what the group has finished. What lies
-  // behind the last group's block is padding and never written.
+  // Whether the `elements` elements from step.from on are whole rows that the group has finished.
+  // What lies behind the last group's block is padding and never written.
   bool finished(int g, int rank, const Step& step, int64_t elements) {
     const TileMap& map = *traffic_.maps[rank];
     const tilepost_group_t& group = map.groups[g];

@@ -38,7 +38,7 @@ struct Geometry {
   int64_t share;        // rows of an equal share: ceil(m / ranks); m where ranks have none
   int64_t share_tiles;  // tile rows of a share
   int shares;           // ranks, or 1
-  bool anew;            // tile rows start anew with every share (TILEPOST_DIVISION_SHARES)
+  bool anew;            // whether tile rows start anew with every share (TILEPOST_DIVISION_SHARES)
 
   int64_t rows_of(int rank) const { return std::clamp<int64_t>(m - rank * share, 0, share); }
   // Tile rows that have an entry in TileMap::positions, and the number of those that are stored.
@@ -59,8 +59,8 @@ bool verify_tiles(const Plan& plan, const TileMap& map, Findings& findings);
 // send_elements. Requires groups whose ranges lie inside the schedule.
 void verify_blocks(const Plan& plan, const TileMap& map, Findings& findings);
 
-// Checks the same of the tile tables of the other ranks where each has an order of its own
-// (tilepost_map_t::stagger), and that all tables have the same groups. Builds these tables.
+// Checks the tile tables of the other ranks in the same way, where each rank has an order of its
+// own (tilepost_map_t::stagger), and that all tables have the same groups. Builds these tables.
 void verify_orders(const Plan& plan, Findings& findings);
 
 // Where a kernel adds other ranks' tiles to its own: checks that no tile comes later on another

@@ -17,13 +17,13 @@
 namespace tilepost {
 namespace {
 
-constexpr int kUnit = 8;  // rows of a tile that a CTA owns at least
+constexpr int kUnit = 8;  // the least rows of a tile that a CTA owns
 
 int box_rows(const Plan& plan) {
   return plan.kernel.box_c.rows;
 }
 
-// What the kernel is specialised to, "" if to nothing.
+// The value of a tunable; "" if the kernel does not have the tunable.
 std::string_view tunable(const Plan& plan, const char* name) {
   const auto found = plan.source.tunables.find(name);
   return found == plan.source.tunables.end() ? std::string_view() : found->second;
@@ -84,7 +84,7 @@ class ColumnCheck {
         landed_(boxes_ * plan.ranks, 0),
         slot_(plan.ranks, std::vector<int64_t>(boxes_, -1)) {}
 
-  // What every rank does with its boxes of a tile. All ranks have the same tiles.
+  // Follows the boxes of a tile on every rank. All ranks have the same tiles.
   void tile(const tilepost_tile_t& tile) {
     for (int cta = 0; cta < plan_.source.split_k; ++cta) {
       const Owned owned = owned_by(plan_, cta);
@@ -179,7 +179,7 @@ class ShareCheck {
     }
   }
 
-  // The rank whose share a row is in takes it.
+  // Rows are taken by the rank whose share they are in.
   void take(int64_t first, int64_t end) {
     for (int64_t row = first; row < std::min(end, plan_.map.m); ++row) ++taken_[row];
   }

@@ -42,7 +42,8 @@ bool check_rows(const Plan& plan, Findings& findings) {
   return right;
 }
 
-// Who touches whose memory must follow from the transport, and the rest of the plan must suit it.
+// Checks that the access follows from the transport, and that the rest of the plan suits the
+// access.
 bool check_access(const Plan& plan, Findings& findings) {
   const bool shares = plan.access != TILEPOST_ACCESS_MESSAGES;
   const bool writes = plan.access == TILEPOST_ACCESS_WRITE;
@@ -75,7 +76,7 @@ bool check_division(const Plan& plan, Findings& findings) {
 }
 
 // Every rank has a share where rows are divided among ranks. Shares arrive in turns where copies
-// bring them, since a copy is the faster the larger it is.
+// bring them, because large copies are faster.
 bool check_shares(const Plan& plan, Findings& findings) {
   const bool in_turns =
       plan.map.division == TILEPOST_DIVISION_ARRIVALS && plan.access == TILEPOST_ACCESS_READ;
@@ -181,8 +182,8 @@ int64_t waves_of(const Plan& plan) {
   return sum;
 }
 
-// Where the group ends, in the unit that its cut counts, and where the cut says. For arrivals see
-// arrivals.cpp.
+// Where a group ends, and where its cut says that it ends, both in elements or, where tiles lie in
+// slot order, in positions. For arrivals see arrivals.cpp.
 struct CutEnd {
   int64_t is, said;
 };
@@ -204,7 +205,7 @@ CutEnd end_of(const Plan& plan, size_t g) {
   return {end, std::min(cut * geometry.tile_m, plan.map.m) * plan.map.n};
 }
 
-// The cuts say where the groups end, and the groups' waves are the schedule's.
+// Checks that groups end where the cuts say, and that the groups' waves are the schedule's.
 void check_cuts(const Plan& plan, Findings& findings) {
   for (size_t g = 0; g < plan.cuts().size(); ++g) {
     const CutEnd end = end_of(plan, g);
@@ -296,7 +297,7 @@ void check_exchange(const Plan& plan, Findings& findings) {
   }
 }
 
-// What the pattern and the types allow.
+// Checks that the pattern and the types allow the plan's operations.
 void check_operations(const Plan& plan, Findings& findings) {
   const int nonlinear = TILEPOST_GELU | TILEPOST_SILU | TILEPOST_RESIDUAL;
   if (row_of(plan).sums && (plan.epilogue & nonlinear) != 0)
@@ -313,7 +314,7 @@ void check_operations(const Plan& plan, Findings& findings) {
     findings.add(fmt::format("{0} on {1}", name_of(plan.input), name_of(plan.arch)));
 }
 
-// What a consumer can follow.
+// Checks that the plan's consumer can follow the plan.
 void check_consumer(const Plan& plan, Findings& findings) {
   const bool tiles = plan.map.layout == TILEPOST_TILE;
   if (!row_of(plan).may_tile() && tiles)

@@ -76,7 +76,8 @@ class TileCheck {
   // wait for other ranks' rows.
   int least_tiles() const { return arrivals() ? 0 : 1; }
 
-  // The entry of the inverse that the stored tile at position t has, -1 if it has none.
+  // The entry of TileMap::positions that belongs to the stored tile at position t; -1 if there is
+  // none.
   int64_t index_of(size_t t) {
     const tilepost_tile_t& tile = map_.tiles[t];
     const bool inside = tile.m >= 0 && tile.m < geometry_.m && tile.n >= 0 && tile.n < geometry_.n;
@@ -110,7 +111,8 @@ class TileCheck {
   }
 
   // Every tile has the counter of its own group. The tiles of a group raise it to the group's
-  // target. With arrivals tiles wait for it instead, and it is raised when their input has arrived.
+  // target. With arrivals tiles wait for the counter instead, which is raised when their input has
+  // arrived.
   void counter(size_t g) {
     const tilepost_group_t& group = map_.groups[g];
     for (int64_t i = 0; i < group.num_tiles && !findings_.full(); ++i) {
@@ -199,7 +201,7 @@ class BlockCheck {
 
   // TILEPOST_DIVISION_SHARES: the block is an equal part of every share, one after the other, and
   // every group continues in each share where the group before ended. Together with the bijection
-  // this is enough: a tile's place tells which tile it must be.
+  // this is enough: a tile's place determines which tile it must be.
   void parts(size_t g) {
     const tilepost_group_t& group = map_.groups[g];
     if (!whole_rows(g, geometry_.n * geometry_.shares * geometry_.tile_m)) return;

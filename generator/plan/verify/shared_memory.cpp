@@ -93,7 +93,7 @@ class SharedCheck {
     }
   }
 
-  // Whether the rank ends with what it is meant to, each row written once.
+  // Checks that the rank ends with what it is meant to, each row written once.
   void rank(int rank) {
     std::vector<Landing>& landings = landings_[rank];
     std::sort(landings.begin(), landings.end());
@@ -178,8 +178,8 @@ class SharedCheck {
     }
   }
 
-  // A rank must announce before it waits for others. Otherwise it would keep them waiting for
-  // itself.
+  // A rank must announce before it waits for others. Otherwise the others would wait for this rank,
+  // and this rank for them.
   bool announce(StepKind kind, State& state) const {
     const bool sums = kind == StepKind::announce_sums;
     bool& said = sums ? state.announced_sums : state.announced;

@@ -11,7 +11,7 @@
 
 namespace tilepost {
 
-// What ranks exchange, as the code that is checked says, and what they are meant to end with.
+// What ranks exchange by the code that is checked, and what they are meant to end with.
 struct Traffic {
   struct Run {
     int64_t m, rows;  // consecutive rows of a product
@@ -29,8 +29,8 @@ struct Traffic {
 };
 
 // Whether the traffic of the plan can be followed in reasonable time. It cannot if the plan routes
-// very many rows one by one. That its steps move a route's rows as they should depends on the code
-// alone, and is tested.
+// very many rows one by one. Such a plan is not checked here: whether steps move a route's rows as
+// they should depends on the code alone, which tests check.
 bool can_follow(const Plan& plan);
 
 // The traffic of the plan: its steps, with equal shares or with a route that is uneven and leaves

@@ -21,7 +21,7 @@ const std::vector<KernelConfig>& sm80_configs(Arch arch);
 // The configurations for 8-bit inputs: on sm_89 and sm_90a, none elsewhere.
 const std::vector<KernelConfig>& sm80_narrow_configs(Arch arch, tilepost_accumulate_t accumulate);
 
-// The shape of one of them.
+// The shape of a configuration of this family.
 const Sm80Shape& sm80_shape(const KernelConfig& config);
 
 }  // namespace tilepost

@@ -11,12 +11,12 @@ namespace {
 constexpr int kRowBytes = 128;  // of an operand or a panel in shared memory: the swizzle's span
 constexpr int kBarrierBytes = 1024;
 
-// Sums that a thread may hold where it, or those that move data, need registers for an epilogue,
-// for routing rows or for the tasks of a helper warp as well.
+// The most sums of a thread where registers are also needed for an epilogue, for routing rows or
+// for the tasks of a helper warp.
 constexpr int kMostBesideMore = 128;
 
-// Sums of a tile in a thread. Precise sums of short ones are kept twice: the tensor cores' own, and
-// those in fp32 that they are added to.
+// Sums of a tile in a thread. Precise sums of narrow inputs are kept twice (sums_twice): the tensor
+// cores' own, and those in fp32 that they are added to.
 int sums_held(const KernelConfig& config, const Plan& plan) {
   return sums_of_thread(config, sm90_shape(config)) *
          (sums_twice(plan.input, plan.accumulate) ? 2 : 1);
@@ -77,15 +77,15 @@ class Sm90Family final : public KernelFamily {
     return shape.panels >= panels_of_tile(config, shape);
   }
 
-  // Panels have the shape in which sources are added.
+  // Panels need a shape in which sources can be added.
   bool adds_sources(const KernelConfig& config, const Plan& plan) const override {
     constexpr int kAtOnce = 16;  // columns of four words
     const Sm90Shape& shape = sm90_shape(config);
     return begins_runs(config, plan) && !shape.swapped && shape.panel_n % kAtOnce == 0;
   }
 
-  // A warp is left to begin and end runs. There are so many panels that what is stored at leisure,
-  // and sources, do not wait for each other's.
+  // One of the warps that move data is free to begin and end runs. There are enough panels that
+  // stores to other ranks, which take their time, and sources do not wait for each other's panels.
   bool begins_runs(const KernelConfig& config, const Plan& plan) const override {
     constexpr int kLeast = 4;  // with two panels of four 8192x4096x1024 takes 158 us, not 151
     const Sm90Shape& shape = sm90_shape(config);

@@ -1,6 +1,6 @@
-// The time of gemm_sm90: the main loop's cycles, bound by the tensor cores, by what L2 delivers or
-// by how fast shared memory is filled, at the clock the kernel leaves the chip, with what operands
-// and output take of memory.
+// The time of gemm_sm90. The tensor cores, what L2 delivers or how fast shared memory is filled
+// bound the main loop's cycles, at the clock that the kernel leaves the chip. The time that memory
+// takes for operands and output is added.
 #include <algorithm>
 #include <cmath>
 
@@ -20,8 +20,8 @@ bool moves_products(const Plan& plan, const KernelRequest& request) {
 }
 
 // Whether the profile has times of this configuration for plans like this one. Such times were
-// measured beside collectives of products. Beside rows of A that arrive, the formula tells all
-// configurations apart.
+// measured beside collectives of products. Where rows of A arrive, the formula predicts all
+// configurations.
 bool has_own_times(const MachineProfile& profile, const Plan& plan, const KernelConfig& config,
                    const KernelRequest& request) {
   return moves_products(plan, request) && profile.gemm.kernels.count(config.row) == 1;
@@ -61,8 +61,8 @@ TileModel by_own_times(const MachineProfile& profile, const Plan& plan, const Ke
 
 // ---- By the formula
 
-// Lines of shared memory that L2 delivers to an SM in one stage. Lines off L2's own count as so
-// many more.
+// Lines of shared memory that L2 delivers to an SM in one stage. Rows that do not start on lines of
+// L2 count as more lines (off_the_grid).
 double delivered_lines(const Sm90Profile& profile, const Plan& plan, const KernelConfig& config,
                        const KernelRequest& request) {
   const int64_t row_of_b = request.operands == TILEPOST_NN ? plan.map.n : plan.k;

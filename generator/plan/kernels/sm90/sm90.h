@@ -15,9 +15,9 @@ struct Sm90Shape : FamilyShape {
   int panel_m = 0;  // rows of a panel
   int panel_n = 0;  // columns of a panel
   int consumers = 2;
-  bool pingpong = false;   // they take turns at whole tiles; otherwise they share a tile
-  bool swapped = false;    // the matrix instruction's rows are columns of B
-  bool for_tasks = false;  // it leaves shared memory for tasks of helper warps, and is for these
+  bool pingpong = false;   // whether they take turns at whole tiles; otherwise they share a tile
+  bool swapped = false;    // whether the matrix instruction's rows are columns of B
+  bool for_tasks = false;  // whether it is for tasks of helper warps, with shared memory for them
 };
 
 const KernelFamily& sm90_family();
@@ -25,7 +25,7 @@ const KernelFamily& sm90_family();
 // Its configurations in order of preference, for all plans.
 const std::vector<KernelConfig>& sm90_configs();
 
-// The shape of one of them.
+// The shape of a configuration of this family.
 const Sm90Shape& sm90_shape(const KernelConfig& config);
 // `config` with another shape.
 KernelConfig with_shape(KernelConfig config, const Sm90Shape& shape);

@@ -15,7 +15,7 @@ constexpr int kBlock = 64;            // rows of a matrix instruction
 constexpr char kRow[] = "gemm_sm90";  // of rows without times of their own (Sm90Profile)
 
 // Columns of a panel: the most within the 128 bytes of the swizzle that divide a tile's columns in
-// chunks of 16 bytes. They divide them because no box may reach into the next tile.
+// chunks of 16 bytes. Panels divide a tile because no box may reach into the next tile.
 int panel_columns(int tile_n) {
   constexpr int kMost = 64, kChunk = 8;
   int columns = kMost;
@@ -78,7 +78,7 @@ constexpr int64_t kBarriers = 1024, kShared = 232448 - kBarriers;  // bytes of a
 constexpr int kMostStages = 12;
 constexpr int kMostExtent = 104;  // rows of a panel, if swapped
 
-// Everything but stages and panels.
+// A tile without stages and panels.
 Tile shared_out(const WaveTile& wave) {
   Tile tile = sm90(kRow, wave.tile_m, wave.columns * wave.across, 0, 0);
   const auto is = [&](Sharing one, Sharing other) {
@@ -157,7 +157,7 @@ using enum Sharing;
 // not.
 struct WaveTiles {
   Sharing sharing;
-  int other;   // extent: what consumers divide, or the blocks of one that takes turns
+  int other;   // the other extent: what consumers divide, or all of one that takes turns
   int across;  // WaveTile
   std::vector<int> extents;
 
@@ -215,7 +215,8 @@ constexpr WaveTile kTilesForTasks[] = {
     {halves_swapped, 160, 128, 2}, {halves_swapped, 144, 128, 2},
 };
 
-// Tiles for sums in the epilogue. Sources come into panels, so that these take the room of a stage.
+// Tiles for sums in the epilogue. Sources come into panels, so there are more panels and fewer
+// stages.
 std::vector<KernelConfig> fused_tiles() {
   return {pingpong(128, 192, 4, 4), pingpong(128, 128, 5, 4)};
 }

@@ -36,7 +36,7 @@ int helper_warps(const KernelConfig& config, const KernelRequest& request) {
   return (two_sums || sums(config) > room) && consumers(config) > 1 ? 2 : 4;
 }
 
-// A CTA's part of a tile, in units.
+// The most units that a CTA has of a tile.
 int most_owned(const KernelConfig& config) {
   return (config.tile_m / kUnit + config.split_k - 1) / config.split_k;
 }
@@ -70,8 +70,7 @@ KernelConfig small(int tile_m, int tile_n, int split_k, int64_t in_flight) {
   return config;
 }
 
-// Rows of the lowest tiles of which a column has no more than it would have of tiles of `most`
-// rows.
+// The height of the lowest tiles of which a column needs no more than of tiles of `most` rows.
 int even_height(int64_t m, int64_t most) {
   const int64_t tile_rows = (m + most - 1) / most;
   const int64_t rows = (m + tile_rows - 1) / tile_rows;
@@ -96,21 +95,20 @@ class Sm90SmallFamily final : public KernelFamily {
   int64_t shared_bytes(const KernelConfig& config) const override {
     return config.stages * stage_bytes(config) + staging_bytes(config) + kBarrierBytes;
   }
-  // Each CTA of a tile posts it.
+  // Each CTA of a tile raises the group's counter for it.
   int signals_per_tile(const KernelConfig& config) const override { return config.split_k; }
 
   // CTAs of a cluster share tiles, not columns.
   bool fits_cluster(const KernelConfig&, int tiles) const override { return tiles == 1; }
 
-  // Sums that sums_twice() names are held twice, and share the registers with what the epilogue
-  // takes.
+  // Sums that are kept twice (sums_twice) share the registers with what the epilogue takes.
   bool holds_sums(const KernelConfig& config, const Plan& plan) const override {
     const bool twice = sums_twice(plan.input, plan.accumulate);
     return sums(config) <= kHalfOfSums || !(twice || (plan.epilogue & TILEPOST_GELU) != 0);
   }
   bool stores_rows(const KernelConfig&, const Plan&) const override { return false; }
   bool exchanges_tiles(const KernelConfig&) const override { return true; }
-  // Its tiles ask whether A has come only where kernels exchange rows.
+  // The kernel can wait for rows of A only where kernels exchange these rows.
   bool waits_for_rows() const override { return false; }
   bool is_swapped(const KernelConfig&) const override { return true; }
 

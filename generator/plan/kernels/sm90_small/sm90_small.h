@@ -20,8 +20,8 @@ inline constexpr int64_t kMostExchangedRows = 2048;
 
 const KernelFamily& sm90_small_family();
 
-// Its configurations for A of m rows in order of preference; none above kMostExchangedRows. As many
-// stages as keep `in_flight` bytes of operands on their way.
+// Its configurations for A of m rows in order of preference; none above kMostExchangedRows. They
+// have as many stages as keep `in_flight` bytes of operands on their way.
 std::vector<KernelConfig> small_configs(int64_t m, int64_t in_flight);
 
 }  // namespace tilepost

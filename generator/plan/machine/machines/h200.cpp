@@ -1,4 +1,4 @@
-// Four H200 with NVLink. docs/internals/machine.md tells what each number was taken from.
+// Four H200 with NVLink. docs/internals/machine.md says how each number was measured.
 #include "generator/plan/machine/profile.h"
 
 namespace tilepost {
@@ -35,7 +35,7 @@ CollectiveProfile all_gather() {
       1};
 }
 
-// Grouped sends and receives, with or without those to itself.
+// Grouped sends and receives, with or without those from a rank to itself.
 CollectiveProfile all_to_all() {
   return {
       1,
@@ -168,7 +168,7 @@ PeersProfile peers() {
 
 // ---- GEMM
 
-// Those of gemm_sm80 are guesses.
+// The times of gemm_sm80 are guesses.
 std::map<std::string, KernelTimes> kernels() {
   return {{"gemm_sm90/128x256/4", {0.995, 890, 1.587, true}},
           {"gemm_sm90/128x256/2", {0.995, 1090, 1.585, true}},
