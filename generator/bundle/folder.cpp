@@ -31,11 +31,11 @@ bool refuse(const std::string& path, const std::string& why, Diagnostics& diagno
 
 // What was found at a path before anything is written.
 struct Found {
-  bool bundle = false;         // else nothing, or an empty folder
+  bool bundle = false;         // whether a bundle is there; otherwise nothing, or an empty folder
   std::set<std::string> list;  // the files of the bundle
 };
 
-// Whether a line of a list is a path inside the bundle: it will be removed or replaced.
+// Whether a line of a list is a path inside the bundle. The file there will be removed or replaced.
 bool is_inside(llvm::StringRef path) {
   if (path.empty() || path.starts_with("/") || path.contains('\0')) return false;
   llvm::SmallVector<llvm::StringRef> parts;
@@ -121,9 +121,9 @@ class Stage {
 
   const std::string& path() const { return path_; }
 
-  // "", or why not.
+  // Makes and locks the folder. Returns "", or why it cannot.
   std::string open() {
-    constexpr int kTries = 100;  // another may rename or remove it between mkdir and flock
+    constexpr int kTries = 100;  // another process may move or remove it before flock
     for (int i = 0; i < kTries; ++i) {
       if (mkdir(path_.c_str(), 0777) != 0 && errno != EEXIST) return strerror(errno);
       descriptor_ = ::open(path_.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -192,8 +192,8 @@ std::error_code remove_file(const std::string& dir, const std::string& file) {
 }
 
 // Everything that can fail for lack of space happens in the stage. While old and new files may both
-// be there, the bundle's list names both, so that the next renewal knows what one that was cut off
-// has left.
+// be there, the bundle's list names both. So the next renewal knows the files that an interrupted
+// one has left.
 bool renew(const std::string& dir, const Found& found, const std::vector<OutputFile>& files,
            Diagnostics& diagnostics) {
   Stage stage(joined(dir, ".tilepost"));

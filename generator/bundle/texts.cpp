@@ -88,7 +88,7 @@ std::string code_variables(const BundleContents& contents) {
   return text;
 }
 
-// "- `attn_out`, for 4 ranks: what it computes" and a line for each architecture.
+// A table with a row for each operation: its ranks, what it computes and its architectures.
 std::string plan_lines(const BundleContents& contents) {
   std::string text = "| operation | ranks | what it computes | for |\n|---|---|---|---|\n";
   for (const HarnessProgram& program : contents.programs) {

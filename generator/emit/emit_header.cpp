@@ -89,7 +89,7 @@ void emit_plan_symbol(llvm::raw_ostream& out, const Program& program) {
       << " =\n    &" << symbol << ";\n\n";
 }
 
-// A comment about what runs hand to a kernel of the user's own and no type expresses.
+// A comment about data that runs hand to a kernel of the user's own, and that no type describes.
 std::string user_data_of(const Plan& plan) {
   if (!plan.source.own) return "";
   const KernelSpec& kernel = plan.source.own->spec;

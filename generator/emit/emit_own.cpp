@@ -103,8 +103,8 @@ void describe_arguments(const OwnKernel& own, UnmarkedRequest& request) {
   }
 }
 
-// Describes in C++ what the plan says of the kernel. `one_arch`: the program has plans for one
-// architecture only.
+// Describes in C++ what the plan says of the kernel. `one_arch`: whether the program has plans for
+// one architecture only.
 UnmarkedRequest describe(const Plan& plan, bool one_arch) {
   const OwnKernel& own = *plan.source.own;
   UnmarkedRequest request;

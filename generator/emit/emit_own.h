@@ -13,13 +13,14 @@
 
 namespace tilepost {
 
-// Weaves the plan's kernel of the user's own. `one_arch`: the program has plans for one
-// architecture only. Nothing after a refusal.
+// Weaves the plan's kernel of the user's own. `one_arch`: whether the program has plans for one
+// architecture only. Returns nothing after a refusal.
 std::optional<WovenKernel> weave_own(const Plan& plan, bool one_arch, Diagnostics& diagnostics);
 
-// A source with the kernel as its author wrote it, and a function that says how it is launched, in
-// the form of runtime/harness/plain_launch.h. Harnesses compare the woven kernel with it. `plans`
-// are those of one program with a kernel of the user's own. "" after an error.
+// A source with the kernel as its author wrote it, and a function that describes how the kernel is
+// launched, in the form of runtime/harness/plain_launch.h. Harnesses compare the woven kernel with
+// the plain one. `plans` are those of one program with a kernel of the user's own. "" after an
+// error.
 std::string emit_plain(const std::vector<Plan>& plans, Diagnostics& diagnostics);
 
 // The name of that function in the source of program `name`.

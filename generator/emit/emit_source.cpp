@@ -9,7 +9,7 @@ namespace tilepost {
 namespace {
 
 // Emits a check for a kernel with different lines for each architecture: the file must be compiled
-// for the one whose lines were read.
+// for the architecture whose lines were read.
 void emit_read_arch(llvm::raw_ostream& out, const Program& program) {
   const bool sm_90a = program.first().arch == Arch::sm_90a;
   const std::string name = name_of(program.first().arch);
@@ -36,8 +36,8 @@ void emit_arch_check(llvm::raw_ostream& out, const Program& program,
          "#endif\n\n";
 }
 
-// Emits the lines that must stand in front of all inclusions, because these may include the same
-// headers.
+// Emits the lines that must stand in front of all inclusions, because included files may include
+// the same headers.
 void emit_first(llvm::raw_ostream& out, const std::vector<WovenKernel>& kernels) {
   std::set<std::vector<std::string>> said{{}};
   for (const WovenKernel& kernel : kernels) {

@@ -13,10 +13,10 @@ namespace tilepost {
 
 // Compile commands, independent of each other, then the link command.
 struct BuildPlan {
-  std::vector<Command> compile;  // of what differs from run to run
-  std::vector<Command> common;   // of what the tool carries, the same in every run
+  std::vector<Command> compile;  // of sources that differ from run to run
+  std::vector<Command> common;   // of sources that the tool carries, the same in every run
   Command link;
-  std::string harness;  // the program they make
+  std::string harness;  // the program that these commands make
 };
 
 // Adds the command that compiles a source of the working folder: `words`, the include folders, the

@@ -61,7 +61,7 @@ bool start(const Command& command, std::vector<Running>& running, Diagnostics& d
   return true;
 }
 
-// Collects the commands that have ended; false if something went wrong.
+// Collects the commands that have ended. Returns false if something went wrong.
 bool collect(std::vector<Running>& running, Progress& progress, Diagnostics& diagnostics) {
   for (Running& each : running) {
     const Command& command = *each.command;

@@ -19,7 +19,7 @@ struct Command {
 };
 
 // Runs at most `jobs` at a time; 0: one per core. When one fails, exceeds its deadline or cannot
-// start, stops the others, shows its output, reports it and returns false. Also false when
+// start, stops the others, shows its output, reports it and returns false. Also returns false when
 // interrupted.
 bool run_commands(const std::vector<Command>& commands, int jobs, const std::string& what,
                   Progress& progress, Diagnostics& diagnostics);

@@ -30,7 +30,7 @@ struct CudaTools {
 };
 
 // nvcc: $CUDACXX, PATH, /usr/local/cuda/bin. NCCL: $NCCL_ROOT, $NCCL_HOME, the toolkit, the system.
-// Or nothing, with what is missing and where it was looked for in `missing`.
+// Returns nothing if one is missing; `missing` then says which and where it was looked for.
 std::optional<CudaTools> find_cuda_tools(std::string& missing);
 
 // The file of one of the toolkit's libraries, such as "libcublasLt.so", or "".

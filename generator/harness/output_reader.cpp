@@ -29,7 +29,7 @@ void take_line(llvm::StringRef line, HarnessResult& result, llvm::raw_ostream& o
   out.flush();
 }
 
-// Reads until the end of the pipe; false if silent for too long or interrupted.
+// Reads until the end of the pipe. Returns false if it is silent for too long, or when interrupted.
 bool read_lines(int pipe, double idle_seconds, std::string& end,
                 llvm::function_ref<void(llvm::StringRef)> take) {
   LineSplitter lines;

@@ -13,7 +13,7 @@ namespace tilepost {
 
 // How a harness ended.
 struct HarnessEnd {
-  bool ended = false;    // by itself, with exit status 0 or 1
+  bool ended = false;    // whether by itself, with exit status 0 or 1
   int exit_status = -1;  // where `ended`
   std::string end;       // in words: "exit status 0", "signal 11 (Segmentation fault)"
 };
@@ -24,8 +24,8 @@ struct HarnessResult : HarnessEnd {
   std::vector<std::string> lines;  // of these and of others that were shown
 };
 
-// Runs argv and calls take(line) for every line it prints. Killed if it prints nothing for
-// `idle_seconds`, or when interrupted.
+// Runs argv and calls take(line) for every line it prints. Kills the program if it prints nothing
+// for `idle_seconds`, or when interrupted.
 HarnessEnd run_lines(const std::vector<std::string>& argv, double idle_seconds,
                      llvm::function_ref<void(llvm::StringRef)> take);
 

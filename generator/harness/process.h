@@ -40,7 +40,8 @@ class Process {
   Process& operator=(Process&& other) noexcept;
 
   // Starts argv[0], looked up in PATH if it has no slash, with standard output and standard error
-  // going to the given descriptors. False, with the system's words in `error`, if it cannot start.
+  // going to the given descriptors. Returns false, with the system's words in `error`, if it
+  // cannot.
   bool start(const std::vector<std::string>& argv, int out, int err, std::string& error);
 
   // Whether the process has ended. Then the functions below say how.

@@ -18,7 +18,7 @@ struct Sweep {
 struct Case {
   Input input;
   std::string varied;  // "ranks=2, gemm.m=7": empty without sweeps
-  std::string hidden;  // those of `varied` that a line of the report does not show anyway
+  std::string hidden;  // the part of `varied` that a line of the report does not show anyway
 };
 
 // Every input with every combination, the last sweep varying fastest. A sweep without values gives

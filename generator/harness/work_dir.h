@@ -24,10 +24,10 @@ class WorkDir {
   bool temporary() const { return temporary_; }
   const std::string& path() const { return path_; }
 
-  // The absolute path of a file in it.
+  // The absolute path of a file in the folder.
   std::string path(llvm::StringRef file) const;
 
-  // Writes a file, making its folders. Reports why not.
+  // Writes a file, making its folders. If it cannot, reports why.
   bool write(llvm::StringRef file, llvm::StringRef text, Diagnostics& diagnostics) const;
 
  private:

@@ -13,7 +13,7 @@ using std::string_view;
 
 // tilepost_shape_t holds int32, and kernels round up to tiles and stages.
 constexpr int64_t kMaxSize = std::numeric_limits<int32_t>::max() - 1023;
-constexpr int64_t kMaxWaves = int64_t{1} << 20;  // 1024 groups of so many waves fit an int
+constexpr int64_t kMaxWaves = int64_t{1} << 20;  // 1024 groups of this many waves fit an int
 constexpr int64_t kClusters[] = {1, 2, 4};
 
 constexpr int kUserType = -1;
@@ -54,7 +54,7 @@ E choice_of(const FieldValue& reading) {
   return static_cast<E>(reading.choices.front());
 }
 
-// choice_of() for a field that takes `auto`: then it is nothing, and the planner chooses.
+// choice_of() for a field that takes `auto`. Returns nothing for `auto`: then the planner chooses.
 template <class E>
 std::optional<E> choice_or_auto(const FieldValue& reading) {
   if (reading.choices.front() == kAuto) return std::nullopt;

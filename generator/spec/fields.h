@@ -31,10 +31,10 @@ enum class FieldKind {
   user_data,    // a mapping of names: bytes of each, as an Expression
 };
 
-// A value as read, before it is stored: what the field's kind says.
+// A value as read, before it is stored. Only the members for the field's kind are filled.
 struct FieldValue {
   int64_t integer = 0;
-  bool bound = false;  // size: the number is {max: …}
+  bool bound = false;  // size: whether the number is {max: …}
   std::vector<int64_t> integers;
   std::vector<int> choices;   // values of the spellings; one for a word
   std::vector<Place> places;  // epilogue: of each choice
@@ -45,7 +45,7 @@ struct FieldValue {
   std::vector<KernelArgument> arguments;
   std::array<int64_t, 3> multiples = {1, 1, 1};  // of m, n, k
   std::vector<UserData> user_data;
-  std::array<int64_t, 3> equals = {};  // the same; 0: not given
+  std::array<int64_t, 3> equals = {};  // multiples: the only m, n, k; 0: not given
   Place where;
 };
 
@@ -67,7 +67,7 @@ struct Field {
 
   std::string_view section() const;  // "gemm", or "" at the top
   std::string_view leaf() const;     // "m"
-  // The word auto is accepted and leaves the choice to the planner, whatever the kind.
+  // Whether the word auto is accepted and leaves the choice to the planner, whatever the kind.
   bool accepts_auto() const { return default_text == "auto"; }
 };
 

@@ -59,7 +59,8 @@ constexpr auto kSums = spell_with_auto(enumerators::kSums);
 constexpr auto kWaits = spell_with_auto(enumerators::kWaits);
 constexpr auto kConsumers = spell_all(enumerators::kConsumers);
 
-// Those that overlap come first. A spec does not ask for the host's: its target does.
+// The transports that a spec may ask for: 'auto', those that overlap, 'none'. The host's transport
+// is not among them, because the target host implies it.
 constexpr auto kTransports = [] {
   std::array<Spelling, std::size(enumerators::kTransports)> names{kAutoSpelling};
   size_t count = 1;
@@ -70,7 +71,7 @@ constexpr auto kTransports = [] {
   return names;
 }();
 
-// A spec does not ask for no shots: it asks for another transport.
+// A spec cannot ask for TILEPOST_SHOTS_NONE: it asks for another transport instead.
 constexpr auto kShots = [] {
   auto names = spell_all(enumerators::kShots);
   names[TILEPOST_SHOTS_NONE] = kAutoSpelling;

@@ -45,7 +45,7 @@ void check_routing(const Spec& spec, Diagnostics& diagnostics) {
   note_pattern(spec, diagnostics);
 }
 
-// Whether the spec may say how many rows a rank receives at most. Reports why not.
+// Whether the spec may bound how many rows a rank receives. Reports why not.
 bool may_bound_received(const Spec& spec, Diagnostics& diagnostics) {
   const PatternRow& row = row_of(spec.pattern.value);
   const Place where = spec.max_received->where;

@@ -29,7 +29,7 @@ std::optional<int64_t> parse_integer(const Value& value) {
   return error == std::errc() && stop == end ? std::optional(number) : std::nullopt;
 }
 
-// The finite decimal number it spells.
+// The finite decimal number that a plain scalar spells.
 std::optional<double> parse_real(const Value& value) {
   double number = 0;
   const char* end = value.text.data() + value.text.size();
@@ -55,7 +55,7 @@ class FieldReader {
   FieldReader(const Field& field, Diagnostics& diagnostics)
       : field_(field), diagnostics_(diagnostics) {}
 
-  // Fills `reading`; false if the value is refused, with the reason reported.
+  // Fills `reading`. Returns false if the value is refused, with the reason reported.
   bool read(const Value& value, FieldValue& reading) {
     reading.where = value.where;
     switch (field_.kind) {
@@ -392,8 +392,8 @@ class FieldReader {
   Diagnostics& diagnostics_;
 };
 
-// For a field whose value was refused. Some rules between fields would report such a field as
-// missing, though it was given. For these kinds of fields, makes `reading` a value that no rule
+// Called for a field whose value was refused. Some rules between fields would report such a field
+// as missing, though it was given. For these kinds of fields, makes `reading` a value that no rule
 // refuses and returns true.
 bool stands_for_refused(const Field& field, FieldValue& reading) {
   switch (field.kind) {

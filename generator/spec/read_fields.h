@@ -19,7 +19,7 @@ struct FieldText {
 // Reads a spec that has the fields of `given`, in any order, and no others. It is refused for the
 // same reasons and in the same words as a spec in YAML, and also if a field is given twice. Each
 // text becomes a source "<field>" of `diagnostics`, into which the places of the Spec point.
-// Nothing if there was an error.
+// Returns nothing if there was an error.
 std::optional<Spec> read_fields(std::span<const FieldText> given, Diagnostics& diagnostics);
 
 }  // namespace tilepost

@@ -50,7 +50,7 @@ struct ScheduleSpec {
   std::optional<Located<int64_t>> comm_sms;             // CTAs that the collectives get
   std::optional<Located<int64_t>> lanes;                // collectives that may overlap
   std::optional<Located<int64_t>> sms;                  // SMs of the GPU planned for
-  std::optional<Located<int64_t>> kernels;  // any m: at most so many, each for a range of m
+  std::optional<Located<int64_t>> kernels;  // any m: the most kernels, each for a range of m
   Located<std::optional<tilepost_layout_t>> layout;
   Located<std::optional<tilepost_wait_t>> wait;
   Located<std::optional<tilepost_sum_t>> sum;
@@ -84,7 +84,7 @@ struct KernelSpec {
   Located<std::string> function;       // "lib::my_gemm<128, 256>"; cutlass: that type
   Located<std::vector<int64_t>> tile;  // [rows, columns] that a block computes
   Located<std::vector<Expression>> threads;        // of a block: x, y, z
-  Located<std::vector<Expression>> grid;           // unmarked: of its author's launch: x, y, z
+  Located<std::vector<Expression>> grid;           // unmarked: as its author launches it: x, y, z
   Located<Expression> shared_bytes;                // dynamic shared memory of a block
   Located<std::vector<KernelArgument>> arguments;  // or launcher
   Located<std::string> launcher;                   // a function of the file: "lib::launch"
@@ -93,7 +93,7 @@ struct KernelSpec {
   Located<std::array<int64_t, 3>> requires_{{1, 1, 1}, {}};  // m, n, k are multiples of these
   std::array<int64_t, 3> equals{};  // also of kernel.requires: the only m, n, k; 0: any multiple
   Located<int64_t> blocks_per_sm{1, {}};
-  Located<bool> loop;               // unmarked: its blocks take tiles in turn
+  Located<bool> loop;               // unmarked: whether its blocks take tiles in turn
   Located<int64_t> signals{1, {}};  // marked: how often tile_done is called for a tile
   Located<int64_t> cluster{1, {}};  // marked: blocks of a cluster, side by side along x
   // For marked kernels that store with TMA by tilepost::out_map: the rows and columns of one store,
@@ -120,8 +120,8 @@ struct Spec {
   Located<std::vector<Arch>> archs;  // `arch: sm_90a` or `arch: [sm_80, sm_90a]`
   ScheduleSpec schedule;
   Located<std::optional<tilepost_transport_t>> transport;
-  Located<bool> neighbours;  // collectives of other communicators run beside the operation
-  Located<bool> registered;  // outputs of runs are registered, or lent by the operation
+  Located<bool> neighbours;  // whether collectives of other communicators run beside it
+  Located<bool> registered;  // whether outputs of runs are registered, or lent by the operation
   Located<tilepost_consumer_t> consumer;
   std::optional<KernelSpec> kernel;  // absent: the bundled one
 };

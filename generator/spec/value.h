@@ -45,7 +45,7 @@ struct Entry {
 // The value as messages call it: "'bf15'", "a list", "nothing".
 std::string describe(const Value& value);
 
-// These report that a bound above is exceeded, or that a key is there already.
+// Report that kMaxDepth or kMaxEntries is exceeded, or that a key is there already.
 void refuse_depth(Place where, Diagnostics& diagnostics);
 void refuse_entries(Place where, Diagnostics& diagnostics);
 void refuse_twice(std::string_view key, Place where, Place first, Diagnostics& diagnostics);

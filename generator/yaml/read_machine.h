@@ -1,4 +1,4 @@
-// From YAML to a machine profile: guard, tree; then generator/plan/machine judges the fields.
+// From YAML to a machine profile: guard, tree; then generator/plan/machine checks the fields.
 #pragma once
 
 #include <optional>

@@ -1,4 +1,4 @@
-// From YAML to Spec: guard, tree, overrides; then generator/spec judges the fields.
+// From YAML to Spec: guard, tree, overrides; then generator/spec checks the fields.
 #pragma once
 
 #include <optional>

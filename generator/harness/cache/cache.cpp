@@ -51,7 +51,7 @@ bool take_count(llvm::StringRef& text, llvm::StringRef word, size_t& count) {
   return number.consume_front(word) && !number.getAsInteger(10, count);
 }
 
-// Nothing if the text is not what to_text gave, to the byte.
+// Returns nothing if the text is not what to_text gave, to the byte.
 std::optional<Entry> from_text(llvm::StringRef text) {
   Entry entry;
   const auto [hash, all] = text.split('\n');
@@ -74,8 +74,8 @@ std::optional<Entry> from_text(llvm::StringRef text) {
   return rest.empty() ? std::optional(entry) : std::nullopt;
 }
 
-// Every header outside the working folder with its hash. Nothing if it cannot be told what was
-// read.
+// Every header outside the working folder with its hash. Returns nothing if it is not known which
+// files a compiler read.
 std::optional<Entry> collect(const std::vector<Command>& commands, const WorkDir& dir) {
   Entry entry;
   std::set<std::string> headers;
@@ -97,7 +97,7 @@ std::optional<Entry> collect(const std::vector<Command>& commands, const WorkDir
   return entry;
 }
 
-// The newest entries stay, and temporary files that another process may still be writing.
+// Removes all but the newest entries, and temporary files that no process can still be writing.
 void prune(const std::string& folder) {
   const auto now = std::chrono::system_clock::now();
   std::vector<std::pair<llvm::sys::TimePoint<>, std::string>> entries;

@@ -16,7 +16,7 @@
 
 namespace tilepost {
 
-// Entries that a folder keeps; the ones unused for longest go.
+// How many entries a folder keeps. The least recently used ones are removed.
 inline constexpr size_t kCacheEntries = 8;
 
 // "$XDG_CACHE_HOME/tilepost", else "$HOME/.cache/tilepost"; "" where neither is an absolute path.
@@ -33,7 +33,7 @@ class CachedObjects {
   // reported and is not used.
   bool restore(Diagnostics& diagnostics) const;
 
-  // Keeps what the commands have made. If it cannot, reports that and nothing fails.
+  // Keeps the objects that the commands have made. If that fails, only warns.
   void store(Diagnostics& diagnostics) const;
 
  private:

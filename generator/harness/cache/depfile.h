@@ -1,4 +1,4 @@
-// What a compiler read, by the rule that it wrote with -MD.
+// The files that a compiler read, from the rule that it wrote with -MD.
 #pragma once
 
 #include <string>

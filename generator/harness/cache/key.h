@@ -15,8 +15,8 @@ namespace tilepost {
 std::string hash_of(llvm::StringRef text);
 
 // The hash of the commands without the working folder's path, the sources and all that the tool
-// carries for them, the compilers (their files and what they say of their version), and the
-// variables of the environment that compilers read. "" where a compiler does not tell its version.
+// carries for them, the compilers (their files and the versions that they print), and the variables
+// of the environment that compilers read. "" where a compiler prints no version.
 std::string cache_key(const std::vector<Command>& commands, const WorkDir& dir);
 
 }  // namespace tilepost

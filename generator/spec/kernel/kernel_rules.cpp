@@ -315,7 +315,7 @@ class KernelRules {
   }
 
   // The expression's value at the spec's shape, where m is the bound if runs have any m. Refuses a
-  // value outside of `min` to `max`, and is nothing then.
+  // value outside of `min` to `max`, and then returns nothing.
   std::optional<int64_t> number(const char* path, Place where, const Expression& expression,
                                 int64_t min, int64_t max) {
     std::string why;

@@ -13,8 +13,8 @@ namespace {
 using std::string_view;
 using Words = std::vector<string_view>;
 
-// Names that other libraries and papers use, and the spec's. One that may mean several things
-// stands here several times. The names of dtypes are in their rows.
+// Names that other libraries and papers use, each with the spec's name. A name that may mean
+// several things stands here several times. Other names of dtypes are in kDtypes.
 constexpr std::pair<string_view, string_view> kOtherNames[] = {
     {"a100", "sm_80"},
     {"ampere", "sm_80"},
@@ -80,7 +80,8 @@ constexpr std::pair<string_view, string_view> kOtherNames[] = {
     {"nvlink", "peer"},
 };
 
-// Words of others for which this version has nothing, and a word that their field has.
+// Words of other libraries for which this version has nothing. `among` is a word that their field
+// has.
 struct NotYet {
   string_view among;
   Words words;

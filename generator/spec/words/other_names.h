@@ -7,9 +7,10 @@
 
 namespace tilepost {
 
-// What is known of a word that is none of a field's.
+// What is known of a word that a field does not have.
 struct OtherName {
-  // The word is of this field's kind, such as a type or an operation, and no version has it yet.
+  // Whether the word is of this field's kind, such as a type or an operation, and no version has it
+  // yet.
   bool not_yet = false;
   // Goes behind the message: ", did you mean 'x'?", or what to write. May be empty.
   std::string hint;
