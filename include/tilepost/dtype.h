@@ -25,7 +25,7 @@ enum class MultipliedBy {
 // In how many bits tensor cores sum products of a dtype.
 enum class Sums {
   fp32,      // as many as fp32 has
-  fourteen,  // about 14; tilepost_accumulate_t: whether fp32 sums are kept besides
+  fourteen,  // about 14; a plan may keep sums in fp32 besides (tilepost_accumulate_t)
 };
 
 struct DtypeRow {

@@ -68,7 +68,7 @@ struct HelperMemory {
 // What a thread that stores tiles knows of the run, where other ranks get the tiles.
 struct [[maybe_unused]] TileStores {
   unsigned run = 0;       // the run's number
-  bool may_store = true;  // the run was not given up
+  bool may_store = true;  // false: the run was given up
 };
 
 // Where a box of a tile goes: to (x, y) of a tensor map.
@@ -225,7 +225,7 @@ TILEPOST_INLINE int num_pushes(const Tile& /*tile*/) {
   return 0;
 }
 
-// The tensor map for storing that sum on the rank that is number `push` of these ranks. The
+// The tensor map for storing the sum of a tile on rank number `push` of those that get the sum. The
 // coordinates are those of out_coord.
 template <class Map>
 TILEPOST_INLINE const Map* push_map(const Map* map, int /*push*/) {
@@ -234,7 +234,7 @@ TILEPOST_INLINE const Map* push_map(const Map* map, int /*push*/) {
 
 // Says that the calling thread, one of the CTA's `storers`, has completed all of its stores.
 // `parts` is as for await_source. Woven, where finished tiles go to other ranks: the last thread of
-// all CTAs tells the other ranks.
+// all CTAs announces to the other ranks that the tiles are there.
 TILEPOST_INLINE void stores_done(const TileStores& /*stores*/, int /*storers*/, int /*parts*/) {}
 
 // A tile is stored in `parts` parts. Waits until parts [first, first + count) of the tile's source
@@ -333,7 +333,7 @@ TILEPOST_INLINE OutPlace<Map> out_place(const TileStores& /*stores*/, const Map*
 
 // Says that the calling thread has committed all stores of a part: of rows [first, end) of the
 // tile, which are number `part` among the parts of the whole schedule. Woven, where other ranks get
-// the part: completes the stores and tells these ranks.
+// the part: completes the stores and announces the part to these ranks.
 TILEPOST_INLINE void part_stored(const TileStores& /*stores*/, const Tile& /*tile*/, int /*first*/,
                                  int /*end*/, int /*part*/) {}
 
@@ -367,9 +367,9 @@ template <class Shape>
 TILEPOST_INLINE void exchange_rows(const TileParts& /*parts*/, const Shape& /*shape*/,
                                    unsigned /*arrived*/, int /*thread*/, int /*threads*/) {}
 
-// These two are for a thread that stands for a whole CTA and does everything in turn. It calls
-// exchange_rows before its first tile, and exchange_tiles behind its last. `rows` is A, as the
-// kernel has it.
+// These two are for a thread that stands for a whole CTA and does everything in turn. The thread
+// calls exchange_rows before its first tile, and exchange_tiles behind its last. `rows` is A, as
+// the kernel has it.
 template <class Shape, class T>
 TILEPOST_INLINE void exchange_rows(const TileParts& /*parts*/, const Shape& /*shape*/,
                                    const T* /*rows*/) {}

@@ -58,9 +58,9 @@ typedef enum tilepost_division {
   TILEPOST_DIVISION_COLUMNS = 2,
   // Panel layout, communication first. Group 0 is this rank's own share of the rows of A. The rows
   // of a group g > 0 arrive together: they are the same part of all other shares or, where the
-  // shares take turns, the next rows, beginning with the share behind the own one. A tile is in the
-  // group that brings the last of its rows, and waits for that group's counter. Within a group the
-  // next ranks' tiles come first. Tiles may cross the border of a share. A group may have no tiles.
+  // shares take turns, the next rows, beginning with the next rank's share. A tile is in the group
+  // that brings the last of its rows, and waits for that group's counter. Within a group the next
+  // ranks' tiles come first. Tiles may cross the border of a share. A group may have no tiles.
   TILEPOST_DIVISION_ARRIVALS = 3,
 } tilepost_division_t;
 
@@ -150,7 +150,7 @@ typedef enum tilepost_consumer {
   TILEPOST_CONSUMER_NONE = 0,       // the output stays in the plan's layout
   TILEPOST_CONSUMER_UNPERMUTE = 1,  // a pass per group writes the output row-major
   TILEPOST_CONSUMER_RMS_NORM = 2,   // out = x * rsqrt(mean(x^2) + epsilon) * weight, by rows
-  TILEPOST_CONSUMER_RESIDUAL_RMS_NORM = 3,  // x + residual is kept, then normalised alike
+  TILEPOST_CONSUMER_RESIDUAL_RMS_NORM = 3,  // x + residual is kept, and then normalised
 } tilepost_consumer_t;
 
 // One position of the schedule. Sixteen bytes, read by the kernel in one load.
@@ -186,7 +186,7 @@ typedef struct tilepost_map {
   int32_t ranks;    // shares of the rows; 1 where the rows are not divided among ranks
   int32_t stagger;  // SHARES: 0, or how many positions are computed at a time; every rank then has
                     // an order of its own, in which the shares of all ranks take turns (tile_map.h)
-  int32_t round_robin;  // ARRIVALS: 1: shares arrive one after the other; 0: parts of all at once
+  int32_t round_robin;  // ARRIVALS: 1: shares arrive in turn; 0: parts of all together
   int32_t num_groups;
   // [num_groups] the end of each group, counted in tile rows (ROWS, panel), positions (ROWS, tile),
   // tile rows of a share (SHARES) or tile columns (COLUMNS). ARRIVALS: 0 for group 0, which is the
@@ -255,7 +255,7 @@ typedef struct tilepost_norm {
 // Where rows of A move, a part is a piece of one rank's rows, and each rank's parts are numbered
 // from 0. `slots` then is [2 parities], and each of the two has all ranks' rows in their order.
 typedef struct tilepost_exchange {
-  // By rank: the memory that ranks share, as this rank addresses it. It is laid out alike on all.
+  // By rank: the memory that ranks share, as this rank addresses it. All have the same layout.
   char* memory[TILEPOST_MOST_EXCHANGING];
   // Where things lie in that memory, in bytes from its beginning:
   int64_t begun;       // a line of TILEPOST_COUNTER_STRIDE words for each rank: how many runs it
@@ -285,7 +285,7 @@ typedef struct tilepost_exchange {
   int32_t counters, num_targets;
   uint32_t kind;      // of this run; runs of one kind have the same buffers and take turns at them;
                       // TILEPOST_EXCHANGES is set
-  uint32_t words[4];  // what all ranks must have in common in a run
+  uint32_t words[4];  // they describe the run, and all ranks must have the same
   int32_t rank, ranks;
   int32_t rows;          // of the run's product
   int32_t share_rows;    // in an equal share, where a rank gets its share; else not read
@@ -302,7 +302,7 @@ typedef struct tilepost_exchange {
                            // up; on the host target [1]: the rank waited for, counted from 1
   uint32_t* difference;
   uint32_t* replays;  // [3]: replays begun, replays ended, `replayed`; null: not captured
-  uint32_t replayed;  // which of the captured runs it is
+  uint32_t replayed;  // which of the captured runs this is
   tilepost_norm_t norm;
 } tilepost_exchange_t;
 
@@ -333,7 +333,7 @@ typedef struct tilepost_view {
   int32_t rank;                    // of this rank, whose stores to itself are not paced
   int32_t pace;                    // clock cycles from one store of a tile to the next, 0: none
   const void* out_maps;            // CUtensorMap [ranks]: where this rank's rows of that share go
-  uint32_t* const* peer_counters;  // [ranks] the owner's counters; a tile raises its group's
+  uint32_t* const* peer_counters;  // [ranks] the owners' counters; a tile raises that of its group
   void* const*
       peer_out;  // [ranks] the same place as out_maps, for kernels that store with pointers
   const void* source_maps;  // CUtensorMap [ranks]: this rank's slots, by the rank that stores there
@@ -445,11 +445,11 @@ typedef struct tilepost_plan {
   int64_t rows_sent;  // TILEPOST_ALL_TO_ALL_GEMM: the m of runs (rows of A on each rank) or its
                       // bound; map.m is then the most rows that a rank receives. Otherwise 0: runs
                       // have map.m rows
-  tilepost_model_t model;  // where runs differ in rows: their groups are chosen by it
+  tilepost_model_t model;  // chooses groups where runs differ in rows
   tilepost_map_t map;
   uint64_t map_hash;    // tile_map.h: hash of the tile table the planner verified (of rank 0)
-  const char* machine;  // the machine planned for, and part of what CUDA calls its GPUs, "H200";
-  const char* gpu;      // null where nothing is predicted
+  const char* machine;  // the machine planned for; null where nothing is predicted
+  const char* gpu;      // part of what CUDA calls its GPUs, "H200"; null likewise
   int32_t sms;          // SMs of the GPU planned for
   int32_t gemm_ctas;    // grid of the GEMM
   int32_t comm_ctas;    // upper bound given to NCCL, over all lanes

@@ -176,7 +176,7 @@ typedef struct tilepost_run_operands {
                         // structure without this member is accepted too
 } tilepost_run_operands_t;
 
-// As tilepost_op_run, with more operands. They must not change until the run has ended.
+// As tilepost_op_run, with more operands. The operands must not change until the run has ended.
 tilepost_result_t tilepost_op_run_with(tilepost_op_t op, const tilepost_run_operands_t* operands,
                                        struct CUstream_st* stream);
 

@@ -28,8 +28,8 @@ class Epilogue {
 
 namespace detail {
 
-// A template argument of a collective epilogue. The store of D is exchanged for one that can be
-// moved, and the fused operations for ones that keep their place.
+// Replaces a template argument of a collective epilogue: the store of D by one that can be moved,
+// and the fused operations by ones that keep their place.
 template <class T, class Callbacks>
 struct Exchanged {
   using Type = T;
@@ -81,7 +81,7 @@ class Epilogue<::cutlass::epilogue::collective::CollectiveEpilogue<
                 "CollectiveBuilder makes them of cutlass::layout::RowMajor");
 
  public:
-  // The arguments of the original in its order, and the schedule, which launch() sets.
+  // The original's arguments in their order, and the schedule, which launch() sets.
   struct Arguments {
     decltype(Given::thread) thread{};
     decltype(Given::ptr_C) ptr_C{};
@@ -126,8 +126,9 @@ class Epilogue<::cutlass::epilogue::collective::CollectiveEpilogue<
   CUTLASS_DEVICE Epilogue(const Params& params, typename Inner::TensorStorage& memory)
       : Inner(params, memory), schedule_(params.schedule) {}
 
-  // Stores a tile, which is the caller's next one in the order of TileScheduler. The caller has got
-  // `coord` there. `thread` is the caller's number among those of TiledMma.
+  // Stores a tile, which is the caller's next one in the order of TileScheduler. `coord` is the
+  // tile's place as the caller got it there. `thread` is the caller's number among those of
+  // TiledMma.
   template <class ProblemShape, class TileShape, class TileCoord, class Engine, class Layout,
             class TiledMma>
   CUTLASS_DEVICE auto store(typename Inner::LoadPipeline load_pipeline,
@@ -142,8 +143,8 @@ class Epilogue<::cutlass::epilogue::collective::CollectiveEpilogue<
     const tilepost_tile_t tile = is_planned ? tile_at(schedule_, position) : tilepost_tile_t{};
     const Work work =
         work_of(tile, cute::size<0>(TileShape{}), cute::size<1>(TileShape{}), schedule_.tile_rows);
-    // A kernel that walks its tiles in another order stores nothing and raises no counter. So
-    // whoever waits for the tile sees that it does not come.
+    // A kernel that walks its tiles in another order stores nothing and raises no counter. So a
+    // wait for the tile does not end with wrong data.
     const bool is_it = is_planned && work.row == int(cute::get<0>(coord)) &&
                        work.column == int(cute::get<1>(coord));
     const auto moved = cute::make_coord(cute::get<0>(coord), cute::get<1>(coord),
@@ -180,8 +181,8 @@ class Epilogue<::cutlass::epilogue::collective::CollectiveEpilogue<
   // form, with which CUTLASS waits, would not do: it returns when shared memory may be reused,
   // before the writes are made.
   //
-  // The wait keeps the warp from multiplying the next tile. So the warp waits only where a tile
-  // completes what others can go on with (told_behind).
+  // The wait keeps the warp from multiplying the next tile. So the warp waits only for the last of
+  // its consecutive tiles of a group (told_behind).
   template <int kMmaThreads>
   CUTLASS_DEVICE void tell(int group) {
     const int next = next_position<kMmaThreads>();
@@ -197,7 +198,7 @@ class Epilogue<::cutlass::epilogue::collective::CollectiveEpilogue<
 
   const Schedule& schedule_;  // in the kernel's parameters
   int stored_ = 0;            // tiles that the caller has stored
-  int untold_ = 0;            // of these, not counted yet; used by the warp that stores
+  int untold_ = 0;            // of these, the tiles not counted yet; used by the warp that stores
 };
 
 }  // namespace tilepost::cutlass

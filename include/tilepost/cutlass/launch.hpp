@@ -22,8 +22,8 @@ constexpr bool kIsEpilogue = false;
 template <class Collective>
 constexpr bool kIsEpilogue<Epilogue<Collective>> = true;
 
-// Refuses a kernel that does not have tilepost's scheduler and epilogue: nothing says that it walks
-// and stores its tiles as planned.
+// Refuses a kernel that does not have tilepost's scheduler and epilogue, because it need not walk
+// and store its tiles as planned.
 template <class Gemm>
 constexpr bool is_adapted() {
   constexpr bool kScheduler = cute::is_same_v<typename Gemm::TileSchedulerTag, Scheduler>;
@@ -44,8 +44,8 @@ using Original =
                                            typename Gemm::CollectiveMainloop,
                                            typename Gemm::CollectiveEpilogue::Original, void>;
 
-// The stride of a packed matrix with leading dimension `ld`, which goes where the stride is not
-// known when the kernel is compiled.
+// The stride of a packed matrix. `ld`, its leading dimension, fills in the part of the stride that
+// is not known when the kernel is compiled.
 template <class Stride>
 Stride packed(int64_t ld) {
   Stride stride{};
@@ -114,8 +114,8 @@ cudaError_t launch_original(const tilepost_launch_call_t* call,
 }
 
 // Launches the kernel as the plan says. A launcher (plan.h, tilepost_launcher_t) ends with this
-// call. It sets the scheduler, where D goes and what CUTLASS is told of the GPU; all other
-// arguments stay as given. Returns cudaErrorInvalidValue where CUTLASS cannot do this
+// call. The call sets the scheduler, where D goes and the number of SMs that CUTLASS sees. All
+// other arguments stay as given. Returns cudaErrorInvalidValue where CUTLASS cannot do this
 // (Gemm::can_implement), for example with rows that are not aligned for TMA, or where it needs a
 // workspace, as sums over the output do.
 template <class Gemm>
@@ -168,8 +168,8 @@ constexpr bool kIsOf = cute::is_same_v<T, typename ElementOf<kType>::Type> ||
 
 }  // namespace detail
 
-// A kernel as the spec describes it, which generated code names. Does not compile if `Gemm` is
-// another kernel.
+// The type by which generated code names a kernel, as the spec describes the kernel. Does not
+// compile if `Gemm` is another kernel.
 template <class Gemm_, int kTileM, int kTileN, int kCluster, tilepost_dtype_t kInput,
           tilepost_dtype_t kOutput, tilepost_operands_t kOperands>
 struct Kernel {

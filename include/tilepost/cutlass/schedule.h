@@ -13,7 +13,7 @@ struct Schedule {
   const tilepost_tile_t* tiles = nullptr;  // [num_tiles]; null: nothing was set
   uint32_t* counters = nullptr;            // of groups, TILEPOST_COUNTER_STRIDE apart
   int num_tiles = 0;
-  int tile_rows = 0;  // rows of tiles in the product; the one behind them has no elements
+  int tile_rows = 0;  // rows of tiles in the product; the row behind them has no elements
   int out_rows = 0;   // rows of the memory that tiles are stored to
 };
 
@@ -42,10 +42,10 @@ TILEPOST_INLINE int shift_of(const tilepost_tile_t& tile) {
 }
 
 // Called when a role has stored a tile of `group`. `more` says whether the role has another tile,
-// and `next_group` is the group of that. Returns by how much the role raises the counter of `group`
-// now. Nothing can go on before all tiles of a group are there. So a tile in front of another one
-// of the same role and group is counted together with that one. `untold` is the role's number of
-// tiles not counted yet; it is 0 before the role's first tile.
+// and `next_group` is the group of that tile. Returns by how much the role raises the counter of
+// `group` now. Nothing can go on before all tiles of a group are there. So a role counts
+// consecutive tiles of one group together, behind the last of them. `untold` is the role's number
+// of tiles not counted yet; it is 0 before the role's first tile.
 TILEPOST_INLINE int told_behind(int group, bool more, int next_group, int& untold) {
   ++untold;
   if (more && next_group == group) return 0;

@@ -24,8 +24,8 @@ CUTLASS_DEVICE tilepost_tile_t tile_at(const Schedule& schedule, int position) {
 }
 
 // Walks the positions blockIdx.x, blockIdx.x + gridDim.x, …, as all persistent kernels of tilepost
-// do. Whatever it does not define is as in CUTLASS's own scheduler, without splitting or reducing:
-// work is whole tiles.
+// do. Everything else is as in CUTLASS's own scheduler, without splitting or reducing: work is
+// whole tiles.
 template <class TileShape>
 class TileScheduler : public ::cutlass::gemm::kernel::detail::PersistentTileSchedulerSm90 {
   using Base = ::cutlass::gemm::kernel::detail::PersistentTileSchedulerSm90;
@@ -85,7 +85,7 @@ class TileScheduler : public ::cutlass::gemm::kernel::detail::PersistentTileSche
     return {work.row, work.column, 0, true};
   }
 
-  // Moves on by `count` positions of the block: as many roles of the block take turns.
+  // Moves on by `count` positions of the block, of which `count` roles of the block take turns.
   CUTLASS_DEVICE void advance_to_next_work(uint32_t count = 1) {
     position_ += static_cast<int>(count * gridDim.x);
   }
@@ -104,8 +104,8 @@ class TileScheduler : public ::cutlass::gemm::kernel::detail::PersistentTileSche
   }
 
  private:
-  // Finds these arguments among those of to_underlying_arguments. CUTLASS's versions differ in what
-  // other arguments stand around them.
+  // Finds the scheduler's arguments among those of to_underlying_arguments. CUTLASS's versions
+  // differ in the other arguments.
   template <class First, class... Rest>
   static const Arguments& arguments_among(const First& first, const Rest&... rest) {
     if constexpr (cute::is_same_v<First, Arguments>)

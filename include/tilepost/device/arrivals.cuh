@@ -16,7 +16,7 @@
 
 namespace tilepost::woven {
 
-// Whether a thread that loads rows has to keep what it learns of the run, in its BulkLoads.
+// Whether a thread that loads rows has to keep the run's number and half, in its BulkLoads.
 template <class View>
 constexpr bool kKeepsLoads = View::kWholeRun&& View::kReadsOwn;
 
@@ -26,8 +26,8 @@ __device__ __forceinline__ uint32_t* counter_at(uint32_t* counters, int group) {
 }
 
 // Waits until the group's input has arrived. Group 0 is this rank's own rows, which are there
-// before the kernel starts. With kPushes group 0 is those of them that tiles read together with
-// other ranks' rows.
+// before the kernel starts. With kPushes group 0 has only those own rows that tiles read together
+// with other ranks' rows.
 //
 // The counter was released at .sys scope after the copies of the rows were complete: by a kernel
 // behind the copies in their stream, or by one that has acquired what was announced behind the
@@ -59,8 +59,8 @@ __device__ __forceinline__ bool wait_for_input(const View& view, int group,
 }
 
 // For loads by the threads of the block; all of them call. Thread 0 acquires, and the barrier
-// orders what it has observed before the loads of the others (PTX ISA, barrier; 8.9.5: causality
-// order is transitive).
+// orders what thread 0 has observed before the loads of the others (PTX ISA, barrier; 8.9.5:
+// causality order is transitive).
 template <class View>
 __device__ __forceinline__ void input_ready(const View& view, const Tile& tile, BlockLoads) {
   static_assert(!View::kPushes, "a kernel whose helper warps push rows loads with TMA");

@@ -36,7 +36,7 @@ struct DeviceElementOf<DType::f32> {
 template <DType kType>
 using DeviceElement = typename DeviceElementOf<kType>::Type;
 
-// The dtype of elements that are moved as they are, whatever they are.
+// A dtype to name where elements are only moved, so that their dtype does not matter.
 constexpr DType kMoved = DType{};
 
 template <DType kValue>
@@ -52,8 +52,7 @@ __device__ __forceinline__ auto with_output(DType output, const Body& body) {
   return body(OutputType<DType::f16>{});
 }
 
-// Rounds two values to nearest even, into one word with `low` in the lower half: two neighbours of
-// a row.
+// Rounds two neighbours of a row to nearest even, into one word with `low` in the lower half.
 template <DType kType>
 __device__ __forceinline__ uint32_t pack(float low, float high) {
   static_assert(kType == DType::bf16 || kType == DType::f16, "outputs have 16 bits");

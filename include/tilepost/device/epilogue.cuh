@@ -81,7 +81,7 @@ __device__ __forceinline__ float finish(const tilepost_epilogue_t& operands, flo
 // ---- Two neighbours of a row at a time, loaded ahead of their use. Columns are even, and so is
 // the row length, so that both or neither lie inside the output.
 
-// What the operations read for two neighbours, before it is converted.
+// What the operations read for two neighbours, in the form in which it is loaded.
 struct PairInputs {
   float row_scale, low_scale, high_scale;
   uint32_t bias, residual;  // two elements of the output's type

@@ -54,8 +54,8 @@ __device__ __forceinline__ void open_exchange(const View& view, TileStores& stor
       stores.may_store =
           await_run(exchange, exchange_line(exchange, exchange.ended, exchange.rank, rank),
                     stores.run - 1, exchange.ended_waits + 4 * rank);
-  // The thread counts itself only behind the waits: the last run of this rank may still be ending
-  // on another stream, and may still read its number.
+  // The thread counts itself only behind the waits. The last reader changes the run's number, which
+  // the last run of this rank, still ending on another stream, may yet have to read.
   count_reader(exchange, read.run, num_readers<View>());
   const auto* const maps = static_cast<const CUtensorMap*>(exchange.slot_maps);
 #pragma unroll 1
@@ -135,7 +135,8 @@ __device__ __forceinline__ bool await_part(const View& view, const Helper& helpe
   return await_parts(view, helper, shot, 1, [&](int) { return part; });
 }
 
-// As await_part, for the parts that have rows of a slice. They all lie in one column of tiles.
+// As await_part, for the parts that have rows of a slice. These parts all lie in one column of
+// tiles.
 template <class View>
 __device__ __forceinline__ bool await_slice(const View& view, const Helper& helper,
                                             const TileParts& parts, const Slice<View>& slice) {
@@ -294,7 +295,7 @@ __device__ __forceinline__ void add_at(const View& view, const Helper& helper,
   }
 }
 
-// All helper threads. Two shots: moves the other ranks' sums of a position.
+// All helper threads. Two shots: moves to out the other ranks' sums of a position.
 template <class View>
 __device__ __forceinline__ void move_at(const View& view, const Helper& helper,
                                         const TileParts& parts, const tilepost_shape_t& shape,
@@ -377,8 +378,8 @@ __device__ __forceinline__ void exchange_parts(const View& view, const TileParts
       if constexpr (View::kNorm == 0) add_lines<View, kType>(view, helper, units, part, shape.n);
     }
   } else if constexpr (View::kNorm != 0 && View::kShots == TILEPOST_ONE_SHOT) {
-    // No row is complete before this CTA's products are made, and polling for one would take L2
-    // bandwidth from them.
+    // No row is complete before this CTA's products are made, and polling for a row would take L2
+    // bandwidth from the products.
     keep_panels_empty(parts, panels, thread - threads / 2);
     sync_helpers(helper);
   } else {

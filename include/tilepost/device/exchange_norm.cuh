@@ -9,8 +9,9 @@
 // that have columns of the row, or for the row's lines, and for nothing else: the CTAs of a rank
 // need not meet.
 //
-// A CTA begins with its rows when its lines are stored, or its parts are summed. Other CTAs wait
-// for nothing else of it, and these two wait for no normalised row. So every wait for a row ends.
+// A CTA begins with its rows when its lines are stored or its parts are summed. Other CTAs wait for
+// nothing else of this CTA. Storing lines and summing parts wait for no normalised row. So every
+// wait for a row ends.
 #ifndef TILEPOST_DEVICE_EXCHANGE_NORM_CUH
 #define TILEPOST_DEVICE_EXCHANGE_NORM_CUH
 
@@ -33,7 +34,7 @@ template <class View>
 constexpr int kRanksAtOnce =  // vectors that a thread loads from every rank at once
     kLoadsAtOnce<View> < View::kRanks ? 1 : kLoadsAtOnce<View> / View::kRanks;
 
-// Where a row of the product is in every column of tiles: in which part, counted down the column,
+// Where a row of the product lies in every column of tiles: in which part, counted down the column,
 // and in which row of that part.
 struct RowPlace {
   int part, row;

@@ -45,8 +45,8 @@ __device__ __forceinline__ void meet_joiners(const Helper& helper) {
 }
 
 // All helper threads, which `joining` threads join. Hands the number of the run to the joining
-// threads in shared memory. They may not read it in the exchange, where every reader is counted
-// (count_reader). Returns the calling thread as one of all these helper threads.
+// threads in shared memory. They may not read the number from tilepost_exchange_t, where every
+// reader is counted (count_reader). Returns the calling thread as one of all these helper threads.
 __device__ __forceinline__ Helper with_joiners(const Helper& helper, const TilePanels& panels,
                                                int joining) {
   if (helper.thread == 0)
@@ -86,7 +86,7 @@ __device__ __forceinline__ int part_at(const TileParts& parts, int position) {
   return position * parts.per_tile + parts.part.number;
 }
 
-// The last position of a CTA that has any.
+// The CTA's last position. Requires that the CTA has a position.
 __device__ __forceinline__ int last_position(const TileParts& parts) {
   return parts.first + (parts.tiles - 1 - parts.first) / parts.stride * parts.stride;
 }

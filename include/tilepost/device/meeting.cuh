@@ -37,7 +37,7 @@ __device__ __forceinline__ void give_up(const tilepost_exchange_t& exchange) {
   *static_cast<volatile uint32_t*>(exchange.given_up) = 1;
 }
 
-// A wait that has given up keeps its run under way until the host has seen that.
+// Keeps the run of a wait that has given up under way until the host has seen that.
 inline __device__ __noinline__ void stay_for_host(const tilepost_exchange_t& exchange) {
   const uint64_t start = ptx::global_time_ns();
   while (ptx::load_relaxed_sys(exchange.abort) == 0 &&
@@ -53,7 +53,7 @@ struct Patience {
   bool told = false, over = false;
 };
 
-// What a wait calls once in a few thousand polls, because reading the host's word crosses PCIe. The
+// Called by a wait once in a few thousand polls, because reading the host's word crosses PCIe. The
 // wait is over when the host or another wait has given up, or when the deadline has passed.
 inline __device__ __noinline__ Patience look_up(const tilepost_exchange_t& exchange,
                                                 uint32_t wanted, uint32_t* place,
@@ -105,15 +105,15 @@ __device__ __forceinline__ bool await_run(const tilepost_exchange_t& exchange,
 
 // ---- The ranks meet
 
-// The words that say what a run is, in a line of runs begun. Each word contains the number of its
-// run, so that the words need no order among them.
+// The words that describe a run, in a line of runs begun. Each word contains the number of its run,
+// so that the words need no order among them.
 __device__ __forceinline__ volatile uint64_t* words_of_run(uint32_t* line, uint32_t run) {
   return reinterpret_cast<volatile uint64_t*>(line + kFirstRunWord) + (run & 1) * kRunWords;
 }
 
-// Renews one flag that the other rank stores in this rank's memory (flag_to_renew), before that
-// rank learns that the run has begun. There are no flags where no operation of this memory
-// exchanges tiles.
+// Renews one flag that rank `rank` stores in this rank's memory (flag_to_renew), before that rank
+// learns that the run has begun. There are no flags where no operation of this memory exchanges
+// tiles.
 __device__ __forceinline__ void renew_flag(const tilepost_exchange_t& exchange, uint32_t run,
                                            int rank) {
   if (exchange.most_parts == 0) return;

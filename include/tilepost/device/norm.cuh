@@ -6,7 +6,7 @@
 //   out = y * rsqrt(mean(y * y) + epsilon) * weight
 //
 // in fp32. The code says which product is fused with a sum, and the order in which squares are
-// added follows from the row's length alone. So all who normalise the same row get the same bits.
+// added follows from the row's length alone. So both places compute the same bits for a row.
 #ifndef TILEPOST_DEVICE_NORM_CUH
 #define TILEPOST_DEVICE_NORM_CUH
 
@@ -22,7 +22,7 @@ constexpr int kWarp = 32;
 constexpr int kMostThreads = 1024;  // per row
 
 // How many elements of a row a thread has, as long as there are threads for more. An access moves
-// `width` elements. A thread has sixteen elements, or four accesses if these are narrow.
+// `width` elements. A thread has sixteen elements, or four accesses if accesses are narrow.
 constexpr int held_elements(int width) {
   return width >= 4 ? 16 : 4 * width;
 }
@@ -60,7 +60,7 @@ __device__ __forceinline__ float add_squares(float sum, uint32_t y) {
   return sum + __fmaf_rn(a.x, a.x, __fmul_rn(a.y, a.y));
 }
 
-// What a row of n elements is multiplied with, given the sum of its squares.
+// The factor of a row of n elements, given the sum of the row's squares.
 __device__ __forceinline__ float scale_of(float sum, int n, float epsilon) {
   return rsqrtf(__fadd_rn(__fdiv_rn(sum, static_cast<float>(n)), epsilon));
 }

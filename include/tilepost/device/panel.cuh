@@ -20,8 +20,8 @@ constexpr int kMostColumns = 64;
 constexpr int kRowBytes = 128;
 constexpr int kChunkN = 8;  // columns of a chunk
 
-// How many words of a panel a thread of a warpgroup rounds. Of the 16 rows of its warp it has, for
-// every 8 columns, one word of rows 0-7 and one of rows 8-15.
+// How many words of a panel a thread of a warpgroup rounds. Of the 16 rows of its warp the thread
+// has, for every 8 columns, one word of rows 0-7 and one of rows 8-15.
 template <int kColumns>
 constexpr int kWords = kColumns / kChunkN * 2;
 template <int kColumns>
@@ -43,8 +43,8 @@ __device__ __forceinline__ Place first_sum_transposed(Place panel, int thread) {
   return {panel.row + thread % 4 * 2, panel.col + thread / 32 * 16 + thread % 32 / 4};
 }
 
-// Applies the epilogue to a thread's sums of a panel, and calls body(word, values) for each two of
-// them. What the epilogue reads is loaded a few words ahead, so that the loads overlap and still
+// Applies the epilogue to a thread's sums of a panel, and calls body(word, values) for each pair of
+// sums. What the epilogue reads is loaded a few words ahead, so that the loads overlap and still
 // fit the registers.
 template <int kColumns, int kEpilogue, DType kOutput, class Body>
 __device__ __forceinline__ void for_finished(const float* sums, const tilepost_shape_t& shape,

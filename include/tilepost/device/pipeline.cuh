@@ -108,10 +108,10 @@ struct PanelBarriers {
 };
 
 // Used by a store thread to give buffers back to the consumer that fills them, once TMA has read
-// them. It does not wait for the store that was committed last, but for the one before, which has
-// had time to read its buffer. With a single buffer it waits for the last store, because the
-// consumer needs that buffer next. With kReads the thread also gives back buffers that consumers
-// have only read.
+// them. The thread does not wait for the store that was committed last, but for the one before,
+// which has had time to read its buffer. With a single buffer it waits for the last store, because
+// the consumer needs that buffer next. With kReads the thread also gives back buffers that
+// consumers have only read.
 template <class PanelBarriers, int kBuffers, bool kReads = false>
 struct PanelReturns {
   PanelBarriers barriers;

@@ -12,12 +12,12 @@
 namespace tilepost {
 
 // A consumer (a warpgroup that multiplies) has kBlocks blocks of 64 rows and kWidth columns. A
-// thread holds kWidth / 2 sums of each. A consumer's part of a tile begins kStep rows behind that
-// of the consumer before. The rows are those of the divided operand, and the columns those of the
-// wide one: A and B, or with kSwap B and A. In a stage both operands have rows of 128 bytes.
+// thread holds kWidth / 2 sums of each block. A consumer's part of a tile begins kStep rows behind
+// that of the consumer before. The rows are those of the divided operand, and the columns those of
+// the wide one: A and B, or with kSwap B and A. In a stage both operands have rows of 128 bytes.
 // `Shared` says where the operands lie (a, b) and has the barriers of the stages (stages).
-// `Consumer` has the warpgroup's number, the thread's number in it, and the mates that are told
-// when a stage is done with.
+// `Consumer` has the warpgroup's number, the thread's number in it, and the mates to which stages
+// are released.
 template <int kBlocks, int kWidth, int kParts, int kStep, int kStages, bool kSwap, bool kNN,
           DType kElement>
 struct Products {
@@ -32,7 +32,7 @@ struct Products {
   template <int kGroups, class Shared>
   static __device__ __forceinline__ void multiply_stage(const Shared& shared, int stage, Sums& sums,
                                                         int consumer, bool fresh) {
-    constexpr bool kDividedN = kSwap && kNN, kWideN = !kSwap && kNN;  // which is N-major
+    constexpr bool kDividedN = kSwap && kNN, kWideN = !kSwap && kNN;  // whether it is N-major
     constexpr int kWideStep =
         kWideN ? kRowBytes : 2;  // of the descriptor, from one wgmma to the next
     const uint32_t divided = kSwap ? shared.b(stage) : shared.a(stage);

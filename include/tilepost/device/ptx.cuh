@@ -46,7 +46,7 @@ __device__ __forceinline__ uint32_t decrement_shared(uint32_t* number) {
   return before;
 }
 
-// Adds to a counter without ordering anything: for counters that only tell how far a kernel has
+// Adds to a counter without ordering anything: for counters that only show how far a kernel has
 // come.
 __device__ __forceinline__ void red_relaxed_sys(uint32_t* counter, uint32_t value) {
   asm volatile("red.relaxed.sys.global.add.u32 [%0], %1;" ::"l"(counter), "r"(value) : "memory");
@@ -82,7 +82,7 @@ __device__ __forceinline__ uint32_t load_acquire_sys(const uint32_t* counter) {
   return value;
 }
 
-// Asks for a line of memory to be brought into L2. Does not say when it is there.
+// Asks for a line of memory to be brought into L2, and does not wait for it.
 __device__ __forceinline__ void prefetch_l2(const void* address) {
   asm volatile("prefetch.global.L2 [%0];" ::"l"(address));
 }

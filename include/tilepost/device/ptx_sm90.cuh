@@ -35,11 +35,11 @@ __device__ __forceinline__ void arrive(uint32_t barrier) {
   asm volatile("mbarrier.arrive.release.cta.shared::cta.b64 _, [%0];" ::"r"(barrier) : "memory");
 }
 
-// Arrives at the same barrier in CTA `rank` of the cluster. It has no .release.cluster, which would
-// put a GPU-wide memory barrier into every step of the main loop (ptxas 13.0: MEMBAR.ALL.GPU). None
-// is needed. The arrival hands back a stage that was only read, by wgmma operations that have been
-// waited for. What is written into the stage next comes from TMA, and is awaited at the stage's own
-// barrier.
+// Arrives at the barrier at the same address in CTA `rank` of the cluster. The arrival has no
+// .release.cluster, which would put a GPU-wide memory barrier into every step of the main loop
+// (ptxas 13.0: MEMBAR.ALL.GPU). None is needed. The arrival hands back a stage that was only read,
+// by wgmma operations that have been waited for. What is written into the stage next comes from
+// TMA, and is awaited at the stage's own barrier.
 __device__ __forceinline__ void arrive_remote(uint32_t barrier, uint32_t rank) {
   asm volatile(
       "{\n"
@@ -209,9 +209,9 @@ __device__ __forceinline__ void wait_for_previous_kernels() {
   asm volatile("griddepcontrol.wait;" ::: "memory");
 }
 
-// Lets kernels that were launched to overlap this one's end be placed as its CTAs leave, once every
-// CTA has called this or has left (PTX ISA, griddepcontrol). Such kernels wait for the end of this
-// one in their own wait_for_previous_kernels.
+// Lets the next kernels start as CTAs of this one leave, once every CTA has called this or has left
+// (PTX ISA, griddepcontrol). These are kernels that were launched to overlap this one's end. They
+// wait for the end of this one in their own wait_for_previous_kernels.
 __device__ __forceinline__ void allow_next_kernels() {
   asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
 }

@@ -6,9 +6,9 @@
 
 namespace tilepost {
 
-// The buffer that is next, and the parity of the phase of its barrier that is waited for. The
-// thread that fills starts with parity 1, for which a fresh barrier lets it pass. The thread that
-// empties starts with parity 0.
+// The next buffer, and the parity of the phase to wait for at its barrier. The thread that fills
+// starts with parity 1, for which a fresh barrier lets it pass. The thread that empties starts with
+// parity 0.
 template <int kSize>
 struct Ring {
   int index = 0;

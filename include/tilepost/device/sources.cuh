@@ -1,8 +1,8 @@
 // Sources: tiles of this rank's rows that other ranks have computed. They are added up in the
-// epilogue of this rank's own tiles (tilepost_plan_t::fused). The other ranks' kernels store
-// them in slots here and raise a flag for each. The own tiles come later in the schedule
-// (tilepost_map_t::turn). Also here: finished tiles that the kernel stores into other ranks'
-// outputs. docs/internals/owner-sums.md has the proof.
+// epilogue of this rank's own tiles (tilepost_plan_t::fused). The other ranks' kernels store them
+// in slots here and raise a flag for each. The own tiles come later in the schedule
+// (tilepost_map_t::turn). This file also serves finished tiles that the kernel stores into other
+// ranks' outputs. docs/internals/owner-sums.md has the proof.
 #ifndef TILEPOST_DEVICE_SOURCES_CUH
 #define TILEPOST_DEVICE_SOURCES_CUH
 
@@ -61,7 +61,7 @@ __device__ __forceinline__ void raise_flag(const View& view, const Tile& tile,
 
 // All lanes of the source warp, which brings the sources. The warp keeps notes of the run as a
 // helper warp does, but has memory for the notes only. notes_at() gives the address that the memory
-// of a helper warp would have, so that its notes (whole_run.cuh) lie at `notes`.
+// of a helper warp would have whose notes (whole_run.cuh) lie at `notes`.
 __device__ __forceinline__ uint32_t notes_at(HelperMemory notes) {
   return notes.address - kRunNote;
 }

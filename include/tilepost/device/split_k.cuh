@@ -38,8 +38,9 @@ struct SplitK {
     return base + slot * kPartBytes;
   }
 
-  // Sends each mate the partial sums that it owns, from each thread to the same thread there.
-  // `received` is the barrier that counts the bytes. It and `base` are the same in every CTA.
+  // Sends each mate the partial sums that the mate owns, from each thread to the same thread there.
+  // `received` is the barrier that counts the bytes. `received` and `base` are the same in every
+  // CTA.
   static __device__ __forceinline__ void send(uint32_t base, uint32_t received,
                                               const float (&sums)[kUnits * kUnitSums], int rank,
                                               int consumer, int thread) {

@@ -177,8 +177,8 @@ __device__ __forceinline__ void do_task(const tilepost_tasks_t& tasks, const til
     const uint32_t sum = memory.buffer(turn + i);
     ptx::wait_barrier(memory.barrier(turn + i), memory.parity(turn + i));
     if constexpr (kParts > 1) add_parts<kType, kParts>(sum, chunks.bytes, bytes(i), lane);
-    // Before the stores of the sum, and before later loads into the buffers that were read here
-    // (PTX ISA 8.6, Proxies).
+    // Needed before the stores of the sum, and before later loads into the buffers that were read
+    // here (PTX ISA 8.6, Proxies).
     ptx::fence_shared_to_async();
     __syncwarp();
     if (lane == 0) {

@@ -146,7 +146,7 @@ __device__ __forceinline__ T& out(const View& view, T* c, int row, int col, int 
     return c[line * View::kTileN + col % View::kTileN];
 }
 
-// The output, moved by whole rows to where the tile goes.
+// The output, moved by so many rows that the tile's rows lie where they go.
 template <class View, class T>
 __device__ __forceinline__ T* out_base(const View& /*view*/, T* c, const TileGrid& /*grid*/,
                                        const Tile& tile, int ld) {

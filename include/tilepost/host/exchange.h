@@ -160,8 +160,8 @@ inline void take(const View& view, int row, int col, int n, Of of) {
   }
 }
 
-// Adds up, or moves, out of this rank's slots those of the rows that this rank adds (adds_row). In
-// two shots the sums go to the other ranks, too.
+// Adds up, or moves, to out those of the rows that this rank adds (adds_row). Their parts lie in
+// this rank's slots. In two shots the sums go to the other ranks, too.
 template <class View, class T>
 inline void take_boxes(const View& view, const ExchangeRange& rows, int column, int columns, int n,
                        int box_rows) {
@@ -199,8 +199,8 @@ inline void move_landed(const View& view, const ExchangeRange& rows, int column,
   }
 }
 
-// Waits for each line of a part, from every rank, and takes it. Returns false if the run was given
-// up.
+// Waits for each line of a part, from every rank, and adds it up or moves it (take). Returns false
+// if the run was given up.
 template <class View, class T>
 inline bool take_lines(const View& view, const ExchangeRange& rows, int part, int column,
                        int columns, int n) {

@@ -36,8 +36,9 @@ struct View : tilepost_view_t {
   // Whether tiles go into the memory of the rank that owns their rows (TILEPOST_ACCESS_WRITE).
   static constexpr bool kStores = false;
   // The kernels of kRanks ranks exchange tiles (TILEPOST_ACCESS_TILES), in kShots
-  // (tilepost_shots_t). Each rank gets all rows or, with kScatters, its share of them. It gets sums
-  // or, without kSums, what every rank has. With kGathers the kernels exchange rows of A instead.
+  // (tilepost_shots_t). Each rank gets all rows or, with kScatters, its share of them. A rank gets
+  // sums or, without kSums, every rank's part. With kGathers the kernels exchange rows of A
+  // instead.
   static constexpr int kShots = TILEPOST_SHOTS_NONE, kRanks = 1;
   static constexpr bool kScatters = false, kSums = true, kGathers = false;
 };

@@ -116,8 +116,8 @@ TILEPOST_INLINE int part_in_column(const View& view, const int32_t* positions, i
 
 constexpr int kLineBytes = 16;
 
-// Where a line lies on rank `where`: number `line` of the lines of a part that this rank gets from
-// `source`.
+// Where line number `line` of a part lies on rank `where`, counted among the lines that `where`
+// gets of the part from `source`.
 TILEPOST_INLINE char* line_at(const tilepost_exchange_t& exchange, int where, int source,
                               uint32_t run, int part, int line) {
   const int64_t slot = static_cast<int64_t>(run & 1) * exchange.ranks + source;
@@ -136,7 +136,8 @@ TILEPOST_INLINE uint32_t* line_to_renew(const tilepost_exchange_t& exchange, uin
   return reinterpret_cast<uint32_t*>(line) + 3;
 }
 
-// Which lines a rank gets of a part with these rows. They lie one behind the other in its slots.
+// The lines that `rank` gets of a part with rows `rows`. They lie one behind the other in its
+// slots.
 template <class View>
 TILEPOST_INLINE ExchangeRange lines_for(const View& view, const ExchangeRange& rows, int rank) {
   const ExchangeRange own = shares_of(view).rows_of(rank).within(rows);

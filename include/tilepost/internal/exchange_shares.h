@@ -1,6 +1,6 @@
 // Where kernels exchange tiles (TILEPOST_ACCESS_TILES): which ranks get which rows of a product,
 // and in which parts, slices and lines these rows are. The thread that stores and the thread that
-// waits must find the same.
+// waits must compute the same.
 #ifndef TILEPOST_EXCHANGE_SHARES_H
 #define TILEPOST_EXCHANGE_SHARES_H
 

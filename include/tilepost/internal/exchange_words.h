@@ -44,7 +44,7 @@ TILEPOST_INLINE constexpr uint64_t run_word(uint32_t run, uint32_t word) {
 }
 static_assert(run_words_at(1) + 2 * kRunWords <= TILEPOST_COUNTER_STRIDE);
 
-// The flags of a part on rank `where`, by the rank that stores. `shot` is 0 or 1.
+// The flags of a part on rank `where`, one for each rank that stores. `shot` is 0 or 1.
 TILEPOST_INLINE uint32_t* exchange_flags(const tilepost_exchange_t& exchange, int where,
                                          uint32_t run, int shot, int part) {
   const long long line = (static_cast<long long>(run & 1) * 2 + shot) * exchange.most_parts + part;

@@ -9,10 +9,10 @@
 extern "C" {
 #endif
 
-// One task of helper warps (mark.cuh, helper_warp). They add up what lies in `parts` places, in
-// fp32 and in the order of these places. With one part they only move it. The result goes to one
-// place on this rank and, if asked for, to the same place on every other rank; or to one other rank
-// alone. Addresses and bytes are multiples of 16.
+// One task of helper warps (mark.cuh, helper_warp). The warps add up `parts` parts, in fp32 and in
+// the order of the parts, or move a single part. The result goes to one place on this rank and, if
+// asked for, to one place on every other rank, the same on all. Or it goes to one other rank alone.
+// Addresses and bytes are multiples of 16.
 typedef struct tilepost_task {
   int64_t from;    // where the first part begins: byte in tilepost_tasks_t::in
   int64_t to;      // where the sum goes: byte in tilepost_tasks_t::out
@@ -41,9 +41,9 @@ typedef struct tilepost_tasks {
   const uint32_t* stored;  // counters that the kernels of all ranks raise, for tiles of a group or
                            // chunks of a push, TILEPOST_COUNTER_STRIDE words apart
   const uint32_t* expected;  // what these counters read when all has come
-  uint32_t* done;            // counters as far apart, of chunks that are done; null: none
+  uint32_t* done;            // counters of chunks done, as far apart as `stored`; null: none
   const uint32_t* abort;     // not 0: the run was given up
-  int32_t count, last;       // tasks; and the first task of the last group (finish_tasks)
+  int32_t count, last;       // how many tasks; the first task of the last group (finish_tasks)
   int32_t rank, ranks;       // for pushes
 } tilepost_tasks_t;
 

@@ -14,7 +14,7 @@ TILEPOST_INLINE constexpr int64_t floor_div(int64_t x, int64_t y) {
   return x / y - (x % y < 0 ? 1 : 0);
 }
 
-// What floor_div leaves of x: from 0 to y - 1.
+// The remainder of floor_div: from 0 to y - 1.
 TILEPOST_INLINE constexpr int64_t floor_mod(int64_t x, int64_t y) {
   return x % y + (x % y < 0 ? y : 0);
 }
