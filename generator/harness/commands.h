@@ -13,8 +13,8 @@ struct Command {
   std::vector<std::string> argv;
   std::string log;     // the file for its output
   double seconds = 0;  // how long it may run
-  // For a compiler: the file that it reads and the one that it makes. It lists the headers it read
-  // in `object` + ".d".
+  // For a compiler: the file that it reads and the one that it makes. The compiler lists the
+  // headers that it read in `object` + ".d".
   std::string source{}, object{};
 };
 

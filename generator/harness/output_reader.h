@@ -21,7 +21,7 @@ struct HarnessEnd {
 struct HarnessResult : HarnessEnd {
   int passed = 0;                  // "ok" lines
   int failed = 0;                  // "FAIL" lines
-  std::vector<std::string> lines;  // of these and of others that were shown
+  std::vector<std::string> lines;  // these lines and others that were shown
 };
 
 // Runs argv and calls take(line) for every line it prints. Kills the program if it prints nothing

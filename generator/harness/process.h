@@ -47,7 +47,7 @@ class Process {
   // Whether the process has ended. Then the functions below say how.
   bool ended();
 
-  // 0: exit status 0. Otherwise "exit status 1" or "signal 11 (Segmentation fault)".
+  // How the process ended. In words: "exit status 1", "signal 11 (Segmentation fault)".
   bool succeeded() const { return status_ == 0; }
   int exit_status() const;  // -1: killed by a signal
   std::string status_text() const;

@@ -84,9 +84,9 @@ bool predict_schedule(Draft& draft) {
 
 constexpr Pass kPasses[] = {
     take_problem,      // what the spec says
-    choose_layout,     // which kernels can serve the spec
+    choose_layout,     // where tiles go
     choose_wait,       // how groups are waited for
-    select_kernels,    // which kernels can serve it
+    select_kernels,    // which kernels can serve the spec
     choose_schedule,   // kernel, transport, SM budget and groups, jointly
     order_draft,       // the tile map
     predict_schedule,  // the timeline

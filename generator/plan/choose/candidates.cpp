@@ -254,7 +254,7 @@ std::optional<Candidate> begin(const Draft& draft, const KernelChoice& kernel,
   if (transport.shares_memory() && problem.map.division == TILEPOST_DIVISION_SHARES)
     problem.map.stagger = problem.at_once;
   // A wave has two turns of every share, so that links are never idle. A tile of the own share
-  // comes two turns after its sources, so that these have a wave to arrive.
+  // comes two turns after its sources, so that the sources have a wave's time to arrive.
   if (candidate.fused) {
     const int clusters = problem.at_once / problem.map.cluster;
     problem.map.turn = std::max(1, clusters / (2 * draft.plan.ranks)) * problem.map.cluster;
@@ -329,9 +329,9 @@ bool only_exchanges(const Draft& draft, const KernelChoice& kernel) {
 
 // Returns a filter for the draft's kernels: whether a kernel may overlap with a transport, if the
 // transport serves it. Any kernel may where A arrives by copies and stores, which take no SMs, and
-// where kernels exchange tiles. Otherwise kernels for tasks may, if their helper warps have some.
-// If there are none, kernels may that were timed beside collectives. If none of these has the tile
-// either, any kernel may.
+// where kernels exchange tiles. Otherwise only kernels for tasks whose helper warps have tasks may.
+// If there are none, only kernels may that were timed beside collectives. If none of these has the
+// tile either, any kernel may.
 std::function<bool(const KernelChoice&)> filter_of(const Draft& draft, const Transport& transport) {
   const auto has_tasks = [&](const KernelChoice& kernel) {
     return task_parts(draft, kernel, transport) > 0;
@@ -373,8 +373,8 @@ std::vector<const KernelChoice*> kernels_with(const Draft& draft, const Transpor
   return kernels;
 }
 
-// Candidates whose epilogue does all that crosses ranks. There are none on more ranks than that was
-// measured on.
+// Candidates whose epilogue does all that crosses ranks. There are none on more ranks than such
+// kernels were measured on.
 std::vector<Candidate> fused_candidates(const Draft& draft, const Transport& transport) {
   std::vector<Candidate> candidates;
   if (draft.plan.ranks > draft.profile.peers.fused.most_ranks) return candidates;

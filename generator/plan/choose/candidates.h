@@ -71,8 +71,8 @@ int64_t total_waves(const std::vector<int>& groups);
 // share does not count.
 int64_t max_groups(const tilepost_map_t& map, int at_once);
 
-// The cuts of groups of `waves` waves each. Requires that they sum to schedule_waves(map, at_once)
-// and are no more than max_groups(). Every group gets at least one unit.
+// The cuts of groups of `waves` waves each. Requires that the waves sum to schedule_waves(map,
+// at_once), and no more groups than max_groups(). Every group gets at least one unit.
 std::vector<int32_t> cuts_of_waves(const tilepost_map_t& map, int at_once,
                                    const std::vector<int>& waves);
 

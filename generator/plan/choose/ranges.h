@@ -25,10 +25,10 @@ std::vector<int64_t> range_runs(const std::vector<int64_t>& bounds);
 // What the plan is predicted to take for each of these runs.
 RangeTimes times_of(const Plan& plan, const std::vector<int64_t>& runs);
 
-// The plans to keep, as ascending indices into `plans`, which ascend by rows. Of at most `most`
-// plans these are the ones whose runs take least, each run relative to the best that any plan can
-// do. There are fewer plans where one more gains little. The last plan serves every run and is
-// always kept. No plan is kept for a run for which it is slower than the last one.
+// The plans to keep: at most `most`, with which runs take least, each run relative to the best that
+// any plan can do. Returns ascending indices into `plans`, which ascend by rows. There are fewer
+// plans where one more gains little. The last plan serves every run and is always kept. No plan is
+// kept for a run for which it is slower than the last one.
 std::vector<size_t> best_ranges(const std::vector<RangeTimes>& plans, size_t most);
 
 }  // namespace tilepost

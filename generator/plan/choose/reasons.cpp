@@ -35,7 +35,7 @@ std::string budget_of(const Candidate& candidate) {
              : ctas + " in " + std::to_string(candidate.comm_lanes) + " lanes";
 }
 
-// "128x192 ends at 846 us" for each other tile, best first, at most three.
+// "128x192: 846 us" for each other tile, best first, at most three.
 std::string runners_up(const std::vector<Candidate>& candidates, const Candidate& chosen) {
   std::vector<const Candidate*> others;
   for (const KernelChoice* kernel = nullptr; const Candidate& candidate : candidates) {

@@ -180,7 +180,7 @@ int64_t stored_rows(const tilepost_map_t& map) {
 // architecture, as measured with panels and with single rows of tiles. In tiles of 128x128 they are
 // an output of 64 GiB.
 constexpr int64_t kMaxPositions = 1 << 21;
-constexpr int64_t kMaxTileRows = 1 << 15;  // among which the search for groups chooses
+constexpr int64_t kMaxTileRows = 1 << 15;  // the search for groups chooses among them
 
 // Keeps the kernels that can address the output, and reports an error if there are none. Where the
 // spec leaves the transport open, this checks with nccl, which every pattern has.

@@ -15,7 +15,8 @@ namespace {
 
 // ---- Slow kernels
 
-// A spec that is padded so that rows start where kernels load fastest, and the words for that.
+// A spec that is padded so that rows start where kernels load fastest, and the words for the
+// padding.
 struct Padded {
   Spec spec;
   Place where;       // of the first field that changes

@@ -32,9 +32,9 @@ double nine_digits(double value);
 int64_t bytes_of_group(const Plan& plan, size_t g);
 
 // When a run with these groups ends, us, if the padding tiles that fill up the clusters of every
-// group are counted. The search for groups does not count them. 0 where there is nothing to
-// correct: unless tiles wait for rows of A that arrive, if each group is a launch of its own,
-// without clusters, and for schedules so long that padding makes no difference.
+// group are counted. The search for groups does not count them. 0 where padding does not matter:
+// where tiles do not wait for rows of A, where each group is a launch of its own, without clusters,
+// and for schedules so long that a few clusters make no difference.
 double end_with_padding(const GroupProblem& problem, const std::vector<int32_t>& cuts);
 
 // The timeline of a finished plan by plan.model. Groups become ready in schedule order. A

@@ -94,8 +94,9 @@ class KernelFamily {
   // Whether it can load rows of A out of two memories: own rows where the caller has them, others
   // where they arrive.
   virtual bool loads_from_two_places() const { return false; }
-  // Cycles over which it spreads the stores of a panel to other ranks (tilepost_view_t::pace), if
-  // they shall take the part `paced` of the next tile's main loop; 0 where it does not pace.
+  // Clock cycles between the stores of panels to other ranks (tilepost_view_t::pace), if the stores
+  // of a tile are to take the part `paced` of the next tile's main loop; 0 where the kernel does
+  // not pace.
   virtual int pace(const KernelConfig& /*config*/, const Plan& /*plan*/, double /*paced*/) const {
     return 0;
   }

@@ -12,7 +12,7 @@ namespace tilepost {
 // at once. Rows of A it copies into the other ranks' memory instead, for one rank after the other.
 struct CopyProfile {
   std::vector<ProfilePoint> us_per_mib;  // per MiB that a rank sends, against ranks
-  double latency_us;                     // of a group: the ranks tell each other, the copies start
+  double latency_us;                     // of a group: the ranks announce it, the copies start
   double beside_copies;                  // GEMM time next to them, against alone
   double lane_latency;                   // CollectiveProfile::lane_latency
   double both_ways;                      // AllReduce: time of parts and sums, against either alone
@@ -21,7 +21,7 @@ struct CopyProfile {
   std::vector<ProfilePoint> rows_us_per_mib, slow_us_per_mib;
   double alone;      // AllGather: GEMM time of tiles whose CTAs share nothing, against others
   double push_us;    // of a chunk
-  double landed_us;  // until the ranks know that it is there
+  double landed_us;  // until the ranks know that a chunk is there
 };
 
 // tilepost_transport_t peer: the kernel stores into other ranks' memory.
@@ -54,7 +54,7 @@ struct TileProfile {
   double rows_latency_us, rows_us_per_mib;
   double weights_in_l2;          // bytes of B that stay in L2 while other tiles are computed
   int64_t most_gathered_rows;    // as most_rows
-  int64_t most_normalised_rows;  // as most_rows, where the kernel normalises them
+  int64_t most_normalised_rows;  // as most_rows, where the kernel normalises rows
 };
 
 // Adding up parts, or copying them: bytes read and written.
@@ -69,7 +69,7 @@ struct FusedProfile {
   double beside_sums;  // GEMM time with sums in its epilogue, and stores that links take at leisure
   double sharpness;    // exponent of the norm in which products and stores share a wave
   double latency_us;   // of the last tiles: their flags, their sources, their stores
-  int most_ranks;      // of the measurements: on these ranks the epilogue is faster than tasks
+  int most_ranks;      // that were measured: with them the epilogue is faster than tasks
   double paced;        // as GemmProfile::paced, of the time until a consumer's next tile
   // GEMM time of tiles of fewer than four stages, against other tiles: where each rank gets its
   // sums, and where all ranks get all sums.

@@ -50,8 +50,8 @@ struct AccuracyProfile {
   double hidden;
   double margin;  // the part by which overlap has to win, because its losses are certain
   // Products: the part by which collectives and copies beside a GEMM, and runs in sequence, end
-  // later than predicted on shapes that nothing was fitted to. What helper warps move does not end
-  // later, so it is preferred to those by this part.
+  // later than predicted on shapes that nothing was fitted to. Plans whose helper warps move the
+  // products do not, so they are preferred by this part.
   double doubt;
 };
 

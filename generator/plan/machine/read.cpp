@@ -181,7 +181,8 @@ class Reader final : public MachineVisitor {
     path_ = outer;
   }
 
-  // The entry of that name in this level, null if there is none. The name is known from here on.
+  // The entry of that name in this level, null if there is none. From here on the name counts as
+  // read.
   const Entry* take(std::string_view name) {
     Level& level = levels_.back();
     level.taken.insert(name);

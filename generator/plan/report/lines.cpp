@@ -11,7 +11,7 @@ constexpr int kLabel = 13;
 constexpr size_t kMaxColumns = 120;
 
 // Breaks a line that is too long at spaces, and behind a comma or the like where that leaves more
-// than half a line. What follows is indented to the text that it belongs to.
+// than half a line. The next line is indented as far as the text that it continues.
 void wrap_line(std::string& out, std::string_view text) {
   const size_t start = std::min(text.find_first_not_of(' '), text.size());
   const size_t indent = start == 0 ? kLabel : start < kLabel ? start + 2 : start;

@@ -53,7 +53,7 @@ std::string profile_of(const Plan& plan) {
          ". Point at a bar to read its numbers.";
 }
 
-// What else there is, and how to see it.
+// What the picture does not show, and how to see it.
 std::string rest_of(const std::vector<Plan>& plans) {
   const Plan& plan = plans.front();
   std::string text;

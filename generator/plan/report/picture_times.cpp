@@ -150,8 +150,8 @@ class TimePart {
     return static_cast<double>(bytes) / (1 << 20);
   }
 
-  // The rows of a lane. Where its transfers overlap each other too much, each ends where the next
-  // begins.
+  // The rows of a lane. Where transfers would need more than kMostRows rows, they share one row,
+  // and each is drawn until the next begins.
   std::vector<std::vector<Span>> rows_of(const std::vector<Span>& lane) const {
     std::vector<std::vector<Span>> rows = rows_without_overlap(lane);
     return rows.size() > kMostRows ? std::vector<std::vector<Span>>{lane} : rows;

@@ -61,7 +61,7 @@ int64_t bytes_of_others(const Plan& plan) {
   return bytes;
 }
 
-// What the plans share has room for any of them (runtime/cuda/shared/service.h).
+// The memory that the plans share has room for any of them (runtime/cuda/shared/service.h).
 std::string memory_text(const std::vector<const Plan*>& plans) {
   int64_t front = 0, pushed = 0, alone = 0, other = 0;
   for (const Plan* plan : plans) {

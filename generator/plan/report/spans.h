@@ -26,8 +26,8 @@ struct Load : Span {
 };
 
 struct Timeline {
-  bool overlaps = false;     // if not, the run is the sequence
-  bool comes_first = false;  // rows of A arrive, then tiles are computed
+  bool overlaps = false;     // whether the plan overlaps; if not, the run is the sequence
+  bool comes_first = false;  // whether rows of A arrive before tiles are computed
   std::string collective;    // "AllReduce"; "" if nothing is sent
   double total = 0;          // us, when the run ends
   double gemm_us = 0;        // how long the GEMM computes
@@ -53,8 +53,8 @@ struct Timeline {
 // Returns nothing where no times are predicted: on the host target.
 std::optional<Timeline> timeline_of(const Plan& plan);
 
-// The spans of a lane in as few rows as it takes for none to overlap another in its row. Spans of a
-// row are in order.
+// Spreads the spans of a lane over as few rows as possible, so that no two spans of a row overlap.
+// Spans of a row are in order.
 std::vector<std::vector<Span>> rows_without_overlap(const std::vector<Span>& lane);
 
 }  // namespace tilepost

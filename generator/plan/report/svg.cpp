@@ -16,8 +16,8 @@ struct Colour {
 };
 using Ramp = std::array<Colour, 5>;
 
-// After viridis, whose order people see who cannot distinguish some colours. The ends are cut off
-// where they would be too near the background.
+// After viridis, whose order is visible also to people who cannot distinguish some colours. The
+// ends are cut off where they would be too near the background.
 constexpr Ramp kOnBright = {
     {{56, 60, 135}, {46, 105, 155}, {32, 144, 140}, {84, 178, 98}, {214, 192, 46}}};
 constexpr Ramp kOnDark = {

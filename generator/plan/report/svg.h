@@ -31,7 +31,7 @@ class Svg {
  public:
   explicit Svg(double width) : width_(width) {}
 
-  // `tooltip`: shown when the pointer is on it; "" for none.
+  // `tooltip`: shown when the pointer is on the rectangle; "" for none.
   void rect(double x, double y, double width, double height, std::string_view style,
             std::string_view tooltip = "");
   void text(double x, double y, std::string_view style, std::string_view text,

@@ -22,7 +22,8 @@ struct RankRows {
 
 struct DrawnTiles {
   int tile_rows = 0, tile_columns = 0;
-  // Tiles that a cell stands for, down and across. It shows the group of the tile in its middle.
+  // Tiles that a cell stands for, down and across. A cell shows the group of the tile in its
+  // middle.
   int grain_rows = 1, grain_columns = 1;
   int rows() const { return (tile_rows + grain_rows - 1) / grain_rows; }
   int columns() const { return (tile_columns + grain_columns - 1) / grain_columns; }

@@ -45,16 +45,16 @@ double sent_part(int ranks);
 // MiB that a rank sends takes `us_per_mib`.
 double per_byte(const TransferProblem& problem, double us_per_mib);
 
-// As per_byte(), where copy engines bring it.
+// As per_byte(), where copy engines bring the byte.
 double copy_per_byte(const TransferProblem& problem);
 
-// Time for one byte of a group that takes `transfers` to move, where kernels on the SMs that the
-// GEMM leaves free add up or copy it. `passed_on`: bytes that are read and written for one byte of
-// rows that are only passed on.
+// Time for one byte of a group. Moving it between ranks takes `transfers`, and kernels on the SMs
+// that the GEMM leaves free add up or copy it. `passed_on`: bytes that are read and written for one
+// byte of rows that are only passed on.
 double with_sums(const TransferProblem& problem, double passed_on, double transfers);
 
-// Takes the time that other lanes hide out of a group's latency, and adds it to the group's tail,
-// since nothing hides it for the last group.
+// Moves the time that other lanes hide from a group's latency to the group's tail, since nothing
+// hides it for the last group.
 void hide_latency(const TransferProblem& problem, CollectiveModel& group);
 
 // Time of the whole GEMM while helper warps or copy engines push all that the plan communicates:

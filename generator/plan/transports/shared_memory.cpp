@@ -20,7 +20,7 @@ double moved_per_byte(const Plan& plan, double passed_on) {
   return static_cast<double>(parts + written) / plan.ranks;
 }
 
-// How long it takes to move groups within a rank's memory. This runs on the SMs that the GEMM
+// How long it takes to move groups within a rank's memory. The moves run on the SMs that the GEMM
 // leaves free from the first group on, and on all SMs when the GEMM has ended.
 struct Moving {
   double per_byte;  // us for a byte of a group, on the whole

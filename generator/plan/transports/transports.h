@@ -1,6 +1,6 @@
 // What can carry the groups of a plan: one object per transport, each in a file of its own.
 //
-// To add one: a file with a class derived from Transport, and its line in transports.cpp.
+// A new transport is a file with a class derived from Transport, and a line in transports.cpp.
 #pragma once
 
 #include <cstdint>
@@ -35,8 +35,8 @@ struct TransferProblem {
   double wave;         // of the GEMM with nothing beside it, us
   double wave_beside;  // next to collectives on other SMs, us
   double computed;     // the whole GEMM with nothing beside it, us
-  // What a wave stores, or would store if no CTAs shared a tile. The waves of CTAs that share tiles
-  // are too short to hide much.
+  // Bytes that a wave stores, or would store if no CTAs shared a tile. The waves of CTAs that share
+  // tiles are too short to hide much.
   double wave_bytes;
   double tile_kib;     // of a CTA's part of a tile
   double bytes;        // of all groups
@@ -58,8 +58,8 @@ struct TransferModel {
 // The constants of a transport.
 struct TransportRow {
   tilepost_transport_t value;
-  bool overlaps;      // groups move beside the GEMM; if not, one collective beside nothing
-  bool windows;       // what is sent lies in symmetric windows
+  bool overlaps;      // whether groups move beside the GEMM; if not, one collective moves all
+  bool windows;       // whether what is sent lies in symmetric windows
   const char* needs;  // what it asks of the machine that a plan cannot know; "" if nothing
 };
 
@@ -89,15 +89,16 @@ class Transport {
   // Whether the kernel stores as the transport needs it.
   virtual bool stores(const KernelConfig&) const { return true; }
 
-  // Called where the spec asks for this transport. Keeps those of the kernels that can go with it;
-  // false after it reported that there are none.
+  // Called where the spec asks for this transport. Keeps those of the kernels that can go with it.
+  // Returns false after it reported that there are none.
   virtual bool keep_kernels(const Spec&, const Plan&, std::vector<KernelChoice>&,
                             Diagnostics&) const {
     return true;
   }
 
   // Whether the kernel `one` can go with it, given `all` kernels that serve the problem.
-  // `task_parts`: as below, but 0 where the spec asks for SMs that do the tasks.
+  // `task_parts`: as the function of that name returns it, but 0 where the spec asks for SMs that
+  // do the tasks.
   virtual bool serves(const Plan&, const std::vector<KernelChoice>& /*all*/,
                       const KernelConfig& /*one*/, int /*task_parts*/) const {
     return true;
@@ -138,7 +139,7 @@ class Transport {
 
   virtual TransferModel model(const TransferProblem& problem) const = 0;
 
-  // What moves where, for explain, a line each. None if `row` says it all.
+  // What moves where, for explain, a line each. Empty if `row` says everything.
   virtual std::vector<std::string> describe(const Plan&) const { return {}; }
 
  protected:

@@ -178,8 +178,8 @@ class ArrivalCheck {
     return true;
   }
 
-  // Where the rows of a step that reads its rank's A at `element` go in the peer's, in elements; -1
-  // if the rank has no such rows for that peer.
+  // Takes a step that reads the rank's A at `element`. Returns where its rows go among the peer's
+  // rows, in elements; -1 if the rank has no such rows for that peer.
   int64_t take_send(int from, const Step& step, int64_t element) {
     const int to = step.peer;
     const bool two = from >= 0 && from < plan_.ranks && to >= 0 && to < plan_.ranks && from != to;
@@ -262,7 +262,7 @@ class ArrivalCheck {
             std::clamp<int64_t>(plan_.cuts()[group] - shares_before * all, 0, all)};
   }
 
-  // The rows of these tile rows, in a share of `rows` rows.
+  // The rows of the tile rows of counted_rows(), in a share of `rows` rows.
   Part tile_rows_of(int group, int source, int rank, int64_t rows) const {
     const Part part = counted_rows(group, source, rank);
     return {std::min(part.first * plan_.map.tile_m, rows),

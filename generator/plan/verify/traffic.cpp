@@ -94,7 +94,7 @@ class Sample {
 
   Traffic traffic() {
     traffic_.maps.assign(plan_.ranks, &plan_.tile_map());
-    memory_.maps.reserve(plan_.ranks);  // the maps are pointed to
+    memory_.maps.reserve(plan_.ranks);  // pointers to the maps must stay valid
     if (plan_.map.stagger > 0 && plan_.routing != TILEPOST_ROUTING_SPLITS) add_orders();
     if (row_of(plan_).input_is_routed())
       add_input_routes();
@@ -131,7 +131,7 @@ class Sample {
       traffic_.sent.assign(plan_.ranks, runs_of(shares));
       return;
     }
-    memory_.row_maps.reserve(plan_.ranks);  // the row maps are pointed to
+    memory_.row_maps.reserve(plan_.ranks);  // pointers to the maps must stay valid
     for (int source = 0; source < plan_.ranks; ++source) add_route(source);
   }
 

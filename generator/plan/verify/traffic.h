@@ -62,7 +62,7 @@ struct Strip {
 };
 
 // What lies where in one rank's send buffer. A row is n elements in the panel layout, where the
-// tiles of one column tell where rows go, and tile_n otherwise.
+// tiles of one column show where rows go, and tile_n otherwise.
 class Contents {
  public:
   Contents(const Plan& plan, const TileMap& map, std::span<const int32_t> row_map);

@@ -23,7 +23,7 @@ class HostFamily final : public KernelFamily {
     return config.tile_m % kExchangeUnit == 0;
   }
 
-  // Its speed is not modelled.
+  // The speed of the host is not modelled.
   GemmModel model(const MachineProfile&, const Plan&, const KernelConfig&,
                   const KernelRequest&) const override {
     return {};

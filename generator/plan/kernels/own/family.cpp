@@ -39,7 +39,7 @@ class OwnFamily final : public KernelFamily {
     return kernel_of(config)->spec.store_box.given();
   }
 
-  // The spec says how fast it is. What L2 delivers to it is not known.
+  // The spec says how fast the kernel is. What L2 delivers to it is not known.
   GemmModel model(const MachineProfile& profile, const Plan& plan, const KernelConfig& config,
                   const KernelRequest& request) const override {
     StageModel stage;

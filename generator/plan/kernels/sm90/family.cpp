@@ -43,7 +43,7 @@ class Sm90Family final : public KernelFamily {
            int64_t{shape.consumers} * shape.panels * shape.panel_m * kRowBytes + kBarrierBytes;
   }
 
-  // Each consumer has a thread that stores its part of the tile and posts it.
+  // Each consumer has a thread that stores its part of the tile and raises the counter for it.
   int signals_per_tile(const KernelConfig& config) const override {
     return config.across * sharers_of(sm90_shape(config));
   }

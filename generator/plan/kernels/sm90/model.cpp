@@ -1,6 +1,6 @@
 // The time of gemm_sm90. The tensor cores, what L2 delivers or how fast shared memory is filled
-// bound the main loop's cycles, at the clock that the kernel leaves the chip. The time that memory
-// takes for operands and output is added.
+// bound the main loop's cycles, at the clock that the kernel leaves the chip. The result is
+// combined with the time that memory takes for operands and output (Sm90Profile).
 #include <algorithm>
 #include <cmath>
 

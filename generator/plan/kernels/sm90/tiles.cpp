@@ -139,7 +139,8 @@ KernelConfig wave_tile(const WaveTile& wave) {
   return tile.finished();
 }
 
-// A tile with as many stages as a whole tile in panels and the helper warp's memory leave room for.
+// A tile that leaves room for the helper warp's memory and for a whole tile in panels. Stages get
+// the rest.
 KernelConfig tile_for_tasks(const WaveTile& wave) {
   Tile tile = shared_out(wave);
   tile.shape.for_tasks = true;
