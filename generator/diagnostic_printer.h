@@ -51,8 +51,8 @@ class DiagnosticPrinter : public Diagnostics {
   llvm::raw_ostream& stream_;
   bool color_;
   SourceTexts sources_;
-  std::set<std::string> warnings_;  // those that were printed
-  bool hidden_ = false;             // the last error or warning
+  std::set<std::string> warnings_;  // the warnings that were printed
+  bool hidden_ = false;             // whether the last error or warning is hidden
 };
 
 }  // namespace tilepost

@@ -10,7 +10,7 @@ namespace tilepost {
 
 // The character at the start of a text that is not empty.
 struct Character {
-  size_t bytes;  // its length; 1 for a byte that is not UTF-8
+  size_t bytes;  // the character's length; 1 for a byte that is not UTF-8
   bool plain;    // can be shown: no control, line end, invisible or bidirectional format character
 };
 Character first_character(std::string_view text);

@@ -16,7 +16,7 @@ struct HarnessProgram {
   std::string name;         // unique in this verification
   std::string spec_name;    // file name of the spec
   std::string varied;       // Case::hidden
-  std::vector<Plan> plans;  // what it is generated from
+  std::vector<Plan> plans;  // the program is generated from them
 };
 
 // Plans every case. Reports every rejection, with the case's values; empty if there was one.

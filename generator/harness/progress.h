@@ -24,7 +24,7 @@ class Progress {
  private:
   const bool terminal_;
   bool shown_ = false;
-  std::string text_;  // that was printed last
+  std::string text_;  // the text that was printed last
   std::chrono::steady_clock::time_point last_;
 };
 

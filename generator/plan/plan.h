@@ -22,8 +22,8 @@ struct KernelSource {
   int stages = 0;                               // pipeline depth
   int split_k = 1;                              // CTAs that share the products of a tile
   int across = 1;                               // CTAs that have the columns of a tile side by side
-  bool exchanges_tiles = false;                 // whether it can exchange tiles with other ranks
-  std::shared_ptr<const OwnKernel> own;         // the user's kernel, in place of a template
+  bool exchanges_tiles = false;          // whether the kernel can exchange tiles with other ranks
+  std::shared_ptr<const OwnKernel> own;  // the user's kernel, in place of a template
 
   // CTAs of a launched cluster that compute a tile together.
   int ctas_of_tile() const { return split_k * across; }

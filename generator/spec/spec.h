@@ -62,7 +62,7 @@ struct ScheduleSpec {
 struct KernelArgument {
   enum class Kind { a, b, out, null, user, whole, real };
 
-  std::string parameter;  // its name
+  std::string parameter;  // the parameter's name
   Kind kind = Kind::whole;
   Expression whole;  // Kind::whole
   double real = 0;   // Kind::real

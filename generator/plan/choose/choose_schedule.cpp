@@ -165,7 +165,7 @@ void take(Draft& draft, const Candidate& chosen) {
 struct Wishes {
   std::optional<std::vector<int>> groups;
   bool overlap;       // whether groups may move beside the GEMM
-  bool must_overlap;  // whether they must: asked for a transport, groups or SMs, or on the host
+  bool must_overlap;  // whether they must: transport, groups or SMs are asked for, or on the host
   bool always;        // whether runs with few rows overlap too: the spec asks for a transport
 };
 

@@ -20,14 +20,14 @@ struct FamilyShape {
 // One configuration of a family.
 struct KernelConfig {
   const KernelFamily* family;
-  const char* row;     // its name in a machine profile, which has times for it
+  const char* row;     // name of the configuration's times in a machine profile
   int tile_m, tile_n;  // of the output; one CTA has columns_of_cta columns
   int tile_k;          // 16-bit elements of K; 8-bit inputs have twice as many in these bytes
   int stages;          // of the pipeline
   int ctas_per_sm;
   int split_k = 1;        // CTAs of a cluster that share the products of a tile
   int across = 1;         // CTAs of a cluster that have a tile's columns side by side
-  bool epilogue = false;  // whether it has registers for what an epilogue reads
+  bool epilogue = false;  // whether registers are left for what an epilogue reads
   std::shared_ptr<const FamilyShape> shape = nullptr;
 };
 
@@ -53,16 +53,16 @@ struct KernelRequest {
   bool routed = false;     // whether every row goes to a place of its own (TILEPOST_ROUTING_ROWS)
   bool added = false;      // whether tiles are added to the memory they go to (TILEPOST_SUM_ADDED)
   bool tasks = false;      // whether a helper warp has tasks (tilepost_tasks_t)
-  bool fused = false;      // whether its epilogue does all that crosses ranks (plan.h, fused)
+  bool fused = false;      // whether the epilogue does all that crosses ranks (plan.h, fused)
   int sources = 0;         // parts that the epilogue adds to tiles of this rank's own
-  bool whole_run = false;  // whether it is a whole run (tilepost_plan_t::whole_run)
-  // How it exchanges tiles, and how many ranks' kernels exchange them.
+  bool whole_run = false;  // whether the kernel is a whole run (tilepost_plan_t::whole_run)
+  // How kernels exchange tiles, and how many ranks do so.
   tilepost_shots_t shots = TILEPOST_SHOTS_NONE;
   int ranks = 1;
   // Rows of the share that each of these ranks gets, 1 where runs differ in rows. 0: each rank gets
   // all rows.
   int64_t share_rows = 0;
-  bool normalises = false;  // whether they normalise their rows of sums (RunPath::normalises)
+  bool normalises = false;  // whether kernels normalise rows of sums (RunPath::normalises)
   // Elements per access of kernels that address operands by pointers: as many as the starts of rows
   // are aligned to.
   int load_vector = 8;    // copies of A, and of B along K

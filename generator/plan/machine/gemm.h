@@ -14,8 +14,8 @@ namespace tilepost {
 struct KernelTimes {
   double efficiency = 0.8;        // of the tensor peak inside the main loop
   double epilogue_cycles = 2000;  // per tile, not hidden behind the next tile's main loop
-  double ghz = 0;       // the clock it leaves `clock_sms` SMs; gemm_sm80: 0, the architecture's
-  bool beside = false;  // whether it was timed beside collectives, and so may overlap unasked
+  double ghz = 0;                 // clock on `clock_sms` SMs; gemm_sm80: 0, the architecture's
+  bool beside = false;  // whether timed beside collectives: the planner may overlap unasked
   // Products at the tensor peak run as if at no higher clock than this, whatever the efficiency and
   // the clock are: the power limit leaves no more. 0: `ghz` is that clock already.
   double most_ghz = 0;
@@ -31,7 +31,7 @@ struct KernelTimes {
 struct Sm90Profile {
   double efficiency;          // of the tensor peak, of products alone
   double most_efficiency;     // of the same peak, for a whole tile: the power limit leaves no more
-  double l2_bytes_per_clock;  // that L2 delivers to an SM
+  double l2_bytes_per_clock;  // from L2 to an SM
   // Factors on the cycles of delivery where rows of K start on sectors but not on lines of L2, and
   // where they do not start on sectors.
   double off_lines, off_sectors;

@@ -46,7 +46,7 @@ struct ShotProfile {
 // tilepost_transport_t peer_tiles: kernels of few rows exchange tiles.
 struct TileProfile {
   ShotProfile lines, one_shot, two_shots;
-  int64_t most_rows;   // that were timed: the planner exchanges no more unasked
+  int64_t most_rows;   // the most that were timed: the planner exchanges no more unasked
   int64_t usual_rows;  // up to here products take what the GEMM's model predicts
   double tall;         // factor on the time of products with more rows
   // AllGather: time until all ranks have seen what was stored last, and time per MiB that a rank
@@ -69,7 +69,7 @@ struct FusedProfile {
   double beside_sums;  // GEMM time with sums in its epilogue, and stores that links take at leisure
   double sharpness;    // exponent of the norm in which products and stores share a wave
   double latency_us;   // of the last tiles: their flags, their sources, their stores
-  int most_ranks;      // that were measured: with them the epilogue is faster than tasks
+  int most_ranks;      // the most on which the epilogue was measured to be faster than tasks
   double paced;        // as GemmProfile::paced, of the time until a consumer's next tile
   // GEMM time of tiles of fewer than four stages, against other tiles: where each rank gets its
   // sums, and where all ranks get all sums.

@@ -24,8 +24,8 @@ struct ChipProfile {
   // x^-clock_gain times that of its row in the catalogue.
   double clock_sms, clock_gain;
   double max_ghz;
-  double l2_bytes_per_clock;               // that L2 delivers to an SM when all ask
-  double memory_bytes_per_us;              // that memory delivers
+  double l2_bytes_per_clock;               // from L2 to an SM when all SMs read
+  double memory_bytes_per_us;              // that memory reads and writes
   double copy_bytes_per_us;                // that a copy kernel on all SMs reads and writes
   std::vector<ProfilePoint> resident_sms;  // against CTAs per cluster, for more than a pair of SMs
 };

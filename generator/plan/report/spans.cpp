@@ -111,7 +111,7 @@ std::optional<Timeline> timeline_of(const Plan& plan) {
 }
 
 std::vector<std::vector<Span>> rows_without_overlap(const std::vector<Span>& lane) {
-  using Row = std::pair<double, size_t>;  // when its last span ends, its number
+  using Row = std::pair<double, size_t>;  // when the row's last span ends, the row's number
   std::priority_queue<Row, std::vector<Row>, std::greater<>> free;
   std::vector<std::vector<Span>> rows;
   for (const Span& span : lane) {

@@ -30,7 +30,7 @@ struct DrawnTiles {
   std::vector<TileBlock> blocks;  // together all cells that have a tile
   // Empty where all rows go the same way, or where only a route says which way.
   std::vector<RankRows> ranks;
-  std::string meaning;  // what these ranks are to their rows: "rows that a rank ends with"
+  std::string meaning;  // how ranks[i] relate to rows: "rows that a rank ends with"
 };
 
 // The finest grid that `most_blocks`, `most_rows` and `most_columns` allow. All three are at least

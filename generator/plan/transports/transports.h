@@ -60,7 +60,7 @@ struct TransportRow {
   tilepost_transport_t value;
   bool overlaps;      // whether groups move beside the GEMM; if not, one collective moves all
   bool windows;       // whether what is sent lies in symmetric windows
-  const char* needs;  // what it asks of the machine that a plan cannot know; "" if nothing
+  const char* needs;  // what the machine must have that a plan cannot know; "" if nothing
 };
 
 class Transport {

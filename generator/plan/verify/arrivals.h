@@ -15,8 +15,8 @@ struct RowBlock {
 // Where rows of A come from and lie.
 struct RowBlocks {
   std::vector<std::vector<RowBlock>> blocks;  // [source][destination]
-  // Whether cuts say which part of a block comes with a group, whatever the block's size. If not,
-  // they say which of its tile rows come.
+  // Whether a cut gives the part of a block that comes with a group, whatever the block's size. If
+  // not, a cut gives the tile rows of the block that come.
   bool in_parts = false;
 };
 

@@ -32,7 +32,7 @@ struct Products {
   template <int kGroups, class Shared>
   static __device__ __forceinline__ void multiply_stage(const Shared& shared, int stage, Sums& sums,
                                                         int consumer, bool fresh) {
-    constexpr bool kDividedN = kSwap && kNN, kWideN = !kSwap && kNN;  // whether it is N-major
+    constexpr bool kDividedN = kSwap && kNN, kWideN = !kSwap && kNN;  // whether N-major
     constexpr int kWideStep =
         kWideN ? kRowBytes : 2;  // of the descriptor, from one wgmma to the next
     const uint32_t divided = kSwap ? shared.b(stage) : shared.a(stage);

@@ -15,9 +15,9 @@ struct Sm90Shape : FamilyShape {
   int panel_m = 0;  // rows of a panel
   int panel_n = 0;  // columns of a panel
   int consumers = 2;
-  bool pingpong = false;   // whether they take turns at whole tiles; otherwise they share a tile
+  bool pingpong = false;   // whether consumers take turns at whole tiles, or share a tile
   bool swapped = false;    // whether the matrix instruction's rows are columns of B
-  bool for_tasks = false;  // whether it is for tasks of helper warps, with shared memory for them
+  bool for_tasks = false;  // whether shared memory is left for tasks of helper warps
 };
 
 const KernelFamily& sm90_family();

@@ -14,7 +14,7 @@ constexpr int kTileK = 64;            // 16-bit elements of such a row
 constexpr int kConsumerColumns = 64;  // of C, per consumer warpgroup
 constexpr int kBarrierBytes = 1024;
 constexpr int kHalfOfSums = 64;  // of a consumer's thread: two sets of these fit its registers
-constexpr int kSumsIn128 = 88;   // that 128 registers have room for, where there is no epilogue
+constexpr int kSumsIn128 = 88;   // sums that fit 128 registers, where there is no epilogue
 constexpr int kFewStages = 3;    // of a tall tile: with two, products wait for every load
 
 int consumers(const KernelConfig& config) {
