@@ -14,9 +14,10 @@ bool is_slots(const tilepost_map_t& map) {
   return map.division == TILEPOST_DIVISION_ROWS && map.layout == TILEPOST_TILE;
 }
 
-// The size of a unit in what cuts count. A unit of tile rows makes whole clusters, with SHARES
-// together with as many tile rows of every other share. With ARRIVALS the shares of all ranks but
-// this one are taken together in this way, unless they take turns.
+// The number of things that cuts count which a unit has (cut_points.h). A unit of tile rows is
+// whole clusters. With SHARES the tile rows of a unit, taken from all shares together, are whole
+// clusters. So are those taken from the shares of all ranks but this one with ARRIVALS, unless
+// these shares take turns.
 int64_t unit_size(const tilepost_map_t& map) {
   switch (map.division) {
     case TILEPOST_DIVISION_ROWS:
@@ -32,7 +33,7 @@ int64_t unit_size(const tilepost_map_t& map) {
   return 1;
 }
 
-// Where the schedule ends, in what cuts count.
+// The last cut: the number of tile rows, tile columns or positions in the whole schedule.
 int64_t last_cut(const tilepost_map_t& map) {
   switch (map.division) {
     case TILEPOST_DIVISION_ROWS:
@@ -52,8 +53,8 @@ int64_t whole_clusters(const tilepost_map_t& map, int64_t rows) {
   return ceil_div64(rows, map.cluster) * map.cluster;
 }
 
-// SHARES: how many tile rows there are before the cut `cut` in all shares together; the last shares
-// may be shorter. With turns each share is filled up to whole clusters.
+// SHARES: the number of tile rows before `cut` in all shares together. The last shares may be
+// shorter. With turns each share is filled up to whole clusters.
 int64_t rows_of_shares(const tilepost_map_t& map, int64_t cut) {
   int64_t rows = 0;
   for (int rank = 0; rank < map.ranks; ++rank) {
@@ -63,9 +64,9 @@ int64_t rows_of_shares(const tilepost_map_t& map, int64_t cut) {
   return rows;
 }
 
-// ARRIVALS: positions before the cut. They are the tile rows that lie inside the own share,
-// wherever that begins, and then an equal part of all other tile rows, both filled up to whole
-// clusters.
+// ARRIVALS: the number of positions before `cut`. They are the tile rows that lie inside the own
+// share, wherever that share begins, and an equal part of all other tile rows. Both are filled up
+// to whole clusters.
 int64_t arrived_positions(const tilepost_map_t& map, int64_t cut) {
   const int64_t share = share_rows(map), all = tiles_m(map);
   const int64_t inside =
@@ -75,7 +76,7 @@ int64_t arrived_positions(const tilepost_map_t& map, int64_t cut) {
   return (whole_clusters(map, own) + whole_clusters(map, arrived)) * tiles_n(map);
 }
 
-// CutPoint::elements with ARRIVALS.
+// CutPoint::elements of maps with ARRIVALS.
 int64_t arrived_rows(const tilepost_map_t& map, int64_t cut) {
   const int64_t share = share_rows(map), tiles = share_tiles(map);
   if (map.round_robin == 0) return std::min(cut * map.tile_m, share) * map.ranks;
@@ -100,7 +101,7 @@ int64_t elements_before(const tilepost_map_t& map, int64_t cut) {
   const int64_t slot = int64_t{map.tile_m} * map.tile_n, rows = tiles_m(map);
   switch (map.division) {
     case TILEPOST_DIVISION_ROWS:
-      // Padding positions have no slot; they are spread evenly over the schedule.
+      // Padding positions have no slot. They are spread evenly over the schedule.
       return is_slots(map) ? cut * rows / whole_clusters(map, rows) * slot
                            : std::min(cut * map.tile_m, map.m) * map.n;
     case TILEPOST_DIVISION_SHARES:
@@ -118,7 +119,7 @@ int64_t cut_of(const tilepost_map_t& map, int64_t unit) {
 }
 
 std::vector<CutPoint> thin_out(std::vector<CutPoint> points, int limit) {
-  constexpr size_t kKept = 8;  // points kept at either end, where small groups pay
+  constexpr size_t kKept = 8;  // how many points are kept at either end, where small groups pay
   const size_t stride = (points.size() + limit - 1) / limit;
   if (stride <= 1) return points;
   std::vector<CutPoint> kept;

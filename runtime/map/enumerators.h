@@ -1,6 +1,6 @@
-// The enumerations of a plan: a table for each, with a row for each enumerator. Whoever reads,
-// checks, prints or lists enumerators asks these tables. Patterns (patterns.h) and dtypes
-// (tilepost/dtype.h) have more to say, and tables of their own.
+// The enumerations of a plan: a table for each, with a row for each enumerator. Code that reads,
+// checks, prints or lists enumerators uses these tables. Patterns (patterns.h) and dtypes
+// (tilepost/dtype.h) need more columns and have tables of their own.
 #ifndef TILEPOST_ENUMERATORS_H
 #define TILEPOST_ENUMERATORS_H
 
@@ -15,9 +15,9 @@ namespace tilepost {
 template <class Enum>
 struct Enumerator {
   Enum value;
-  const char* c_name;       // of the enumerator
-  const char* name;         // in a spec, in a plan's JSON, in messages
-  const char* description;  // a line for readers of a list
+  const char* c_name;       // how C spells the enumerator
+  const char* name;         // the name in a spec, in a plan's JSON and in messages
+  const char* description;  // one line for lists that users read
 };
 
 namespace enumerators {
@@ -122,7 +122,7 @@ TILEPOST_CHECK_TABLE(tilepost_launch_t, kLaunches, value, 4)
 
 }  // namespace enumerators
 
-// The tables of enumerations, as overloads by which code for any of them finds the right one.
+// The table of an enumeration, as overloads, so that templates find the table by type.
 // clang-format off
 constexpr auto table_of(tilepost_routing_t) { return std::span(enumerators::kRoutings); }
 constexpr auto table_of(tilepost_division_t) { return std::span(enumerators::kDivisions); }
@@ -144,8 +144,8 @@ concept HasTable = requires(Enum value) {
   table_of(value);
 };
 
-// Whether the table is in the order of its enumerators. Every table above is, except that of the
-// epilogue's operations, which are bits.
+// Whether the table is in the order of its enumerators. All tables above are, except that of the
+// epilogue's operations, whose values are bits.
 template <HasTable Enum>
 constexpr bool kIsInOrder = [] {
   const auto table = table_of(Enum{});
@@ -172,13 +172,13 @@ constexpr const Enumerator<Enum>& row_of(Enum value) {
   std::abort();  // the plan has been checked, and each enumerator has a row
 }
 
-// "rows"
+// The name in specs and messages, such as "rows".
 template <HasTable Enum>
 constexpr const char* name_of(Enum value) {
   return row_of(value).name;
 }
 
-// "TILEPOST_ROUTING_ROWS"
+// The name of the enumerator in C, such as "TILEPOST_ROUTING_ROWS".
 template <HasTable Enum>
 constexpr const char* c_name(Enum value) {
   return row_of(value).c_name;

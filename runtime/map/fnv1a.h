@@ -1,5 +1,6 @@
-// FNV-1a in 64 bits (Fowler, Noll, Vo: draft-eastlake-fnv). With this hash ranks check that they
-// hold the same plan and the same tiles. Generated programs contain its values.
+// FNV-1a in 64 bits (Fowler, Noll, Vo: draft-eastlake-fnv). By this hash ranks check that they hold
+// the same plan and the same tiles. Generated programs contain hashes, so the function must not
+// change.
 #ifndef TILEPOST_FNV1A_H
 #define TILEPOST_FNV1A_H
 

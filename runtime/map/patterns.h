@@ -1,10 +1,10 @@
-// The patterns: one row of a table each. Other code asks the row for whatever follows from a
-// pattern. So a new pattern is a row here, with its enumerator (tilepost/plan.h), a file of steps
-// (steps/, listed in steps.cpp) and a file that says what must hold of its plans
-// (generator/plan/verify/, listed in plan.cpp there).
+// The patterns: a table with a row for each. Other code reads whatever follows from a pattern in
+// its row. So a new pattern needs a row here, its enumerator (tilepost/plan.h), a file of steps
+// (steps/, listed in steps.cpp) and a file with the rules for its plans (generator/plan/verify/,
+// listed in plan.cpp there).
 //
-// Three facts describe a pattern: what moves between ranks, whether they sum it, and where a row of
-// it ends.
+// Three facts describe a pattern: what moves between ranks, whether ranks sum it, and where a row
+// that moves ends.
 #ifndef TILEPOST_PATTERNS_H
 #define TILEPOST_PATTERNS_H
 
@@ -32,62 +32,65 @@ enum class RowsEnd {
 
 struct PatternRow {
   tilepost_pattern_t pattern;
-  const char* name;        // in a spec
-  const char* c_name;      // of the enumerator
-  const char* collective;  // what a run that does not overlap does besides the GEMM; "" for nothing
+  const char* name;        // the name in a spec
+  const char* c_name;      // the enumerator in C
+  const char* collective;  // the collective of a run that does not overlap; "" if there is none
   const char* gives;       // what every rank ends with
   Moves moves;
-  bool sums;  // ranks add up what they have computed
+  bool sums;  // whether ranks add up what they have computed
   RowsEnd rows_end;
 
   constexpr bool communicates() const { return moves != Moves::nothing; }
   constexpr bool moves_product() const { return moves == Moves::product; }
 
-  // Rows of A arrive in groups, and tiles wait for them. In other patterns groups of tiles are
-  // sent.
+  // Whether rows of A arrive in groups, so that tiles wait for them. In other patterns groups of
+  // tiles are sent.
   constexpr bool moves_input() const { return moves == Moves::input; }
 
-  // Ranks say how many rows go where. A plan of such a pattern has a routing.
+  // Whether a routing decides how many rows go where. Plans of other patterns have no routing.
   constexpr bool routes() const { return rows_end == RowsEnd::routed; }
 
-  // A rank computes rows that it does not end with. So what its kernel stores is never its output.
+  // Whether a rank computes rows that it does not end with. Its kernel then never stores into
+  // `out`.
   constexpr bool product_leaves() const { return moves_product() && rows_end != RowsEnd::all; }
 
-  // Every rank ends with all rows of what all ranks have computed. With messages a collective sums
-  // them in place. Ranks that share memory sum a share each, and then tell the others.
+  // Whether every rank ends with all rows that all ranks have computed. With messages a collective
+  // sums the rows in place. Ranks that share memory sum one share each and give the sums to the
+  // other ranks.
   constexpr bool product_spreads() const { return moves_product() && rows_end == RowsEnd::all; }
 
-  // A consumer may normalise rows of the output: each rank has whole rows of one product or sum,
-  // and their number follows from the m of the run.
+  // Whether a consumer may normalise rows of the output. This needs whole rows of one product or
+  // sum on each rank, and a number of rows that follows from the m of the run.
   constexpr bool may_normalise() const { return sums || !communicates(); }
 
-  // The product may be stored in slots, tile by tile. It may not where rows of A arrive, since
-  // these arrive row by row.
+  // Whether the product may be stored in slots, tile by tile. Rows of A that arrive rule this out,
+  // since they arrive row by row.
   constexpr bool may_tile() const { return !moves_input(); }
 
-  // Slots may be the output, for a caller that asks which tile lies where. They then stay as the
-  // kernel has stored them.
+  // Whether the output may stay in slots as the kernel stores them. The caller then asks which tile
+  // lies in which slot.
   constexpr bool may_keep_slots() const { return may_tile() && !product_leaves(); }
 
-  // Every rank has its own share of the rows (tilepost_division_t). There are no shares where
+  // Whether each rank has a share of the rows (tilepost_division_t). There are no shares where
   // messages, or kernels that exchange tiles, give all rows to all ranks at once.
   constexpr bool has_shares(tilepost_access_t access) const {
     const bool apart = access == TILEPOST_ACCESS_READ || access == TILEPOST_ACCESS_WRITE;
     return communicates() && (!product_spreads() || apart);
   }
 
-  // `out` has the rows of this rank's share, and not all rows of the run. In a pattern that routes
-  // it has neither of these, but the rows that arrive.
+  // Whether `out` has the rows of this rank's share, and not all rows of the run. In a pattern that
+  // routes, `out` has the rows that arrive, and this is false.
   constexpr bool out_is_share() const { return moves_product() && rows_end == RowsEnd::share; }
 
-  // Rows of the product go to chosen ranks: a rank's output is rows of other ranks' products.
+  // Whether rows of the product go to chosen ranks. A rank's output is then rows of all ranks'
+  // products.
   constexpr bool product_is_routed() const { return moves_product() && routes(); }
 
-  // Rows of A go to chosen ranks: a rank multiplies the rows that it receives.
+  // Whether rows of A go to chosen ranks. A rank then multiplies the rows that it receives.
   constexpr bool input_is_routed() const { return moves_input() && routes(); }
 };
 
-// In the order of the enumerators.
+// In the order of the enumerators of tilepost_pattern_t.
 inline constexpr PatternRow kPatterns[] = {
     {TILEPOST_GEMM_ALL_REDUCE, "gemm_all_reduce", "TILEPOST_GEMM_ALL_REDUCE", "AllReduce",
      "out = sum over ranks of A * B, on every rank", Moves::product, true, RowsEnd::all},
@@ -107,7 +110,7 @@ inline constexpr PatternRow kPatterns[] = {
 };
 inline constexpr int kNumPatterns = static_cast<int>(std::size(kPatterns));
 
-// Whether a plan's pattern is one of these.
+// Whether `value` is an enumerator of tilepost_pattern_t.
 constexpr bool is_pattern(int value) {
   return value >= 0 && value < kNumPatterns;
 }
@@ -125,26 +128,27 @@ TILEPOST_CHECK_TABLE(tilepost_pattern_t, kPatterns, pattern, 6)
 #pragma GCC diagnostic pop
 static_assert(is_in_order(kPatterns, &PatternRow::pattern));
 
-// The spelling in a spec.
+// The name in a spec.
 constexpr const char* name_of(tilepost_pattern_t pattern) {
   return row_of(pattern).name;
 }
 
-// Whether runs need a route from tilepost_op_route. With routing even, ranks know where rows go.
+// Whether runs need a route from tilepost_op_route. With routing even, the plan alone says where
+// rows go.
 constexpr bool is_routed(const tilepost_plan_t& plan) {
   return row_of(plan).routes() && plan.routing != TILEPOST_ROUTING_EVEN;
 }
 
-// Whether all that ranks send and receive lies in memory of the operation, which NCCL can know as
-// windows. Routed rows of A are sent from the caller's memory, and `routed` rows of the product
-// land in the caller's memory.
+// Whether all that ranks send and receive lies in memory of the operation, so that NCCL can
+// register it as windows. Routed rows of A are sent from the caller's memory. Rows of the product
+// land in the caller's memory if `routed`.
 constexpr bool fits_windows(const PatternRow& pattern, bool routed) {
   return !pattern.input_is_routed() && !routed;
 }
 
-// Whether kernels of few rows may exchange tiles, or rows of A (TILEPOST_ACCESS_TILES). They may if
-// the plan alone says which ranks get a row: a row of the product goes where its pattern or an even
-// routing sends it, and a row of A goes to all ranks.
+// Whether kernels of few rows may exchange tiles, or rows of A (TILEPOST_ACCESS_TILES). The plan
+// alone must say which ranks get a row. A row of the product goes where its pattern or an even
+// routing sends it. A row of A goes to all ranks.
 constexpr bool may_exchange_tiles(const PatternRow& pattern, tilepost_routing_t routing) {
   if (pattern.moves_input()) return !pattern.routes();
   return pattern.moves_product() && (!pattern.routes() || routing == TILEPOST_ROUTING_EVEN);
@@ -156,8 +160,8 @@ constexpr bool scatters_rows(const tilepost_plan_t& plan) {
   return row_of(plan).moves_product() && plan.routing == TILEPOST_ROUTING_ROWS;
 }
 
-// The m of the plan's runs, or its bound with any_m. It counts rows of the product, or where rows
-// of A are routed, rows of A on each rank.
+// The m of the plan's runs. With any_m it is the greatest m. It counts rows of the product, or
+// where rows of A are routed, each rank's rows of A.
 constexpr int64_t rows_of_runs(const tilepost_plan_t& plan) {
   return row_of(plan).input_is_routed() ? plan.rows_sent : plan.map.m;
 }

@@ -1,4 +1,4 @@
-// How many rows go from which rank to which, in every group (steps.h).
+// Counts how many rows go from which rank to which, in every group (steps.h).
 #include <algorithm>
 
 #include "runtime/map/steps/parts.h"
@@ -7,12 +7,13 @@ namespace tilepost {
 namespace {
 
 // The number of groups among which rows are divided. It is one where groups are tile columns, since
-// these divide columns.
+// tile columns divide no rows.
 int row_groups(const Exchange& exchange) {
   return exchange.map.division == TILEPOST_DIVISION_COLUMNS ? 1 : exchange.map.num_groups;
 }
 
-// Rows [first, end) of a group of a map that is divided by rows; all rows if nothing overlaps.
+// The rows [first, end) of a group of a map that is divided by rows. If nothing overlaps, they are
+// all rows.
 struct Range {
   int64_t first, end;
 };

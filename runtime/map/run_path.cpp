@@ -7,9 +7,10 @@ bool has_consumer(const tilepost_plan_t& plan) {
   return plan.consumer != TILEPOST_CONSUMER_NONE;
 }
 
-// Copy engines of other ranks read what the kernel stores. Runs that do not overlap store into the
-// same region, so it is shared for them too. Rows of A lie in shared memory wherever ranks read or
-// write each other's memory.
+// What memory holds the rows that ranks exchange: `send`, or the rows of A of all ranks. With
+// TILEPOST_ACCESS_READ copy engines of other ranks read what the kernel stores. Runs that do not
+// overlap store into the same region, so it is shared for them too. Rows of A lie in shared memory
+// wherever ranks read or write each other's memory.
 Memory exchanged_in(const tilepost_plan_t& plan) {
   if (plan.transport == TILEPOST_TRANSPORT_NCCL_SYMMETRIC) return Memory::window;
   const bool shared = row_of(plan).moves_input() ? plan.access != TILEPOST_ACCESS_MESSAGES
@@ -17,10 +18,12 @@ Memory exchanged_in(const tilepost_plan_t& plan) {
   return shared ? Memory::shared : Memory::own;
 }
 
-// Rows that leave this rank, that are summed elsewhere, or that NCCL or a consumer reads are not
-// stored into out.
+// Where the kernel stores tiles. It does not store them into `out` if they leave this rank, if they
+// are summed elsewhere, or if NCCL or a consumer reads them.
 Buffer stores_into(const tilepost_plan_t& plan, const RunPath& path) {
-  if (path.exchanges_parts) return Buffer::out;  // places of tiles in slots the kernel finds itself
+  if (path.exchanges_parts)
+    return Buffer::out;  // the kernel itself finds the places of tiles in
+                         // slots
   if (path.stores_by_owner && path.overlaps) return Buffer::owners;
   const PatternRow& row = row_of(plan);
   const bool window = path.overlaps && path.exchanged == Memory::window;
@@ -28,7 +31,8 @@ Buffer stores_into(const tilepost_plan_t& plan, const RunPath& path) {
   return row.product_leaves() || elsewhere || path.consumes ? Buffer::send : Buffer::out;
 }
 
-// Where rows leave, a window has room for whole shares on every rank.
+// What memory `received` is. In patterns whose rows leave, a window has room for a whole share on
+// every rank.
 Memory receives_in(const tilepost_plan_t& plan, bool overlaps) {
   const bool windows = overlaps && plan.transport == TILEPOST_TRANSPORT_NCCL_SYMMETRIC;
   return windows && row_of(plan).product_leaves() ? Memory::window : Memory::own;
@@ -50,8 +54,8 @@ Pushes pushes_of(const tilepost_plan_t& plan, bool overlaps) {
   return row.product_spreads() || plan.fused != 0 ? Pushes::results : Pushes::nothing;
 }
 
-// Where collectives of other communicators may run beside the GEMM (neighbours), no kernel may wait
-// for rows of other ranks.
+// What waits for what. Where collectives of other communicators may run beside the GEMM
+// (tilepost_plan_t::neighbours), no kernel may wait for rows of other ranks.
 Waits waits_of(const tilepost_plan_t& plan, bool overlaps) {
   if (!row_of(plan).moves_input()) return Waits::steps;
   if (!overlaps) return Waits::kernel;
@@ -68,7 +72,8 @@ bool fuses_as_it_may(const tilepost_plan_t& plan) {
   const PatternRow& row = row_of(plan);
   const bool moves = row.moves_product() && plan.pushes == (pushes_when_fused(row) ? 1 : 0) &&
                      plan.access == TILEPOST_ACCESS_WRITE && plan.sum == TILEPOST_SUM_STAGED;
-  const bool gaps = row.sums || plan.row_gap == 0;  // an output has none
+  const bool gaps = row.sums || plan.row_gap == 0;  // only slots may have gaps between rows, not an
+                                                    // output
   return plan.fused == 1 && order && moves && gaps && plan.task_parts == 0 && plan.whole_run == 1 &&
          plan.kernel.launch == TILEPOST_LAUNCH_TMA;
 }

@@ -1,6 +1,6 @@
 // The path of a run's data: which memory the kernel reads and stores into, how ranks reach each
-// other, what waits for what, and where results lie. Only this file derives it from the plan. The
-// code that allocates memory, that moves data and that explains plans asks for it here.
+// other, what waits for what, and where results lie. Only this file derives the path from the plan.
+// Code that allocates memory, moves data or explains plans reads the path here.
 #ifndef TILEPOST_RUN_PATH_H
 #define TILEPOST_RUN_PATH_H
 
@@ -21,7 +21,7 @@ enum class Buffer {
   landed,    // memory of this rank, into which other ranks store rows of its output
 };
 
-// What memory is allocated as.
+// How memory is allocated.
 enum class Memory {
   own,     // memory that only this rank reaches
   shared,  // memory that other ranks read or write
@@ -35,69 +35,73 @@ enum class InputFrom {
   split,     // this rank's own rows from the caller's `a`, all others from that memory
 };
 
-// What waits for what, group by group.
+// What a group of tiles and the communication wait for.
 enum class Waits {
   steps,     // the steps of a group wait for the group's tiles
   tiles,     // inside the kernel, the tiles of a group wait for the rows of A that steps bring
   launches,  // the kernel is launched for each group, behind the steps that bring its rows of A
-  kernel,    // the kernel waits for all steps
+  kernel,    // the kernel waits for all steps of the run
 };
 
 // What a rank stores into the memory of the ranks that need it: rows of A, or rows of the output
-// that need no more work. What it does not push, the others copy out of its memory, or get as
+// that need no more work. The other ranks copy the rest out of this rank's memory, or get it as
 // messages.
 enum class Pushes { nothing, rows, results };
 
 struct RunPath {
-  bool overlaps;             // steps are carried out while the kernel runs
-  tilepost_access_t access;  // how ranks reach each other in this run; messages if it does not
+  bool overlaps;             // whether steps are carried out while the kernel runs
+  tilepost_access_t access;  // how ranks reach each other in this run; messages if the run does not
                              // overlap
 
   // ---- What the kernel does
   InputFrom reads;
-  // Rows of `a` are first sorted by the rank they go to (routing rows). Steps and the kernel read
-  // the sorted copy.
+  // Whether rows of `a` are first sorted by the rank that they go to (routing rows). Steps and the
+  // kernel then read the sorted copy.
   bool sorts_a;
-  // The kernel begins and ends the run (tilepost_plan_t::whole_run): it finds out by itself that
-  // the other ranks' kernels have begun, and no kernel before or behind it does.
+  // Whether the kernel begins and ends the run (tilepost_plan_t::whole_run). Such a kernel finds
+  // out by itself that the other ranks' kernels have begun. No kernel before or behind it does so.
   bool whole_run;
-  // It is a whole run, and kernels exchange tiles of the product, or rows of A, in parts
-  // (TILEPOST_ACCESS_TILES).
+  // Whether kernels exchange tiles of the product, or rows of A, in parts (TILEPOST_ACCESS_TILES).
+  // Such a run is a whole run.
   bool exchanges_parts;
-  bool normalises;  // the kernel normalises the rows that it has summed, in place of a consumer
+  bool normalises;  // whether the kernel normalises the rows that it has summed, in place of a
+                    // consumer
   Buffer stores;    // where the kernel stores tiles: out, send or owners
-  // The kernel looks up where to store a tile by the rank that owns the tile's rows. All runs of
-  // the plan have that kernel. In a run that does not overlap, every entry of its table is memory
-  // of this rank.
+  // Whether the kernel looks up where to store a tile by the rank that owns the tile's rows. All
+  // runs of the plan have that kernel. In a run that does not overlap, every entry of its table is
+  // memory of this rank.
   bool stores_by_owner;
-  bool has_tasks;  // helper warps of the kernel carry out steps (tilepost_plan_t::task_parts)
-  // The kernel's epilogue does all that crosses ranks (tilepost_plan_t::fused). To this rank's own
-  // tiles it adds the other ranks' parts of them, if rows are summed. It stores them in `results`.
+  bool has_tasks;  // whether helper warps of the kernel carry out steps
+                   // (tilepost_plan_t::task_parts)
+  // Whether the kernel's epilogue does all that crosses ranks (tilepost_plan_t::fused). If rows are
+  // summed, it adds the other ranks' parts to this rank's own tiles. It stores the finished tiles
+  // in `results`.
   bool is_fused;
-  // The kernel carries out all steps itself, and none is left to streams. What comes behind the
-  // steps (below) may still follow it.
+  // Whether the kernel carries out all steps itself, so that none is left to streams. A consumer or
+  // a copy may still follow the kernel (below).
   bool kernel_does_all;
 
   // ---- What the steps do
   Waits waits;
-  Buffer results;  // where rows lie that steps have brought or summed: out, received or landed.
-                   // Where steps bring nothing, or sum in place, this is the same as `stores`
+  Buffer results;  // where the rows lie that steps have brought or summed: out, received or landed.
+                   // Where steps bring nothing, or sum in place, `results` is the same as `stores`
   Pushes pushes;
 
-  // ---- What comes behind the steps: a consumer that reads `results`, unless the kernel has done
-  // its work, or a copy of `results` to out.
+  // ---- What comes behind the steps: a consumer that reads `results`, or a copy of `results` to
+  // out. A kernel that has done the consumer's work needs neither.
   bool consumes;
   bool copies_out() const { return !consumes && results != Buffer::out; }
 
   // ---- What memory the run uses
-  Memory exchanged;         // of `send`, and of the memory in which rows of A come together
-  Memory receives_in;       // of `received`; a window has room for whole shares
-  bool gathers_for_caller;  // rows of A come together in the caller's memory, if the run has such
-                            // memory
-  bool lends_out;           // landed memory may be the run's out; then nothing is copied
+  Memory exchanged;         // what `send` is, and the memory in which rows of A come together
+  Memory receives_in;       // what `received` is; a window has room for whole shares
+  bool gathers_for_caller;  // whether rows of A come together in the caller's memory, if the run
+                            // has such memory
+  bool lends_out;           // whether landed memory may be the run's out, so that nothing is copied
 
-  // In how many places rows of A come together. Runs of a kernel that meets the others take turns
-  // at two places, for such a run may begin before all ranks have read the rows of the last one.
+  // The number of places in which rows of A come together. Runs of a kernel that meets the other
+  // ranks' kernels alternate between two places, because such a run may begin before all ranks have
+  // read the rows of the run before it.
   int places_of_rows() const { return whole_run ? 2 : 1; }
 
   // Whether ranks read or write each other's memory.
@@ -110,37 +114,37 @@ struct RunPath {
   bool receives_apart() const { return results == Buffer::received || results == Buffer::landed; }
   // Whether rows of A arrive group by group, while the kernel multiplies those of earlier groups.
   bool input_arrives() const { return waits == Waits::tiles || waits == Waits::launches; }
-  // Whether the run begins on the communication stream, beside the kernel. Other ranks may still
-  // use the shared memory for the last run, or use it already for this one. Such a kernel touches
-  // none of that memory before its rows have arrived, so it need not wait until the run has begun.
+  // Whether the run begins on the communication stream, beside the kernel. Until the run has begun,
+  // other ranks may still use the shared memory for the run before. The kernel of such a run touches
+  // none of that memory before its rows have arrived, so it need not wait for the begin.
   bool begins_on_comm_stream() const {
     return input_arrives() && reads == InputFrom::split && !has_tasks && !exchanges_parts;
   }
   // Whether the kernel waits for other ranks' tiles, sums or rows while it holds its SMs.
   bool waits_on_sms() const { return kernel_does_all || waits == Waits::tiles; }
-  // Whether helper warps push. If they do not, copies push, or the epilogue does.
+  // Whether helper warps push. If not, copies or the epilogue push.
   bool tasks_push() const { return kernel_does_all && !is_fused && pushes != Pushes::nothing; }
   // Whether rows that other ranks have pushed to this rank's landed memory belong into `out`. They
-  // are copied there, unless the run's out is landed memory or a registered output.
+  // are copied there, unless the run's `out` is landed memory or a registered output.
   bool copies_landed() const {
     return is_fused && pushes == Pushes::results && results == Buffer::out;
   }
 };
 
-// The path of the plan's runs that overlap, or of those that do not. The plan need not have such
-// runs.
+// The path of the plan's runs that overlap, or of those that do not. The plan need not have runs of
+// that kind.
 RunPath path_of(const tilepost_plan_t& plan, bool overlaps);
 
 // The kinds of run that a plan has.
 struct RunPaths {
-  RunPath planned;                  // of runs with the plan's own m
-  std::optional<RunPath> sequence;  // of runs with fewer rows, where overlap does not pay
-                                    // (rows_vary); they do not overlap
-  RunPath overlapping;              // of runs that overlap, which the plan need not have
+  RunPath planned;                  // runs with the plan's own m
+  std::optional<RunPath> sequence;  // runs with fewer rows (rows_vary), for which overlap does not
+                                    // pay; they do not overlap
+  RunPath overlapping;              // runs that overlap, even if the plan has none
 
-  // Whether some runs overlap, or with `overlaps` false, whether some do not.
+  // Whether the plan has runs that overlap (`overlaps`), or runs that do not (not `overlaps`).
   bool has(bool overlaps) const { return overlaps == planned.overlaps || (!overlaps && sequence); }
-  // Whether `is` holds for either kind of run.
+  // Whether `is` holds for the planned runs or for the runs that do not overlap.
   bool any(bool (RunPath::*is)() const) const {
     return (planned.*is)() || (sequence && ((*sequence).*is)());
   }
@@ -153,9 +157,9 @@ constexpr bool normalises(const tilepost_plan_t& plan) {
          plan.consumer == TILEPOST_CONSUMER_RESIDUAL_RMS_NORM;
 }
 
-// Whether `out` lies as the plan's tiles do, because no consumer puts them into rows: in slots, or,
-// where tiles are divided by columns, in slabs of whole rows. Another plan with other tiles has its
-// output in other places.
+// Whether `out` keeps the order of the plan's tiles, because no consumer puts them into rows. Tiles
+// then lie in slots, or where columns divide them, in slabs of whole rows. Another plan with other
+// tiles has its output in other places.
 constexpr bool keeps_tiles(const tilepost_plan_t& plan) {
   return plan.map.layout == TILEPOST_TILE && plan.consumer == TILEPOST_CONSUMER_NONE;
 }
@@ -165,8 +169,8 @@ constexpr bool has_slots(const tilepost_plan_t& plan) {
   return plan.map.layout == TILEPOST_TILE && plan.map.division == TILEPOST_DIVISION_ROWS;
 }
 
-// Whether `out` stays in slots, as gemm and gemm_all_reduce may leave it. The caller must then be
-// told which slot has which tile. Slabs need no such table: their places follow from the tiles.
+// Whether `out` stays in slots, as gemm and gemm_all_reduce may leave it. The caller then needs a
+// table of which slot has which tile. Slabs need no table: their places follow from the tiles.
 constexpr bool keeps_slots(const tilepost_plan_t& plan) {
   return has_slots(plan) && keeps_tiles(plan);
 }
@@ -178,19 +182,20 @@ constexpr bool moves_inside(const tilepost_plan_t& plan) {
 }
 
 // Whether `fused` and the turns of the plan's tiles fit its other fields. A plan that is not fused
-// has neither turns nor lag. A fused plan has a kernel that begins and ends its runs and has no
-// tasks. Where rows are summed, ranks store their parts side by side in the memory of the rank that
-// adds them up, by tensor maps, and that rank pushes sums that all ranks get. Elsewhere the kernel
-// pushes tiles. The tiles are one group, staggered, in turns of whole clusters.
+// has neither turns nor lag. In a fused plan the kernel begins and ends the runs, and there are no
+// tasks. The tiles are one group, staggered, in turns of whole clusters. Where rows are summed,
+// ranks store their parts by tensor maps side by side in the memory of the rank that adds them up.
+// That rank pushes the sums if all ranks get them. Where rows are not summed, the kernel pushes
+// tiles.
 bool fuses_as_it_may(const tilepost_plan_t& plan);
 
-// Whether the epilogue of a fused plan of the pattern stores finished rows in other ranks' outputs:
-// sums that all ranks get, or rows that are not summed.
+// Whether the epilogue of a fused plan stores finished rows in other ranks' outputs. Finished rows
+// are sums that all ranks get, or rows that are not summed.
 constexpr bool pushes_when_fused(const PatternRow& row) {
   return row.product_spreads() || !row.sums;
 }
 
-// Which rank reads or writes the memory of which with this transport, on every target.
+// How ranks reach each other's memory with this transport, on every target.
 constexpr tilepost_access_t access_of(tilepost_transport_t transport) {
   if (transport == TILEPOST_TRANSPORT_COPY_ENGINE) return TILEPOST_ACCESS_READ;
   if (transport == TILEPOST_TRANSPORT_PEER_TILES) return TILEPOST_ACCESS_TILES;

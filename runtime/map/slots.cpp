@@ -11,20 +11,20 @@
 namespace tilepost {
 namespace {
 
-// Units of the largest share of a run of m rows of A.
+// The number of units (units_of_row) in the largest share of a run of m rows of A.
 int64_t units_of_share(const tilepost_plan_t& plan, int64_t m) {
   return (m + plan.ranks - 1) / plan.ranks * units_of_row(plan);
 }
 
-// Parts of the largest share of a run of m rows of A.
+// The number of parts in the largest share of a run of m rows of A.
 int64_t parts_of_share(const tilepost_plan_t& plan, int64_t m) {
   const int64_t units = units_of_share(plan, m), part = units_of_part(plan, m);
   return (units + part - 1) / part;
 }
 
-constexpr int kHelperThreads = 128;  // of a CTA
+constexpr int kHelperThreads = 128;  // the threads of a CTA's helper warps
 constexpr int kUnitsOfThread = 4;
-constexpr int kPartsAtOnce = 112;  // fewer than a GPU has CTAs
+constexpr int kPartsAtOnce = 112;  // fewer parts than a GPU has CTAs
 
 }  // namespace
 
@@ -34,7 +34,7 @@ int64_t stored_pitch(const tilepost_plan_t& plan) {
 
 Slots slots_of(const tilepost_plan_t& plan, const tilepost_map_t& map) {
   constexpr int kLine = 8;   // elements
-  constexpr int kFirst = 0;  // the rank with the most rows
+  constexpr int kFirst = 0;  // a rank that no other exceeds in rows
   if (plan.shots == TILEPOST_ONE_SHOT_LINES)
     return {exchanged_parts(plan) * lines_of_part(plan) * kLine, 2 * plan.ranks};
   if (plan.access == TILEPOST_ACCESS_TILES)
@@ -44,18 +44,19 @@ Slots slots_of(const tilepost_plan_t& plan, const tilepost_map_t& map) {
 }
 
 int exchanged_parts(const tilepost_plan_t& plan) {
-  if (plan.fused != 0) {  // and one part for all finished tiles together, where these cross ranks
+  if (plan.fused != 0) {  // the finished tiles have one more part together, where they cross ranks
     const int tiles = row_of(plan).sums ? share_tiles(plan.map) * tiles_n(plan.map) : 0;
     return tiles * plan.map.signals_per_tile + plan.pushes;
   }
   if (plan.access != TILEPOST_ACCESS_TILES) return 0;
-  if (row_of(plan).moves_input())  // parts of runs with fewer rows may be smaller
+  if (row_of(plan).moves_input())  // a run with fewer rows may have smaller parts, and so more of
+                                   // them
     return static_cast<int>(std::max<int64_t>(kPartsAtOnce, parts_of_share(plan, plan.map.m)));
   return static_cast<int>(schedule_positions(plan.map)) * plan.map.signals_per_tile;
 }
 
 int64_t lines_of_part(const tilepost_plan_t& plan) {
-  constexpr int kUnit = 8;  // rows; a CTA has whole units of so many
+  constexpr int kUnit = 8;  // rows; each CTA has a multiple of this
   const int units = (plan.map.tile_m + kUnit - 1) / kUnit, ctas = plan.map.signals_per_tile;
   const int64_t rows = int64_t{(units + ctas - 1) / ctas} * kUnit;
   if (row_of(plan).product_leaves())
@@ -96,7 +97,7 @@ RowsOfOut rows_in_out(const tilepost_plan_t& plan, const tilepost_map_t& map, in
 }
 
 int64_t most_rows_of_out(const tilepost_plan_t& plan, const tilepost_map_t& map) {
-  constexpr int kFirst = 0;  // no rank has more rows than the first
+  constexpr int kFirst = 0;  // a rank that no other exceeds in rows
   const RowsOfOut last = rows_in_out(plan, map, plan.ranks - 1, kFirst);
   return row_of(plan).product_spreads() ? map.m : last.first + last.count;
 }

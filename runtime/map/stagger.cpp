@@ -6,21 +6,22 @@
 namespace tilepost {
 namespace {
 
-// Tile rows in their order, and where bands end before they are filled up to whole clusters.
+// The tile rows in their order, and the ends of the bands before bands are filled up to whole
+// clusters.
 struct Order {
   std::vector<TileRow> rows;
   std::vector<size_t> ends;
-  std::vector<size_t> turns;  // Band::turn of the band that ends there
+  std::vector<size_t> turns;  // Band::turn of each band
 };
 
-// Where the first `index` parts end if `rows` tile rows are divided into `parts` parts. Parts are
-// whole clusters; the last cluster may have fewer rows.
+// The number of rows in the first `index` parts if `rows` tile rows are divided into `parts` parts.
+// Parts are whole clusters. The last cluster may have fewer rows.
 size_t end_of_part(const tilepost_map_t& map, size_t rows, int index, int parts) {
   const size_t clusters = (rows + map.cluster - 1) / map.cluster;
   return std::min(rows, clusters * index / parts * map.cluster);
 }
 
-// Appends the tile rows of `shares` in turns, in as many bands as the map's band height asks for.
+// Appends the tile rows of `shares`, which take turns, in bands of the map's band height.
 void take_turns(const tilepost_map_t& map, const std::vector<int>& shares,
                 const std::vector<std::vector<TileRow>>& by_share, Order& order) {
   size_t most = 0;
@@ -59,7 +60,7 @@ std::vector<Band> staggered_bands(const tilepost_map_t& map, int rank, bool last
   for (size_t i = 0; i < order.ends.size(); ++i) {
     const size_t clusters = (order.ends[i] + map.cluster - 1) / map.cluster;
     const size_t end = std::min(clusters * map.cluster, order.rows.size());
-    if (end == first) continue;  // the band before took the rest of its cluster
+    if (end == first) continue;  // the band before has the rest of its cluster
     const auto rows = std::span(order.rows).subspan(first, end - first);
     bands.push_back({{rows.begin(), rows.end()}, order.turns[i]});
     first = end;

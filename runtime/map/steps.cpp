@@ -8,7 +8,7 @@
 namespace tilepost {
 namespace {
 
-// In the order of kPatterns; null where nothing moves.
+// The steps of each pattern, in the order of kPatterns. An entry is null if nothing moves.
 const PatternSteps* const kSteps[] = {&kGemmAllReduceSteps,     nullptr,
                                       &kGemmReduceScatterSteps, &kGemmAllToAllSteps,
                                       &kAllGatherGemmSteps,     &kAllToAllGemmSteps};
@@ -58,7 +58,7 @@ std::vector<Step> steps_of(const Exchange& exchange, const TileMap& tile_map, in
   return steps;
 }
 
-// A tile's rows tell its owner, for no tile crosses the border of a share.
+// A tile's rows determine its owner, for no tile crosses the border of a share.
 std::vector<uint32_t> counter_targets(const Exchange& exchange, const TileMap& tile_map, int rank) {
   std::vector<uint32_t> targets;
   targets.reserve(tile_map.groups.size());

@@ -1,7 +1,7 @@
-// What ranks exchange for each group: a list of steps that any transport can carry out.
+// The steps that ranks carry out for each group. Any transport can carry them out.
 //
 // The planner verifies with this code that every byte is sent once and lands once. The transports
-// of both targets execute its steps.
+// of both targets execute the steps.
 #ifndef TILEPOST_STEPS_H
 #define TILEPOST_STEPS_H
 
@@ -15,16 +15,16 @@
 
 namespace tilepost {
 
-// What the communication of a run depends on.
+// What determines the communication of a run.
 struct Exchange {
   tilepost_pattern_t pattern;
   tilepost_routing_t routing;
   int ranks;
-  int64_t k;                 // elements of a row of A; read where rows of A move
-  bool overlaps;             // every group has steps of its own; if not, all steps are those of
-                             // group 0
-  tilepost_access_t access;  // how ranks reach each other in runs that overlap; in all others they
-                             // exchange messages
+  int64_t k;                 // elements of a row of A; read only where rows of A move
+  bool overlaps;             // whether every group has steps of its own; if not, group 0 has all
+                             // steps
+  tilepost_access_t access;  // how ranks reach each other in runs that overlap; in all other runs
+                             // they exchange messages
   tilepost_map_t map;        // map.cuts must outlive this structure
   bool pushes = false;       // tilepost_plan_t::pushes
 };
@@ -37,7 +37,7 @@ enum class StepKind {
   reduce_scatter,  // send buffer -> out; `count` elements for every rank
   send,            // send buffer -> peer
   receive,         // peer -> out
-  own_rows,        // with any access: this rank's own rows of A, a -> gathered
+  own_rows,        // this rank's own rows of A, a -> gathered, with any access
   all_gather,      // AllGather: gathered, in place; `count` elements from every rank
   send_rows,       // AllGather: gathered -> peer
   send_own_rows,   // routed rows of A: a -> peer
@@ -47,61 +47,65 @@ enum class StepKind {
   // the parts of this rank's share come together (slots.h); `sums`, this rank's share in row-major
   // order; and `landed`, rows of out that other ranks have stored here. A rank reads nothing that a
   // peer has stored before the peer has announced it. With tilepost_plan_t::task_parts the kernel's
-  // helper warps carry out sum, own_rows, own_part and landed_… as tasks. With WRITE they also
-  // push, as a part of the task whose sum or own rows are pushed.
-  announce,   // tells the peers that they may read what this rank has stored for the group, or has
-              // pushed of its rows of A
+  // helper warps carry out sum, own_rows, own_part and landed_… as tasks. With WRITE the task that
+  // makes a sum, or copies own rows, also pushes them.
+  announce,   // announces to the peers that they may read what this rank has stored for the group,
+              // or has pushed of its rows of A
   pull_part,  // peer's send buffer -> slots: rows of this rank's share, to be added up
   pull,       // peer's send buffer -> out: rows routed to this rank
   sum,        // out = sum over ranks in their order, in fp32. READ: this rank's part is in its send
-              // buffer at `from`, the others' parts are in slots at `from_slot`. WRITE: all parts
-              // are in slots. AllReduce without pushes: the sum also goes to sums at `from_slot`
-  announce_sums,  // AllReduce: tells the peers that they may read what this rank has summed for the
-                  // group, or has pushed
+              // buffer at `from`, and the others' parts are in slots at `from_slot`. WRITE: all
+              // parts are in slots. AllReduce without pushes: the sum also goes to sums at
+              // `from_slot`
+  announce_sums,  // AllReduce: announces to the peers that they may read what this rank has summed
+                  // for the group, or has pushed
   pull_sums,      // AllReduce: peer's sums -> out
   push_sums,      // AllReduce: this rank's sums in out -> peer's landed, at the same place
-  landed_sums,    // AllReduce: what `peer` has pushed, landed -> out, at the same place; nothing is
-                  // copied where landed memory is out
+  landed_sums,    // AllReduce: sums that `peer` has pushed, landed -> out, at the same place.
+                  // Nothing is copied where landed memory is out
   push_rows,      // rows of A: a -> peer's gathered
-  landed_rows,    // rows of A: what `peer` has pushed lies in gathered now; nothing is copied
-  own_part,       // All-to-All: this rank's rows for itself, -> out; READ: from its send buffer,
-                  // WRITE: from landed
-  landed_part,    // All-to-All, WRITE: what `peer` has stored here, landed -> out, at the same
+  landed_rows,    // rows of A that `peer` has pushed. They lie in gathered already, and nothing is
+                  // copied
+  own_part,       // All-to-All: this rank's rows for itself -> out, with READ from its send buffer,
+                  // with WRITE from landed
+  landed_part,    // All-to-All, WRITE: rows that `peer` has stored here, landed -> out, at the same
                   // place
 };
 
-// One step. What a rank sends to itself is a send and a receive like all others. Between two ranks,
-// the sends of a group and their receives come in the same order.
+// One step. A rank sends to itself by a send and a receive, as it does to other ranks. Between two
+// ranks, the sends of a group and the receives for them come in the same order.
 struct Step {
   StepKind kind;
   int peer;      // the other rank of send, receive, pull…, push…, landed_…
-  int64_t from;  // first element read; in the peer's memory for pulls; for reduce_scatter, of the
-                 // first rank's part
-  int64_t to;    // first element written; in the peer's memory for pushes; for pull_part, within
-                 // the peer's block of slots
+  int64_t from;  // the first element read. Pulls: in the peer's memory. reduce_scatter: the first
+                 // element of the first rank's part
+  int64_t to;    // the first element written. Pushes: in the peer's memory. pull_part: within the
+                 // peer's block of slots
   int64_t count;
-  int64_t keep;  // reduce_scatter: how many of the `count` elements received belong into out. They
-                 // are fewer on ranks whose share is short; the rest must not be written there
-  int64_t from_slot = 0;  // sum: first element within each block of slots
+  int64_t keep;  // reduce_scatter: how many of the `count` elements received belong into out. A
+                 // rank whose share is short keeps fewer than `count`. The rest must not be written
+                 // to out
+  int64_t from_slot = 0;  // sum: the first element within each block of slots
 };
 
-// The rows at both ends of a rank's own rows of A whose tiles also have rows of other ranks. A
+// The own rows of A at both ends of a rank's share that lie in one tile with rows of other ranks. A
 // kernel that reads its own rows where the caller has them (tilepost_plan_t::reads_own) reads such
 // a tile from the gathered rows. So these own rows must be copied there. The tile at the beginning
-// of the share also has the last rows of the share before it. These arrive last of all, so that
-// tile waits for the last group.
+// of the share also has the last rows of the share before it. Those rows arrive last of all, so
+// that tile waits for the last group.
 struct EdgeRows {
   std::array<Step, 2> steps;  // own_rows steps, each of fewer rows than a tile has
-  size_t count = 0;           // steps; only the last group needs the second one
+  size_t count = 0;           // the number of steps; only the last group needs the second one
   std::span<const Step> all() const { return std::span(steps).first(count); }
   std::span<const Step> needed_first() const { return all().first(std::min<size_t>(count, 1)); }
   std::span<const Step> needed_last() const { return all().subspan(needed_first().size()); }
 };
-// `own`: the own_rows step of an AllGather. `k`: elements of a row.
+// `own`: the own_rows step of an AllGather. `k`: the number of elements of a row.
 EdgeRows edges_of(const tilepost_map_t& map, int64_t k, const Step& own);
 
 // How many rows every rank sends to every rank in every group, where rows are routed. Routed rows
-// of A have one group here; the cuts say which of the rows arrive in which group (arriving_part).
+// of A have one group here. The cuts decide which of these rows arrive in which group
+// (arriving_part).
 class RowCounts {
  public:
   RowCounts() = default;
@@ -113,19 +117,19 @@ class RowCounts {
   int64_t at(int source, int group, int destination) const {
     return rows_[index(source, group, destination)];
   }
-  // The rows of all groups together.
+  // The number of rows in all groups together.
   int64_t sum(int source, int destination) const;
-  // The rows that arrive at `destination` from the ranks before `source`.
+  // The number of rows that arrive at `destination` from the ranks before `source`.
   int64_t before(int source, int destination) const;
   int64_t arriving(int destination) const { return before(ranks_, destination); }
-  // [ranks] The rows that arrive at `destination` from each rank.
+  // [ranks] The number of rows that arrive at `destination` from each rank.
   std::vector<int64_t> from_each(int destination) const;
-  // The rows that `source` sends to the ranks before `destination`.
+  // The number of rows that `source` sends to the ranks before `destination`.
   int64_t sent_before(int source, int destination) const;
   int ranks() const { return ranks_; }
   int groups() const { return groups_; }
   int64_t bytes() const { return static_cast<int64_t>(rows_.capacity() * sizeof(int64_t)); }
-  // [groups][ranks] The counts of one source, as ranks exchange them.
+  // [groups][ranks] The counts of one source, in the form in which ranks exchange them.
   std::span<int64_t> of(int source) {
     return std::span(rows_).subspan(static_cast<size_t>(source) * groups_ * ranks_,
                                     static_cast<size_t>(groups_) * ranks_);
@@ -139,25 +143,24 @@ class RowCounts {
   std::vector<int64_t> rows_;
 };
 
-// One rank's route: where its rows go. [ranks] `splits` are given for routing splits, [m]
-// `destinations` for routing rows, and neither for routing even.
+// One rank's route: where its rows go. Routing splits gives [ranks] `splits`, routing rows gives
+// [m] `destinations`, and routing even gives neither.
 struct Route {
   std::vector<int64_t> counts;  // [groups][ranks] rows to each rank in each group
-  // [m] routing rows: what a tile adds to its `row` for each of its rows, to get the destination
-  // row.
+  // [m] Routing rows: the destination row of each row, less the `row` of the row's tile.
   std::vector<int32_t> row_map;
 };
 Route make_route(const Exchange& exchange, std::span<const int64_t> splits,
                  std::span<const int32_t> destinations);
 
-// The counts of routing even, the same on all ranks.
+// The counts of routing even. They are the same on all ranks.
 RowCounts even_counts(const Exchange& exchange);
 
-// Routed rows of A: the counts of routing even where each rank sends m rows.
+// Routed rows of A: the counts of routing even if each rank sends m rows.
 RowCounts even_input_counts(int ranks, int64_t m);
 
-// One rank's route for its rows of A. `order` is for routing rows: it has the rows of `a` sorted by
-// destination, and those for one rank in their own order.
+// One rank's route for its rows of A. Only routing rows has an `order`. It lists the rows of `a`
+// sorted by destination. Rows for one rank keep their order.
 struct InputRoute {
   std::vector<int64_t> counts;  // [ranks]
   std::vector<int32_t> order;   // [m]
@@ -165,21 +168,22 @@ struct InputRoute {
 InputRoute make_input_route(int ranks, std::span<const int64_t> splits,
                             std::span<const int32_t> destinations);
 
-// What `rank` does for `group`, in order. `counts` are read only where rows are routed.
+// The steps of `rank` for `group`, in order. `counts` is read only where rows are routed.
 std::vector<Step> steps_of(const Exchange& exchange, const TileMap& tile_map, int group, int rank,
                            const RowCounts& counts);
 
-// By group, what one run adds to the counter that `rank` waits for. With TILEPOST_ACCESS_WRITE, if
+// [groups] What one run adds to the counter that `rank` waits for. With TILEPOST_ACCESS_WRITE, if
 // the product moves, the kernels of all ranks raise the counter for their tiles of this rank's
-// rows. In a run that does not overlap this rank's own kernel raises it for all of its tiles. In
-// both cases padding tiles, which no rank owns, are not counted.
+// rows. In a run that does not overlap this rank's own kernel raises the counter for all of its
+// tiles. In both cases padding tiles, which no rank owns, are not counted.
 std::vector<uint32_t> counter_targets(const Exchange& exchange, const TileMap& tile_map, int rank);
 
-// Elements of the send buffer that steps read: at least tile_map.send_elements. Padding is reduced
-// too, so what kernels do not write there must be finite; it is zeroed once.
+// The number of elements of the send buffer that steps read. It is at least tile_map.send_elements.
+// Padding is reduced too, so elements that no kernel writes must be finite. The send buffer is
+// zeroed once.
 int64_t send_buffer_elements(const Exchange& exchange, const TileMap& tile_map);
 
-// Elements of out on `rank` in the order in which steps write it (panel: rows x n).
+// The number of elements of out on `rank`, as steps write it (panel: rows x n).
 int64_t received_elements(const Exchange& exchange, const TileMap& tile_map, int rank,
                           const RowCounts& counts);
 

@@ -12,15 +12,15 @@ int ceil_div(int64_t a, int64_t b) {
   return static_cast<int>((a + b - 1) / b);
 }
 
-// Fills `rows` up to whole clusters with padding: tile rows outside the product that are not
+// Fills `rows` up to whole clusters with padding: tile rows outside the product, which are not
 // stored.
 void pad(const tilepost_map_t& map, std::vector<TileRow>& rows) {
   const int64_t beyond = int64_t{tiles_m(map)} * map.tile_m;
   while (rows.size() % map.cluster != 0) rows.push_back({beyond, -1});
 }
 
-// Appends the tiles of one column of a band. They begin with row `shift` of the band, go down to
-// its last row, and continue from its first.
+// Appends the tiles of one column of a band. The tiles begin with row `shift` of the band, go down
+// to its last row, and continue from its first row.
 void append_column(const tilepost_map_t& map, std::span<const TileRow> rows, int column,
                    size_t shift, TileMap& out) {
   const int group = static_cast<int>(out.groups.size());
@@ -32,8 +32,8 @@ void append_column(const tilepost_map_t& map, std::span<const TileRow> rows, int
 }
 
 // Appends the tiles of `rows` in bands of equal height. Every other band is swept along n
-// backwards. Rows are padded to whole clusters. Requires that groups are numbered as they are
-// appended.
+// backwards. Rows are padded to whole clusters. Groups must be numbered in the order in which they
+// are appended.
 void append_rows(const tilepost_map_t& map, std::vector<TileRow> rows, bool& backwards,
                  TileMap& out) {
   pad(map, rows);
@@ -48,8 +48,8 @@ void append_rows(const tilepost_map_t& map, std::vector<TileRow> rows, bool& bac
   }
 }
 
-// As append_rows(), for bands in which shares take turns. A CTA computes every stagger-th position.
-// It would have tiles of one share only, whenever the band's height divides stagger. So the columns
+// Appends the tiles of bands in which shares take turns. A CTA computes every stagger-th position.
+// If the band's height divides stagger, the CTA would have tiles of one share only. So the columns
 // begin one turn later after every `stagger` positions.
 void append_bands(const tilepost_map_t& map, std::vector<Band> bands, bool& backwards,
                   TileMap& out) {
@@ -64,7 +64,7 @@ void append_bands(const tilepost_map_t& map, std::vector<Band> bands, bool& back
   }
 }
 
-// All tiles of a share in the order in which every rank computes them.
+// All tiles of a share, in the order in which every rank computes them.
 std::vector<tilepost_tile_t> swept(const tilepost_map_t& map, const std::vector<TileRow>& rows) {
   bool backwards = false;
   TileMap share;
@@ -72,9 +72,9 @@ std::vector<tilepost_tile_t> swept(const tilepost_map_t& map, const std::vector<
   return std::move(share.tiles);
 }
 
-// Appends the tiles of all shares in turns, those of this rank's own share `lag` turns later. Every
-// rank has the tiles of a share in the same order, so that a tile comes no later on any rank than
-// on its owner.
+// Appends the tiles of all shares in turns. Tiles of this rank's own share come `lag` turns later.
+// Every rank has the tiles of a share in the same order, so no rank computes a tile later than the
+// tile's owner does.
 void append_turns(const tilepost_map_t& map, int rank,
                   const std::vector<std::vector<TileRow>>& by_share, TileMap& out) {
   std::vector<std::vector<tilepost_tile_t>> shares;
@@ -104,7 +104,7 @@ void close_group(const tilepost_map_t& map, size_t first_tile, int64_t offset, i
                         static_cast<uint32_t>(num_tiles) * map.signals_per_tile, offset, count});
 }
 
-// Division by rows, panel layout.
+// The map divided by rows, in the panel layout.
 void build_bands(const tilepost_map_t& map, TileMap& out) {
   bool backwards = false;
   int64_t first = 0;
@@ -121,7 +121,8 @@ void build_bands(const tilepost_map_t& map, TileMap& out) {
   out.send_elements = map.m * map.n;
 }
 
-// Division by rows, tile layout. The positions are made first, then their slots and groups.
+// The map divided by rows, in the tile layout. Positions are made first, then their slots and
+// groups.
 void build_slots(const tilepost_map_t& map, TileMap& out) {
   bool backwards = false;
   std::vector<TileRow> rows;
@@ -197,13 +198,13 @@ void build_columns(const tilepost_map_t& map, TileMap& out) {
   out.send_elements = tiles_n(map) * slab * map.tile_n;
 }
 
-// How many tile rows of each share the cuts count (ARRIVALS).
+// ARRIVALS: the number of tile rows of each share that the cuts count.
 int64_t counted_tiles(const tilepost_map_t& map) {
   const int64_t all = map.cuts[map.num_groups - 1];
   return map.round_robin != 0 && map.ranks > 1 ? all / (map.ranks - 1) : all;
 }
 
-// [ranks + 1] Where each share begins among all rows, and where the last one ends.
+// [ranks + 1] The row at which each share begins, and the number of all rows.
 std::vector<int64_t> share_begins(const tilepost_map_t& map, std::span<const int64_t> splits) {
   std::vector<int64_t> begins = {0};
   for (int rank = 0; rank < map.ranks; ++rank)
@@ -211,7 +212,7 @@ std::vector<int64_t> share_begins(const tilepost_map_t& map, std::span<const int
   return begins;
 }
 
-// The group whose arrival brings row `row` of the share of `source` to the rank of `inputs`.
+// The group that brings row `row` of `source`'s share to the rank of `inputs`.
 int arrival_of(const tilepost_map_t& map, const MapInputs& inputs, int source, int64_t row) {
   if (source == inputs.rank) return 0;
   int first = 1, end = map.num_groups - 1;
@@ -226,7 +227,7 @@ int arrival_of(const tilepost_map_t& map, const MapInputs& inputs, int source, i
   return first;
 }
 
-// The group that brings the last of rows [first, end) of all.
+// The last group that brings any of the rows [first, end).
 int last_arrival(const tilepost_map_t& map, const MapInputs& inputs,
                  const std::vector<int64_t>& begins, int64_t first, int64_t end) {
   int group = 0;
@@ -240,12 +241,13 @@ int last_arrival(const tilepost_map_t& map, const MapInputs& inputs,
   return group;
 }
 
-// The tile rows of each group, in which the tiles wait for the same arrival.
+// [groups] The tile rows of each group. Tiles of a group wait for the same arrival.
 std::vector<std::vector<TileRow>> rows_by_arrival(const tilepost_map_t& map,
                                                   const MapInputs& inputs) {
   const std::vector<int64_t> begins = share_begins(map, inputs.splits);
   std::vector<std::vector<TileRow>> groups(map.num_groups);
-  // From this rank's share to the last row, then from the first row on.
+  // Tile rows come in this order: from this rank's share to the last row, then from the first row
+  // on.
   const int tiles = tiles_m(map);
   const auto begin = static_cast<int>(std::min<int64_t>(begins[inputs.rank] / map.tile_m, tiles));
   for (int i = 0; i < tiles; ++i) {

@@ -24,7 +24,7 @@ void messages(GroupSteps& own) {
     own.add({StepKind::all_gather, 0, own_begin * k, 0, share * k, 0});
     return;
   }
-  // All ranks exchange at the same distance at the same time, so each sends to one rank and
+  // All ranks exchange at the same distance at the same time, so each rank sends to one rank and
   // receives from one.
   for (int distance = 1; distance < ranks; ++distance) {
     const int to = (own.rank + distance) % ranks, from = (own.rank + ranks - distance) % ranks;
@@ -35,7 +35,7 @@ void messages(GroupSteps& own) {
   }
 }
 
-// The group's part of the rows that one rank brings to another.
+// The group's part of the rows that `source` brings to `rank`.
 MovedRows rows_between(const GroupSteps& own, int source, int rank) {
   const tilepost_map_t& map = own.map;
   const SharePart part = arriving_part(map, {}, own.group, source, rank);

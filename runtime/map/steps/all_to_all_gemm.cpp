@@ -17,7 +17,8 @@ MovedRows all_between(const GroupSteps& own, int source, int rank) {
   return part_between(own, source, rank, 0, own.counts.at(source, 0, rank));
 }
 
-// The group's part of those rows, by the cuts. Both ranks find the same.
+// The group's part of the rows that `source` has for `rank`, by the cuts. Both ranks compute the
+// same part.
 MovedRows rows_between(const GroupSteps& own, int source, int rank) {
   const int64_t all = own.counts.at(source, 0, rank);
   const SharePart part =
@@ -26,8 +27,8 @@ MovedRows rows_between(const GroupSteps& own, int source, int rank) {
                       std::min(part.end * own.map.tile_m, all));
 }
 
-// All ranks exchange at the same distance at the same time, so each sends to one rank and receives
-// from one.
+// All ranks exchange at the same distance at the same time, so each rank sends to one rank and
+// receives from one.
 void exchange(GroupSteps& own, RowsBetween between) {
   const int ranks = own.exchange.ranks;
   for (int distance = 1; distance < ranks; ++distance) {

@@ -30,7 +30,7 @@ void push_sums(GroupSteps& own) {
   });
 }
 
-// Each rank sums its share, then every other rank gets the sum.
+// Each rank sums its share. Then every other rank gets the sum.
 void shared(GroupSteps& own) {
   const SummedPart mine = summed_part(own, own.rank);
   sum_own_part(own, mine, mine.in_output);

@@ -5,8 +5,8 @@
 namespace tilepost {
 namespace {
 
-// Out has a block for each source rank, in which each tile column is a slab of the rows that come
-// from that rank.
+// `out` has a block for each source rank. In the block each tile column is a slab of the rows that
+// come from that rank.
 void columns(GroupSteps& own) {
   const tilepost_map_t& map = own.map;
   const RowCounts& counts = own.counts;
@@ -39,7 +39,7 @@ void messages(GroupSteps& own) {
   }
 }
 
-// Brings the rows of `source` that are routed to this rank.
+// Brings to this rank the rows of `source` that are routed to it.
 void bring(GroupSteps& own, StepKind kind, int source) {
   const int64_t n = own.map.n;
   const int64_t to = arriving_row(own.group, source, own.rank, own.counts);

@@ -41,7 +41,7 @@ int64_t received(const Exchange& exchange, const TileMap& /*tile_map*/, int rank
   return (columns ? share_rows(map) : rows_of_rank(map, rank)) * out_width(map);
 }
 
-// The collective takes equally many rows for every rank.
+// The ReduceScatter takes equally many rows for every rank, so the send buffer has whole shares.
 int64_t sent(const Exchange& exchange) {
   const tilepost_map_t& map = exchange.map;
   return map.division == TILEPOST_DIVISION_ROWS ? exchange.ranks * share_rows(map) * map.n : 0;

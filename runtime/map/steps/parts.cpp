@@ -20,7 +20,7 @@ int64_t sent_row(const Exchange& exchange, int group, int source, int destinatio
       for (int rank = 0; rank < exchange.ranks; ++rank) splits.push_back(counts.sum(source, rank));
     return part_row(exchange.map, splits, group, destination);
   }
-  // Tile columns divide no rows: with them all rows are one group.
+  // Tile columns divide no rows, so with them all rows are one group.
   const int last = std::min(group, counts.groups() - 1);
   int64_t row = 0;
   for (int g = 0; g <= last; ++g)
@@ -63,8 +63,8 @@ void bring_own_rows(GroupSteps& own, const MovedRows& rows) {
   own.add_some({StepKind::own_rows, own.rank, rows.in_a, rows.in_gathered, rows.count, 0});
 }
 
-// This rank's rows go first to the rank before it. Among the rows that come to that rank, they are
-// the ones that it multiplies first.
+// This rank pushes first to the rank before it, which multiplies these rows before those of any
+// other rank.
 void push_and_land_rows(GroupSteps& own, RowsBetween between) {
   const int ranks = own.exchange.ranks;
   for (int distance = 1; distance < ranks; ++distance) {
