@@ -18,15 +18,16 @@ constexpr double kDefaultDeadlineSeconds = 60;
 constexpr double kMaxDeadlineSeconds = 86400;
 constexpr int64_t kMostScheduleBytes = int64_t{1} << 40;
 
-// The sizes that structures had in earlier versions, and have now. The first tilepost_options_t had
-// four unused bytes in place of share_memory, and the same size as the second.
+// The sizes that structures had in earlier versions, and the sizes that they have now. The first
+// tilepost_options_t had four unused bytes in place of share_memory, so its size is that of the
+// second.
 constexpr std::initializer_list<size_t> kOptionsSizes = {
     offsetof(tilepost_options_t, schedule_bytes), sizeof(tilepost_options_t)};
 constexpr std::initializer_list<size_t> kOperandsSizes = {offsetof(tilepost_run_operands_t, m),
                                                           offsetof(tilepost_run_operands_t, user),
                                                           sizeof(tilepost_run_operands_t)};
 
-// Runs `body`, turning what it throws into a result.
+// Runs `body` and turns what it throws into a result.
 template <class Body>
 tilepost_result_t guarded(const char* call, Body body) {
   try {
@@ -38,7 +39,7 @@ tilepost_result_t guarded(const char* call, Body body) {
   }
 }
 
-// A child of fork() has copies of the handles, but not the threads and device state behind them.
+// A child of fork() has copies of the handles, but not the threads and device state that they use.
 tilepost_result_t check_process(const char* call, const tilepost_owned& handle) {
   if (handle.process == getpid()) return TILEPOST_OK;
   return fail(

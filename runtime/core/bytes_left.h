@@ -1,12 +1,12 @@
-// The count behind tilepost_bytes_left().
+// The counter that tilepost_bytes_left() returns.
 #pragma once
 
 #include <cstdint>
 
 namespace tilepost {
 
-// Counts `bytes` as left to the process or, if less than 0, as freed after all. Any thread may
-// call.
+// Counts `bytes` as left to the process, or if `bytes` is negative, as freed after all. Any thread
+// may call.
 void add_bytes_left(int64_t bytes);
 
 }  // namespace tilepost

@@ -1,4 +1,4 @@
-// The last-error text of a thread, and the one way to fail.
+// The last error's text of each thread, and the only function that sets it.
 #pragma once
 
 #include "tilepost/tilepost.h"

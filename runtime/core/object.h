@@ -1,4 +1,4 @@
-// What the C handles point to: one interface, implemented by the CUDA and the host target.
+// The objects behind the C handles: one interface, which the CUDA and the host target implement.
 #pragma once
 
 #include <unistd.h>
@@ -8,8 +8,8 @@
 
 #include "tilepost/tilepost.h"
 
-// The process that made a handle. A child of fork() cannot use it, because threads and a target's
-// device state do not survive fork().
+// Remembers the process that made a handle. A child of fork() cannot use the handle, because
+// threads and a target's device state do not survive fork().
 struct tilepost_owned {
   const pid_t process = getpid();
 };
@@ -18,37 +18,37 @@ struct tilepost_owned {
 struct tilepost_comm : tilepost_owned {
   virtual ~tilepost_comm() = default;
 
-  // How many operations the communicator has, counted by api.cpp.
+  // The number of operations of the communicator. api.cpp counts them.
   std::shared_ptr<std::atomic<int>> live_ops = std::make_shared<std::atomic<int>>(0);
 
-  // Makes an operation. The caller has checked that no argument is null, that the program's ABI
-  // version is right, and that options are complete, with schedule_bytes not 0.
+  // Makes an operation. The caller has checked that no argument is null and that the program's ABI
+  // version is right. `options` is complete, with schedule_bytes not 0.
   virtual tilepost_result_t create_op(const tilepost_program_t& program,
                                       const tilepost_options_t& options,
                                       std::unique_ptr<tilepost_op>& op) = 0;
 };
 
-// One operation on one rank. Destruction waits for the runs, within the deadline.
+// One operation on one rank. Its destructor waits for the runs, within the deadline.
 struct tilepost_op : tilepost_owned {
   virtual ~tilepost_op() {
     if (live_ops) --*live_ops;
   }
 
-  // The communicator's count. Null until the operation is handed to the caller.
+  // The communicator's counter. It is null until the operation is handed to the caller.
   std::shared_ptr<std::atomic<int>> live_ops;
 
   // The target checks the operands (operands.h) and their device.
   virtual tilepost_result_t run(const tilepost_run_operands_t& operands, CUstream_st* stream) = 0;
-  // The structures have been checked to be there and to have the right size. route.h checks the
-  // rest.
+  // The caller has checked that `route` is not null and that both structures have the right size.
+  // route.h checks the rest.
   virtual tilepost_result_t route(const tilepost_route_t& route, tilepost_arrivals_t* arrivals) = 0;
-  // `buffer` may be null, so that all ranks can be told of that error (registration.h).
+  // `buffer` may be null, so that all ranks learn of that error (registration.h).
   virtual tilepost_result_t register_output(void* buffer, int64_t bytes) = 0;
   virtual tilepost_result_t unregister_output(const void* buffer) = 0;
   virtual tilepost_result_t status() = 0;
   virtual tilepost_result_t synchronize() = 0;
   virtual tilepost_result_t get_info(tilepost_op_info_t& info) = 0;
 
-  // One line per warning; lives as long as the operation.
+  // One line for each warning. The text lives as long as the operation.
   virtual const char* warnings() { return ""; }
 };

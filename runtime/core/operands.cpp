@@ -14,7 +14,7 @@ namespace {
 
 constexpr char kEpilogue[] = "epilogue", kConsumer[] = "consumer", kKernel[] = "kernel";
 
-// The rows of a rank's share, where the run's `m` rows are divided over all ranks.
+// The number of rows of a rank's share, where the run's `m` rows are divided over all ranks.
 int64_t share_of(const tilepost_plan_t& plan, int rank, int64_t m) {
   tilepost_map_t map{};
   map.m = m;
@@ -22,7 +22,8 @@ int64_t share_of(const tilepost_plan_t& plan, int rank, int64_t m) {
   return rows_of_rank(map, rank);
 }
 
-// A kernel of the user's may read B in a form of its own, whose size is not in the plan.
+// The bytes of B. A kernel of the user's may read B in a form of its own, whose size is not in the
+// plan.
 int64_t bytes_of_b(const tilepost_plan_t& plan) {
   const bool ours =
       plan.kernel.launch == TILEPOST_LAUNCH_TMA || plan.kernel.launch == TILEPOST_LAUNCH_POINTERS;
@@ -80,7 +81,7 @@ void RunOperands::add_matrices(const tilepost_plan_t& plan, const RowsOfRank& ro
   add({"out", given_.out, kVectorAlignment, out, "", true});
 }
 
-// Where ranks are summed, only rank 0 adds the bias.
+// Where ranks sum their products, only rank 0 adds the bias.
 void RunOperands::add_epilogue(const tilepost_plan_t& plan, int rank, const RowsOfRank& rows) {
   const int ops = plan.epilogue;
   const int64_t product = rows.product, columns = product > 0 ? plan.map.n : 0;
@@ -158,8 +159,8 @@ tilepost_run_operands_t RunOperands::with_place(void* place) const {
   return operands;
 }
 
-// In plans for one number of rows, 0 has always been this number: callers need not set m. Routed
-// runs have the rows of their route.
+// In plans for one number of rows, an m of 0 means this number, so that callers need not set m.
+// Routed runs have the rows of their route.
 tilepost_result_t rows_of_run(const tilepost_plan_t& plan, int64_t asked, int64_t routed,
                               int64_t& rows) {
   const int64_t most = rows_of_runs(plan);

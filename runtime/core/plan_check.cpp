@@ -17,13 +17,13 @@ namespace {
 
 constexpr int64_t kMostExtent = std::numeric_limits<int32_t>::max();
 
-// Every function says whether its rules hold. The first rule that does not hold sets the error.
+// Each rule returns whether it holds. The first rule that does not hold sets the error.
 class PlanRules {
  public:
   PlanRules(const char* name, const tilepost_plan_t& plan, const PlanLimits& limits)
       : name_(name), plan_(plan), map_(plan.map), limits_(limits) {}
 
-  // A rule that reads a field comes behind the rule that bounds the field.
+  // A rule that reads a field follows the rule that bounds the field.
   tilepost_result_t check(int world) {
     if (values_are_known() && extents() && kernel() && ranks(world) && rows_sent() && transport() &&
         layout() && division() && consumer() && elements() && sharing() && shots() && pushes() &&
@@ -38,7 +38,7 @@ class PlanRules {
   bool shares_memory() const { return plan_.access != TILEPOST_ACCESS_MESSAGES; }
   bool writes() const { return plan_.access == TILEPOST_ACCESS_WRITE; }
 
-  // ---- How a rule is said
+  // ---- How a rule is stated
 
   bool expect(bool holds, const char* what, int64_t value, const std::string& expected) {
     if (holds) return true;
@@ -58,7 +58,7 @@ class PlanRules {
         fail(TILEPOST_INVALID_ARGUMENT, "'%s': the plan has no %s; regenerate it", name_, what);
     return false;
   }
-  // Whether the field has one of the first `count` enumerators' values.
+  // Whether the field has the value of one of the first `count` enumerators.
   template <class Enum>
   bool known(const char* what, const Enum& field, int count) {
     const int value = stored_value(field);
@@ -93,7 +93,7 @@ class PlanRules {
                       std::to_string(output.value) + ", is of inputs only");
   }
 
-  // Sizes by which the runtime divides, with which it counts and which it hands to kernels.
+  // Whether the sizes that the runtime divides by, counts with or hands to kernels are sound.
   bool extents() {
     if (!(positive("m", map_.m) && positive("n", map_.n) && positive("k", plan_.k) &&
           positive("tile_m", map_.tile_m) && positive("tile_n", map_.tile_n) &&
@@ -144,7 +144,7 @@ class PlanRules {
            is_there(reinterpret_cast<const void*>(kernel.launcher), "launcher");
   }
 
-  // kernel.block is all 0, or has as many threads as a CTA.
+  // Whether kernel.block is all 0, or has as many threads as a CTA.
   bool block() {
     const tilepost_kernel_t& kernel = plan_.kernel;
     if (kernel.block[0] == 0) return true;
@@ -169,7 +169,7 @@ class PlanRules {
     return expect(map_.ranks == shares, "number of shares", map_.ranks, std::to_string(shares));
   }
 
-  // Routed rows of A: how many a rank multiplies follows from how many ranks send, or is a bound.
+  // Whether rows_sent fits m, which is the number of routed rows that arrive, or a bound on it.
   bool rows_sent() {
     const int64_t sent = plan_.rows_sent;
     if (!row().input_is_routed())
@@ -205,7 +205,7 @@ class PlanRules {
                   "panel (0) where rows of A arrive or ranks touch each other's memory");
   }
 
-  // The division of the schedule into groups (plan.h).
+  // Whether the division of the schedule into groups (plan.h) fits the other fields.
   bool division() {
     return division_fits() && stagger() &&
            expect(map_.round_robin == (takes_turns() ? 1 : 0), "round_robin", map_.round_robin,
@@ -249,7 +249,7 @@ class PlanRules {
         "stagger", map_.stagger, "0, or more where groups are parts of shares");
   }
 
-  // A consumer has something to do, and whole rows to do it with.
+  // Whether the consumer has something to do, and whole rows to do it with.
   bool consumer() {
     switch (plan_.consumer) {
       case TILEPOST_CONSUMER_NONE:
@@ -266,7 +266,7 @@ class PlanRules {
     return false;
   }
 
-  // Elements that a GPU's consumers read and its helper warps add up have 16 bits.
+  // Whether elements that a GPU's consumers read, or its helper warps add up, have 16 bits.
   bool elements() {
     const bool exchanged = plan_.access == TILEPOST_ACCESS_TILES && !row().moves_input();
     const bool added = row().sums && moves_inside(plan_);
@@ -275,7 +275,7 @@ class PlanRules {
                   "one of 16 bits where a consumer, helper warps or other ranks' kernels read it");
   }
 
-  // The ranks that touch each other's memory are few enough for the target's tables.
+  // Whether the target's tables have room for the ranks that share memory.
   bool sharing() {
     if (!shares_memory()) return messages();
     return in_range("ranks", plan_.ranks, limits_.fewest_peers, limits_.most_peers) &&
@@ -288,8 +288,8 @@ class PlanRules {
            stores_by_owner();
   }
 
-  // NCCL must find enough free SMs beside a GEMM that may wait for it. Without a bound it takes
-  // more than are free.
+  // Whether the bound on NCCL's CTAs is enough for its lanes. NCCL must find enough free SMs beside
+  // a GEMM that may wait for it. Without a bound NCCL takes more SMs than are free.
   bool messages() {
     const int least = std::max(1, plan_.comm_lanes);
     return expect(
@@ -298,7 +298,7 @@ class PlanRules {
         std::to_string(least) + " or more, one for each lane of messages");
   }
 
-  // Kernels that store into the memory of the ranks that own the rows.
+  // Whether kernels may store into the memory of the ranks that own the rows.
   bool stores_by_owner() {
     if (!writes()) return true;
     return expect(!is_routed(plan_), "routing", plan_.routing,
@@ -311,7 +311,7 @@ class PlanRules {
                   "memory");
   }
 
-  // Kernels that exchange tiles or rows of A: flags and tables have room for
+  // Whether kernels may exchange tiles or rows of A. Flags and tables have room for
   // TILEPOST_MOST_EXCHANGING ranks, and helper warps move 16 bytes at a time.
   bool shots() {
     const bool tiles = plan_.access == TILEPOST_ACCESS_TILES;
@@ -342,8 +342,8 @@ class PlanRules {
                   "a multiple of 8 where kernels exchange tiles");
   }
 
-  // Where memory is shared, rows of A are always pushed, by tasks or by copy engines. Results are
-  // pushed where kernels store the parts, and on a GPU only inside the kernel.
+  // Whether `pushes` fits. In shared memory rows of A are always pushed, by tasks or copy engines.
+  // Results are pushed where kernels store the parts, and on a GPU only by the kernel itself.
   bool pushes() {
     if (row().moves_input())
       return expect(plan_.pushes == (shares_memory() ? 1 : 0), "pushes", plan_.pushes,
@@ -360,16 +360,16 @@ class PlanRules {
                   "1 where the kernel stores what others need in their memory, 0 elsewhere");
   }
 
-  // A kernel that adds to memory does so in every run, and only slots are zeroed before it.
+  // Whether `sum` and `fused` fit. A kernel adds to memory in every run, but only slots are zeroed.
   bool sums() {
     return expect(!writes() || plan_.sum != TILEPOST_SUM_ADDED || !paths_of(plan_).has(false),
                   "sum", plan_.sum, "staged (0) where some runs do not overlap") &&
            expect(fuses_as_it_may(plan_), "fused", plan_.fused, "one that all else allows");
   }
 
-  // Parts lie side by side in slots. Bulk copies move rows of them, or rows of A, in multiples of
-  // 16 bytes (PTX ISA, cp.async.bulk). Kernels with tasks use tensor maps, two of A where they read
-  // this rank's own rows elsewhere.
+  // Whether helper warps can carry out the plan's tasks. Parts lie side by side in slots. Bulk
+  // copies move rows of parts or of A in multiples of 16 bytes (PTX ISA, cp.async.bulk). Kernels
+  // with tasks use tensor maps, and two of A if they read this rank's own rows elsewhere.
   bool tasks() {
     if (plan_.task_parts == 0 || on_host()) return true;
     const tilepost_kernel_t& kernel = plan_.kernel;
@@ -398,7 +398,7 @@ class PlanRules {
                   "a multiple of " + std::to_string(kTaskUnit));
   }
 
-  // Only tasks and the kernel's epilogue take gaps out, and bulk copies move the rows between gaps.
+  // Whether gaps fit. Only tasks and the epilogue remove gaps, and bulk copies move rows.
   bool row_gap() {
     const bool may = writes() && path_of(plan_, true).kernel_does_all && !row().moves_input();
     const int64_t bytes = plan_.row_gap * element_bytes(plan_.output);
@@ -407,8 +407,8 @@ class PlanRules {
                   "a multiple of " + std::to_string(kTaskUnit));
   }
 
-  // A kernel that reads rows of A in two places has two tensor maps, and waits for the rows that
-  // arrive. Where tasks push or copy a rank's own rows, the kernel reads these rows where they are.
+  // Whether `reads_own` fits. A kernel that reads A in two places has two tensor maps and waits for
+  // rows that arrive. Where tasks push or copy own rows, it reads these where the caller has them.
   bool reads_own() {
     if (!in_range("reads_own", plan_.reads_own, 0, 1)) return false;
     const bool arrives = paths_of(plan_).planned.waits == Waits::tiles;
@@ -425,8 +425,8 @@ class PlanRules {
                   "tensor maps (0) where the kernel reads rows of A in two places");
   }
 
-  // A kernel that is a whole run does all that is to be done with what other ranks store, and has
-  // room for TILEPOST_MOST_EXCHANGING ranks' addresses.
+  // Whether `whole_run` fits. A kernel that is a whole run does everything with what other ranks
+  // store, and has room for TILEPOST_MOST_EXCHANGING ranks' addresses.
   bool whole_run() {
     if (!in_range("whole_run", plan_.whole_run, 0, 1)) return false;
     if (plan_.whole_run == 0) return true;
@@ -438,8 +438,8 @@ class PlanRules {
            in_range("ranks", plan_.ranks, 2, TILEPOST_MOST_EXCHANGING);
   }
 
-  // Where collectives of other communicators may run beside the GEMM, it waits for no other rank,
-  // and no kernel pushes rows of A.
+  // Whether `neighbours` fits. Where collectives of other communicators may run beside the GEMM,
+  // the GEMM waits for no other rank, and no kernel pushes rows of A.
   bool neighbours() {
     if (!in_range("neighbours", plan_.neighbours, 0, 1)) return false;
     const bool waits = plan_.task_parts > 0 || paths_of(plan_).any(&RunPath::waits_on_sms);
@@ -459,8 +459,8 @@ class PlanRules {
     return false;
   }
 
-  // The schedule must be the one that the planner verified, tile by tile and group by group. So no
-  // table of a plan that was tampered with leads out of bounds.
+  // Checks that the schedule is the one that the planner verified, tile by tile and group by group.
+  // So no table of a plan that was tampered with leads out of bounds.
   tilepost_result_t schedule() const {
     const TileMap built = build_tile_map(map_);
     const uint64_t hash = hash_tile_map(built);

@@ -1,4 +1,5 @@
-// What ranks must have in common to run an operation together.
+// The hashes by which ranks check that they have in common what they need to run an operation
+// together.
 #pragma once
 
 #include <cstdint>
@@ -17,9 +18,9 @@ constexpr uint32_t folded(uint64_t hash) {
   return static_cast<uint32_t>(hash ^ hash >> 32);
 }
 
-// The word that says, in memory that operations may share, which operation a run belongs to.
-// `operation` is the operation's number, which is the same on all ranks. Operations of one plan are
-// told apart too, because different numbers give different words.
+// The word, in memory that operations may share, that identifies the operation of a run.
+// `operation` is the operation's number, which is the same on all ranks. Different numbers give
+// different words, so operations of one plan have different words too.
 constexpr uint32_t word_of_plan(uint64_t plan_hash, uint64_t operation) {
   return folded(plan_hash) ^ static_cast<uint32_t>(operation);
 }

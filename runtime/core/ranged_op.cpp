@@ -10,15 +10,16 @@
 namespace tilepost {
 namespace {
 
-// Where the results of an operation's parts differ, the one of the greatest weight says most: first
-// why the operation failed, then that it was aborted, then that it is in progress.
+// The weight of a part's result. Where the results of an operation's parts differ, the operation's
+// result is the one of the greatest weight: first the reason of a failure, then that the operation
+// was aborted, then that it is in progress.
 int weight_of(tilepost_result_t result) {
   if (result == TILEPOST_OK) return 0;
   if (result == TILEPOST_IN_PROGRESS) return 1;
   return result == TILEPOST_ABORTED ? 2 : 3;
 }
 
-// The warnings of all parts. A line that several parts have is in it once.
+// The warnings of all parts. A line that several parts have appears once.
 std::string joined(const std::vector<std::unique_ptr<tilepost_op>>& ops) {
   std::string text;
   for (const auto& op : ops) {
@@ -43,7 +44,8 @@ tilepost_result_t RangedOp::run(const tilepost_run_operands_t& operands, CUstrea
   return with_reason(ops_[range_of_run(most_rows_, operands.m)]->run(operands, stream));
 }
 
-// A part that was aborted because another part failed does not know the reason. This adds it.
+// Adds the reason to the error of a part that was aborted because another part failed. The aborted
+// part does not know the reason.
 tilepost_result_t RangedOp::with_reason(tilepost_result_t result) {
   if (result != TILEPOST_ABORTED) return result;
   const std::string text = tilepost_last_error();
@@ -80,8 +82,8 @@ tilepost_result_t RangedOp::route(const tilepost_route_t& route, tilepost_arriva
   return first().route(route, arrivals);
 }
 
-// The parts in whose runs ranks store into each other's outputs. If there is none, it is the first
-// part, whose error then says why.
+// The parts in whose runs ranks store into each other's outputs. If there is none, this is the
+// first part, whose error then gives the reason.
 std::vector<tilepost_op*> RangedOp::registering() const {
   std::vector<tilepost_op*> found;
   for (const auto& op : ops_) {
@@ -93,7 +95,8 @@ std::vector<tilepost_op*> RangedOp::registering() const {
   return found;
 }
 
-// If one part refuses the buffer, no part keeps it registered. All ranks refuse it alike.
+// If one part refuses the buffer, no part keeps the buffer registered. All ranks get the same
+// refusal.
 tilepost_result_t RangedOp::register_output(void* buffer, int64_t bytes) {
   const std::vector<tilepost_op*> ops = registering();
   for (size_t i = 0; i < ops.size(); ++i) {
@@ -113,7 +116,8 @@ tilepost_result_t RangedOp::unregister_output(const void* buffer) {
   return TILEPOST_OK;
 }
 
-// The information of the first part, which has room for all rows, with the memory of all parts.
+// The information of the first part, which has room for all rows, with the sum of all parts'
+// memory.
 tilepost_result_t RangedOp::get_info(tilepost_op_info_t& info) {
   int64_t bytes = 0;
   for (const auto& op : ops_) {

@@ -1,6 +1,6 @@
-// What is one operation to its caller, and behind it an operation for each range of m (ranges.h).
-// This is the same for every target. The target makes these operations together, collectively and
-// in one order, and ensures that their runs follow each other.
+// One operation to its caller, made of an operation for each range of m (ranges.h). This class is
+// the same for every target. The target makes the operations of the ranges together, collectively
+// and in one order. It ensures that their runs follow each other.
 #pragma once
 
 #include <memory>
@@ -13,13 +13,14 @@ namespace tilepost {
 
 class RangedOp final : public tilepost_op {
  public:
-  // An operation. It serves runs of at most `most_rows` rows that no later part serves.
+  // An operation for one range. It serves runs of at most `most_rows` rows that no later part
+  // serves.
   struct Part {
     int64_t most_rows;
     std::unique_ptr<tilepost_op> op;
   };
 
-  // At least two parts, each for fewer rows than the one before.
+  // `parts` has at least two parts, each for fewer rows than the part before.
   explicit RangedOp(std::vector<Part> parts);
 
   tilepost_result_t run(const tilepost_run_operands_t& operands, CUstream_st* stream) override;
@@ -40,7 +41,7 @@ class RangedOp final : public tilepost_op {
   std::vector<tilepost_op*> registering() const;
 
   std::vector<std::unique_ptr<tilepost_op>> ops_;
-  std::vector<int64_t> most_rows_;  // of each
+  std::vector<int64_t> most_rows_;  // [parts] Part::most_rows
   std::string warnings_;
 };
 

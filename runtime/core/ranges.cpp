@@ -11,8 +11,8 @@
 namespace tilepost {
 namespace {
 
-// What all plans of an operation must have in common, because callers pass the same operands to
-// every run.
+// A field that all plans of an operation must have in common, because callers pass the same
+// operands to every run.
 struct Fact {
   const char* name;
   int64_t value;
@@ -26,7 +26,7 @@ std::vector<Fact> facts_of(const tilepost_plan_t& plan) {
           {"consumer", plan.consumer}, {"any_m", plan.any_m}};
 }
 
-// Whether the caller finds rows and output in the same places, whichever plan serves the run.
+// Whether the caller finds rows and output in the same places with every plan that may serve a run.
 bool may_take_turns(const tilepost_plan_t& plan) {
   return plan.any_m != 0 && !is_routed(plan) && !keeps_tiles(plan);
 }

@@ -22,7 +22,7 @@ const char* call_name(int64_t call) {
                                                           : "tilepost_op_unregister";
 }
 
-// Checks that two ranks have named buffers of the same number and size.
+// Checks that the buffers of two ranks have the same number and size.
 tilepost_result_t compare(int rank, const RegistrationTerms& terms, int other,
                           const RegistrationTerms& theirs) {
   if (theirs.number != terms.number)

@@ -1,4 +1,4 @@
-// The C entry points that make communicators of this target, and operations from these.
+// The C entry points that make communicators of this target.
 #include <cstring>
 #include <memory>
 #include <new>
@@ -12,7 +12,7 @@ namespace {
 using tilepost::fail;
 using tilepost::cuda::Communicator;
 
-// What a tilepost_comm_t of this target points to.
+// The object behind a tilepost_comm_t of this target. It makes the target's operations.
 struct CudaComm final : tilepost_comm {
   tilepost_result_t create_op(const tilepost_program_t& program, const tilepost_options_t& options,
                               std::unique_ptr<tilepost_op>& op) override {
@@ -22,7 +22,7 @@ struct CudaComm final : tilepost_comm {
   Communicator comm;
 };
 
-// Makes a communicator by `start` and hands it out only when that succeeds.
+// Makes a communicator by `start`, and hands it out only if `start` succeeds.
 template <class Start>
 tilepost_result_t make_comm(const char* call, tilepost_comm_t* comm, Start start) {
   if (comm == nullptr) return fail(TILEPOST_INVALID_ARGUMENT, "%s: comm is null", call);

@@ -115,8 +115,8 @@ struct RunPath {
   // Whether rows of A arrive group by group, while the kernel multiplies those of earlier groups.
   bool input_arrives() const { return waits == Waits::tiles || waits == Waits::launches; }
   // Whether the run begins on the communication stream, beside the kernel. Until the run has begun,
-  // other ranks may still use the shared memory for the run before. The kernel of such a run touches
-  // none of that memory before its rows have arrived, so it need not wait for the begin.
+  // other ranks may still use the shared memory for the run before. The kernel of such a run uses
+  // none of that memory before its rows have arrived, so it need not wait.
   bool begins_on_comm_stream() const {
     return input_arrives() && reads == InputFrom::split && !has_tasks && !exchanges_parts;
   }

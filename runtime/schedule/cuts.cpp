@@ -30,7 +30,7 @@ CutChoice fewest_cuts(const std::vector<double>& ready, const CutCost& cost, dou
                       int most) {
   const int points = static_cast<int>(ready.size());
   // end[i]: when the best `groups` groups that cover the points up to i end. before[groups - 1][i]:
-  // where the last of these groups starts.
+  // the point at which the last of these groups starts.
   std::vector<double> end(points);
   std::vector<std::vector<int>> before;
   size_t best = 0;

@@ -20,16 +20,17 @@ bool waits(const GroupProblem& problem) {
   return problem.map.division == TILEPOST_DIVISION_ARRIVALS;
 }
 
-// Times of the points, and the cost of a group between two of them. ARRIVALS is solved backwards in
-// time: the tiles that wait for the last chunk come first, and the collective of the chunk follows
-// their end.
+// The times of the points, and the cost of a group between two points. ARRIVALS is solved backwards
+// in time: the tiles that wait for the last chunk come first, and the collective of the chunk
+// follows the end of these tiles.
 struct Timeline {
   std::vector<CutPoint> points;  // in schedule order
-  std::vector<double> ready;     // times, us, in the order in which the programme sees the points
+  std::vector<double> ready;     // times in us, in the order in which the dynamic programme visits
+                                 // the points
   const GroupProblem& problem;
 
-  int64_t own = 0, all = 0;  // ARRIVALS: positions that wait for no other rank, and those of the
-                             // whole schedule
+  int64_t own = 0, all = 0;  // ARRIVALS: how many positions wait for no other rank, and how many
+                             // positions the whole schedule has
 
   Timeline(const GroupProblem& asked, std::vector<CutPoint> at)
       : Timeline(asked, std::move(at), cut_after(asked.map, 0).positions,
@@ -60,13 +61,14 @@ struct Timeline {
     return problem.model.latency + static_cast<double>(bytes) * problem.model.per_byte;
   }
 
-  // The end of the whole schedule whose groups end at `programme` in the dynamic programme.
+  // When the whole schedule ends, if its groups end at `programme` in the dynamic programme.
   double end(double programme) const {
     const tilepost_model_t& model = problem.model;
     if (!waits(problem)) return programme + model.tail;
     return model.wait + std::max(programme + model.tail, computed_us(problem, all));
   }
-  // The inverse: the latest end in the programme with which the schedule ends at `whole`.
+  // The inverse of end(): when the groups end in the dynamic programme, if the schedule ends at
+  // `whole`.
   double programme(double whole) const {
     return whole - problem.model.tail - (waits(problem) ? problem.model.wait : 0);
   }
@@ -76,7 +78,7 @@ CutCost cost_of(const Timeline& timeline) {
   return [&timeline](int before, int end) { return timeline.cost(before, end); };
 }
 
-// When a schedule ends whose groups end at the points, one at each.
+// When a schedule ends that has a group ending at each of the points; us.
 double end_of(const Timeline& timeline) {
   if (timeline.problem.launches)
     return end_of_launches(timeline.problem, timeline.own, timeline.points);
@@ -86,8 +88,8 @@ double end_of(const Timeline& timeline) {
   return timeline.end(end);
 }
 
-// With round_robin: every group is filled up to whole clusters, which matters where a share is only
-// a tile row or two. `map` has cuts.
+// round_robin: the timeline on `rank`. Every group is filled up to whole clusters, which matters
+// where a share has only one or two tile rows. `map` has cuts.
 Timeline timeline_of_round_robin(const GroupProblem& problem, const tilepost_map_t& map, int rank) {
   std::vector<int64_t> ends;
   int64_t positions = 0;
@@ -108,7 +110,7 @@ std::vector<int32_t> one_group(const tilepost_map_t& map) {
   return {cut_after(map, cut_units(map)).cut};
 }
 
-// With round_robin: the end on the rank that ends last. Ranks may have fewer rows of their own than
+// round_robin: when the rank that ends last ends; us. Ranks may have fewer rows of their own than
 // others, or none.
 double end_of_round_robin(const GroupProblem& problem, const std::vector<int32_t>& cuts) {
   tilepost_map_t map = problem.map;
@@ -120,7 +122,7 @@ double end_of_round_robin(const GroupProblem& problem, const std::vector<int32_t
   return end;
 }
 
-// The groups that end at the chosen points.
+// The groups that end at the points of `choice`.
 Groups take(const Timeline& timeline, const CutChoice& choice) {
   Groups groups;
   groups.end = timeline.end(choice.end);
@@ -144,7 +146,7 @@ Timeline timeline_of(const GroupProblem& problem) {
   return {problem, cut_points(problem.map, problem.at_once)};
 }
 
-// The groups of a GEMM that is launched for each of them.
+// The groups of a GEMM that is launched for each group.
 Groups launched_groups(const GroupProblem& problem, double slack, int most) {
   const Timeline timeline = timeline_of(problem);
   const CutChoice choice = best_launches(problem, timeline.own, timeline.points, slack, most - 1);
@@ -155,7 +157,7 @@ Groups launched_groups(const GroupProblem& problem, double slack, int most) {
   return groups;
 }
 
-// With round_robin: the cuts that divide each share into `parts` chunks, as equal as whole clusters
+// round_robin: the cuts that divide each share into `parts` chunks, as equal as whole clusters
 // allow.
 std::vector<int32_t> chunks_of_shares(const tilepost_map_t& map, int64_t parts) {
   const int64_t tiles = share_tiles(map), last = arriving_tiles(map);
@@ -167,8 +169,9 @@ std::vector<int32_t> chunks_of_shares(const tilepost_map_t& map, int64_t parts) 
   return cuts;
 }
 
-// The fewest such chunks that end at most a part `slack` later than the best, and no more than
-// `most` groups with the own share. Nothing where there is no room for a chunk of every share.
+// round_robin: the fewest chunks that end at most a part `slack` later than the best, in at most
+// `most` groups. The own share is one of these groups. Without round_robin, or if `most` has no
+// room for a chunk of every share, there are no groups.
 std::optional<Groups> round_robin_groups(const GroupProblem& problem, double slack, int64_t most) {
   const tilepost_map_t& map = problem.map;
   if (map.round_robin == 0) return std::nullopt;
@@ -186,14 +189,15 @@ std::optional<Groups> round_robin_groups(const GroupProblem& problem, double sla
   return *std::ranges::find_if(all, good);
 }
 
-// The map of a run without overlap, as far as its division depends on that.
+// The map of a run without overlap, with the division that such a run has.
 tilepost_map_t map_in_sequence(tilepost_map_t map) {
   if (map.division != TILEPOST_DIVISION_COLUMNS) map.division = TILEPOST_DIVISION_ROWS;
   map.round_robin = 0;
   return map;
 }
 
-// CTAs that share a tile. Only gemm_sm90_small launches clusters that its map does not know.
+// The number of CTAs that share a tile. Only gemm_sm90_small launches clusters that its map does
+// not count.
 int ctas_of_tile(const tilepost_plan_t& plan) {
   return std::max(1, plan.kernel.cluster / plan.map.cluster);
 }
@@ -217,8 +221,8 @@ RunSchedule in_sequence(const tilepost_plan_t& plan, int64_t m) {
   const int split = ctas_of_tile(plan);
   const bool always = plan.transport == TILEPOST_TRANSPORT_NONE;
   const int at_once = at_most((always ? plan.gemm_ctas : plan.model.sequence_ctas) / split, map);
-  // Fewer SMs may take as many waves. The other SMs then stay idle, and those that work clock
-  // higher.
+  // Fewer SMs may take equally many waves. The other SMs then stay idle, and the SMs that work
+  // clock higher.
   const int64_t least = least_at_once(map, schedule_waves(map, at_once));
   return {false, map.division, one_group(map), static_cast<int32_t>(least * split)};
 }
@@ -271,7 +275,8 @@ Groups even_groups(const GroupProblem& problem, int most) {
   const int last = timeline.count() - 1;
   CutChoice choice;
   if (waits(problem)) {
-    // The groups are seen backwards here, so the odd group may as well be the last chunk.
+    // The dynamic programme has the groups in reverse order, so the odd group may be the last
+    // chunk.
     const int parts = std::max(1, std::min({last + 1, kParts, most - 1}));
     for (int part = 1; part <= parts; ++part) choice.ends.push_back((last + 1) * part / parts - 1);
     return take(timeline, choice);

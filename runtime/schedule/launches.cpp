@@ -6,11 +6,12 @@
 namespace tilepost {
 namespace {
 
-// Schedules with more launches are not tried: each launch has a start and a last wave of its own.
+// Schedules with more launches are not tried, because each launch has a start and a last wave of
+// its own.
 constexpr int kMostLaunches = 16;
 
 // When the rows of a group have arrived, if it is the `number`th group to arrive and ends at
-// `point`.
+// `point`; us.
 double arrival_us(const GroupProblem& problem, int number, const CutPoint& point) {
   const tilepost_model_t& model = problem.model;
   const auto bytes = static_cast<double>(point.elements * problem.unit_bytes);
@@ -21,12 +22,12 @@ double end_of_own(const GroupProblem& problem, int64_t own) {
   return problem.model.wait + launch_us(problem, own);
 }
 
-// By the point at which the last group ends: the point at which the group before it ends, if there
-// are a fixed number of groups.
+// For a fixed number of groups: the point at which the group before the last one ends, by the point
+// at which the last group ends.
 using Before = std::vector<int>;
 
-// The best end of `number` groups, by the point at which the last one ends. `fewer`: the same for
-// one group fewer.
+// The best end of `number` groups, by the point at which the last group ends. `fewer`: the best end
+// of one group fewer, also by point.
 std::vector<double> add_group(const GroupProblem& problem, int64_t own,
                               const std::vector<CutPoint>& points, int number,
                               const std::vector<double>& fewer, Before& before) {
@@ -75,8 +76,8 @@ CutChoice best_launches(const GroupProblem& problem, int64_t own,
                         const std::vector<CutPoint>& points, double slack, int most) {
   const int count = static_cast<int>(points.size());
   const int groups = std::max(1, std::min({count, most, kMostLaunches}));
-  std::vector<double> ends, whole;  // `ends` by point, of so many groups; `whole` by the number of
-                                    // groups, of the whole schedule
+  std::vector<double> ends, whole;  // `ends`: by point, the best end of `number` groups. `whole`:
+                                    // by the number of groups, the end of the whole schedule
   std::vector<Before> before(groups);
   for (int number = 1; number <= groups; ++number) {
     ends = add_group(problem, own, points, number, ends, before[number - 1]);

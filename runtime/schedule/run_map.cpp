@@ -9,7 +9,7 @@
 namespace tilepost {
 namespace {
 
-// Sets the groups of a run. `most`: the most rows that any rank has in it.
+// Sets the groups of a run. `most`: the most rows that any rank has in the run.
 void set_schedule(const tilepost_plan_t& plan, int64_t most, RunMap& run) {
   run.exchange = exchange_of(plan);
   run.most = most;
@@ -30,7 +30,7 @@ void set_schedule(const tilepost_plan_t& plan, int64_t most, RunMap& run) {
   run.schedule_hash = hash.value();
 }
 
-// Adds all ranks' counts to the hash of what ranks must have in common.
+// Adds all ranks' counts to schedule_hash.
 void hash_counts(RunMap& run) {
   Fnv1a hash;
   hash.mix(run.schedule_hash);
@@ -39,7 +39,8 @@ void hash_counts(RunMap& run) {
   run.schedule_hash = hash.value();
 }
 
-// With the division by rows, a rank with fewer than `most` rows has nothing in the last groups.
+// Builds the tile map of a run of `rows` rows. With the division by rows, a rank with fewer than
+// `most` rows has nothing in the last groups.
 void build(const tilepost_plan_t& plan, int64_t rows, const MapInputs& inputs, RunMap& run) {
   run.rows = rows;
   tilepost_map_t& map = run.exchange.map;
@@ -58,7 +59,7 @@ void build(const tilepost_plan_t& plan, int64_t rows, const MapInputs& inputs, R
                map.layout == TILEPOST_PANEL ? n : map.tile_n};
 }
 
-// Sets the elements of the memory that ranks share in runs of `map`, except for `send`.
+// Sets the sizes of the memory that ranks share in runs of `map`, except `send`.
 void set_shared_sizes(const tilepost_plan_t& plan, const tilepost_map_t& map, int64_t landed,
                       RunSizes& sizes) {
   const PatternRow& row = row_of(plan);
@@ -72,7 +73,8 @@ void set_shared_sizes(const tilepost_plan_t& plan, const tilepost_map_t& map, in
     sizes.landed = landed / map.n * stored_pitch(plan);
 }
 
-// The elements of `received` up to the last one that steps write, where whole shares are received.
+// The number of elements of `received` up to the last one that steps write, where whole shares are
+// received.
 int64_t end_of_steps(const RunMap& run) {
   int64_t end = 0;
   for (const std::vector<Step>& steps : run.steps)
@@ -82,7 +84,8 @@ int64_t end_of_steps(const RunMap& run) {
   return end;
 }
 
-// The elements of scratch memory that the run needs: none where there is room for whole shares.
+// The number of elements of scratch memory that the run needs. It is 0 where there is room for
+// whole shares.
 int64_t scratch_elements(const RunMap& run) {
   int64_t most = 0;
   if (run.path.receives_in == Memory::window) return most;
@@ -116,8 +119,8 @@ void set_steps(const tilepost_plan_t& plan, int rank, RunMap& run) {
   set_sizes(plan, rank, run);
 }
 
-// A run that multiplies the rows that it receives, as `counts` say. All ranks choose the groups for
-// the rank that receives most.
+// Builds a run that multiplies the rows that it receives, whose numbers are `run.counts`. All ranks
+// choose the groups for the rank that receives most.
 void build_received(const tilepost_plan_t& plan, int rank, RunMap& run) {
   const RowCounts& counts = run.counts;
   int64_t most = 1;
@@ -176,7 +179,7 @@ std::unique_ptr<RunMap> begin_route(const tilepost_plan_t& plan, int rank,
     run->order = std::move(route.order);
     return run;
   }
-  set_schedule(plan, std::max<int64_t>(1, inputs.most), *run);  // it may be that no rank has a row
+  set_schedule(plan, std::max<int64_t>(1, inputs.most), *run);  // perhaps no rank has a row
   const bool shares = run->map().division == TILEPOST_DIVISION_SHARES;
   build(plan, inputs.rows,
         {.rank = rank, .splits = shares ? inputs.splits : std::span<const int64_t>{}}, *run);
@@ -226,7 +229,7 @@ std::vector<int64_t> landed_rows(const RunMap& run, int rank, const RouteInputs&
   return landed;
 }
 
-// All sizes grow with m: they are whole tiles of the rows, of each share, or of each split.
+// All sizes grow with m, because they are whole tiles of the rows, of each share, or of each split.
 RunSizes most_sizes(const tilepost_plan_t& plan) {
   const tilepost_map_t& map = plan.map;
   const PatternRow& row = row_of(plan);

@@ -1,5 +1,5 @@
-// An operation's schedules by number of rows, bounded in bytes. The schedule that was used longest
-// ago makes room for a new one. The cache serves every target.
+// An operation's schedules by number of rows, bounded in bytes. A new schedule replaces those that
+// were used longest ago. The cache serves every target.
 #ifndef TILEPOST_SCHEDULE_CACHE_H
 #define TILEPOST_SCHEDULE_CACHE_H
 
@@ -11,18 +11,19 @@
 
 namespace tilepost {
 
-// The bound where tilepost_options_t::schedule_bytes is 0.
+// The bound if tilepost_options_t::schedule_bytes is 0.
 constexpr int64_t kScheduleBytes = int64_t{64} << 20;
 
-// A schedule is moved in, and its address stays the same until it makes room for another. Calls
-// come one at a time.
+// A schedule is moved into the cache. Its address stays the same until the schedule is replaced.
+// Calls must come one at a time.
 template <class Schedule>
 class ScheduleCache {
  public:
-  // `most_bytes`: the bound of all schedules together. A schedule that is larger is kept alone.
+  // `most_bytes`: the bound on all schedules together. A schedule that is larger is kept alone.
   explicit ScheduleCache(int64_t most_bytes) : most_bytes_(most_bytes) {}
 
-  // The schedule of runs with m rows, or null if there is none. It is now the one used last.
+  // The schedule of runs with m rows, or null if there is none. It becomes the schedule that was
+  // used last.
   Schedule* find(int64_t m) {
     const auto found = by_m_.find(m);
     if (found == by_m_.end()) return nullptr;
@@ -30,9 +31,10 @@ class ScheduleCache {
     return &found->second->schedule;
   }
 
-  // Makes room for `bytes`, then adds the schedule of m rows, which is now the one used last. There
-  // must be no schedule of m rows yet. Schedules for which `must_stay` holds do not make room, even
-  // if the bound is exceeded. A caller that adds such schedules asks for bytes() first.
+  // Makes room for `bytes`, then adds the schedule of m rows, which becomes the one that was used
+  // last. The cache must have no schedule of m rows yet. Schedules for which `must_stay` holds are
+  // not removed, even if the bound is exceeded. A caller that adds such schedules checks bytes()
+  // first.
   template <class MustStay>
   Schedule& add(int64_t m, Schedule schedule, int64_t bytes, MustStay must_stay) {
     make_room(bytes, must_stay);
@@ -80,7 +82,7 @@ class ScheduleCache {
 
   const int64_t most_bytes_;
   int64_t bytes_ = 0;
-  Entries entries_;  // in the order of use, the one used last first
+  Entries entries_;  // in the order of use; the first was used last
   std::unordered_map<int64_t, typename Entries::iterator> by_m_;
 };
 

@@ -1,5 +1,6 @@
-// Copies gathered rows of A to where the caller wants them, behind a kernel that is a whole run.
-// Only the device knows in which of two places such rows are (RunPath::places_of_rows).
+// Copies gathered rows of A to the memory that the caller passed for them, after a kernel that is a
+// whole run. Only the device knows in which of two places the rows of the run are
+// (RunPath::places_of_rows).
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -9,17 +10,18 @@
 namespace tilepost::cuda {
 
 struct HandOutArguments {
-  const void* places;   // the first of the two
+  const void* places;   // the first of the two places
   int64_t apart;        // bytes from the first place to the second
-  const uint32_t* run;  // the number of the run, on the device; its parity says which place
+  const uint32_t* run;  // the number of the run, on the device; its parity selects the place
   void* to;
-  int64_t first, end;  // bytes in `to` as in a place; multiples of 16, not an empty range
+  int64_t first, end;  // bytes [first, end) of the place, and of `to`; multiples of 16, at least
+                       // one byte
 };
 
 // Loads the kernel.
 cudaError_t preload_hand_out();
 
-// All pointers are 16-byte aligned.
+// All pointers must be aligned to 16 bytes.
 cudaError_t launch_hand_out(const HandOutArguments& arguments, cudaStream_t stream);
 
 }  // namespace tilepost::cuda

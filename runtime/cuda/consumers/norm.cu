@@ -1,7 +1,7 @@
-// A row belongs to one block, or to one warp where rows are short. Each thread holds some elements
+// A row belongs to one block, or to one warp where rows are short. Each thread keeps its elements
 // of the row in registers between the sum and the result, so that the row is read once. A row that
-// is too long for that is read twice. Blocks stay and take further rows. The next row is on its way
-// while this one is summed.
+// is too long for that is read twice. Blocks stay and take further rows. The next row is loaded
+// while this row is summed.
 #include <cuda_runtime.h>
 
 #include <algorithm>
@@ -19,7 +19,7 @@ using norm::held_elements;
 using norm::kMostThreads;
 using norm::kWarp;
 
-constexpr int kWarpsOfShortRows = 8;  // of a block whose warps have a row each
+constexpr int kWarpsOfShortRows = 8;  // the warps of a block in which each warp has a row
 constexpr int kThreadsPerSm = 2048;
 
 __device__ __forceinline__ rows::Any layout_of(const NormArguments& args) {
@@ -27,7 +27,7 @@ __device__ __forceinline__ rows::Any layout_of(const NormArguments& args) {
           (args.n + args.tile_n - 1) / args.tile_n};
 }
 
-// kWidth elements as words of two; a single one has a zero beside it.
+// kWidth elements as words of two elements. A single element has a zero beside it.
 template <int kWidth>
 struct Packed {
   static constexpr int kWords = kWidth > 1 ? kWidth / 2 : 1;
@@ -50,7 +50,7 @@ __device__ __forceinline__ void store_packed(void* base, int64_t element,
   rows::store(static_cast<uint16_t*>(base) + element, vector);
 }
 
-// x + y, rounded.
+// Adds y to x and rounds the sums to the type.
 template <DType kType, int kWidth>
 __device__ __forceinline__ void add_to(Packed<kWidth>& x, const Packed<kWidth>& y) {
   for (int w = 0; w < x.kWords; ++w) x.words[w] = norm::add<kType>(x.words[w], y.words[w]);
@@ -72,9 +72,9 @@ __device__ __forceinline__ Packed<kWidth> scaled(const Packed<kWidth>& y, float 
   return out;
 }
 
-// Gives the sum over the threads of a row to all of them. The two halves of `partial` take turns: a
-// warp can write its sum of the next row while another warp still reads this row's. The barrier
-// between rows keeps it from writing that of a further one.
+// Gives the sum over the threads of a row to all of them. The rows alternate between the halves of
+// `partial`. So a warp can write its sum of the next row while another warp still reads the sums of
+// this row. The barrier between rows keeps the warp from writing its sum of the row after the next.
 class RowSum {
  public:
   __device__ __forceinline__ float operator()(float value) {
@@ -93,15 +93,15 @@ class RowSum {
   int turn_ = 0;
 };
 
-// What a thread holds of a row. Beyond the row there are zeros.
+// The elements of a row that a thread keeps. They are zero beyond the row's end.
 template <int kWidth>
 struct Held {
   static constexpr int kVectors = held_elements(kWidth) / kWidth;
   Packed<kWidth> x[kVectors];
-  Packed<kWidth> residual[kVectors];  // unused without one, and then takes no registers
+  Packed<kWidth> residual[kVectors];  // unused without a residual, and then in no registers
 };
 
-// The column of a thread's vector v.
+// The first column of vector `v` of this thread.
 template <int kWidth>
 __device__ __forceinline__ int column_of(int v) {
   return (v * static_cast<int>(blockDim.x) + static_cast<int>(threadIdx.x)) * kWidth;
@@ -157,8 +157,8 @@ __global__ void __launch_bounds__(kMostThreads)
   }
 }
 
-// For rows that are longer than a block holds. What a thread reads a second time was written, if at
-// all, by that thread.
+// The kernel for rows that are longer than a block's registers hold. If an element that a thread
+// reads a second time was written, that thread wrote it.
 template <DType kType, int kWidth, bool kResidual>
 __global__ void __launch_bounds__(kMostThreads)
     long_norm_kernel(const __grid_constant__ NormArguments args) {
@@ -190,7 +190,7 @@ using Kernel = void (*)(NormArguments);
 
 struct Variant {
   int width;                 // elements
-  Kernel held[2], twice[2];  // [with residual]
+  Kernel held[2], twice[2];  // [whether there is a residual]
 };
 
 template <DType kType, int kWidth>

@@ -1,5 +1,5 @@
-// The consumers rms_norm and residual_rms_norm: rows of a product, read in whatever layout they
-// lie, normalised and written row-major.
+// The consumers rms_norm and residual_rms_norm. They read rows of a product in the layout in which
+// the rows lie, normalise them, and write them row-major.
 //
 //   y = x, or x + residual rounded to the type and kept in its place
 //   out = y * rsqrt(mean(y * y) + epsilon) * weight
@@ -17,12 +17,12 @@ namespace tilepost::cuda {
 
 struct NormArguments {
   const void* x;             // 16-bit elements; may be `out` where x is row-major
-  const int32_t* slot_rows;  // tile layout in slots: destination row by tile; null otherwise
-  int64_t height;            // tile layout in slabs: rows of a slab; otherwise anything
+  const int32_t* slot_rows;  // tile layout in slots: [tiles] destination row; null otherwise
+  int64_t height;            // tile layout in slabs: rows of a slab; not read otherwise
   int32_t tile_m, tile_n;    // row-major: tile_n is n
   int32_t rows, n;
   const void* weight;  // [n]
-  void* residual;      // [rows, n] row-major; null: nothing is added
+  void* residual;      // [rows, n] row-major; null if nothing is added
   void* out;           // [rows, n] row-major
   float epsilon;
 };
@@ -30,8 +30,8 @@ struct NormArguments {
 // Loads every variant of the kernels of a type.
 cudaError_t preload_norm(tilepost_dtype_t type);
 
-// Normalises all rows; rows >= 1. All pointers but slot_rows are 16-byte aligned. Accesses are as
-// wide as n and tile_n allow. `sms`: of the device.
+// Normalises all rows. Requires rows >= 1. All pointers but slot_rows must be aligned to 16 bytes.
+// Accesses are as wide as n and tile_n allow. `sms`: the number of SMs of the device.
 cudaError_t launch_norm(const NormArguments& arguments, tilepost_dtype_t type, int sms,
                         cudaStream_t stream);
 

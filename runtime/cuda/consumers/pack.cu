@@ -10,7 +10,7 @@ namespace {
 constexpr int kThreads = 256;
 constexpr int64_t kMostBlocks = 8192;
 
-// A block copies a row at a time.
+// A block copies one row at a time.
 template <class Vector>
 __global__ void __launch_bounds__(kThreads) pack_kernel(PackArguments arguments) {
   const int64_t width = arguments.row_bytes / static_cast<int64_t>(sizeof(Vector));

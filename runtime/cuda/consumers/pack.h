@@ -1,5 +1,5 @@
-// Sorts rows of A by destination rank. A run of a plan with routing rows does this before it sends
-// any of them.
+// Sorts rows of A by destination rank. A run of a plan with routing rows sorts its rows before it
+// sends any of them.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -10,7 +10,7 @@ namespace tilepost::cuda {
 
 struct PackArguments {
   const void* rows;
-  void* packed;          // row i of it is row order[i] of `rows`
+  void* packed;          // row i of `packed` is row order[i] of `rows`
   const int32_t* order;  // [count], on the device
   int64_t count;         // at least 1
   int64_t row_bytes;
@@ -19,7 +19,7 @@ struct PackArguments {
 // Loads every variant of the kernel.
 cudaError_t preload_pack();
 
-// Uses the widest accesses that row_bytes allows; both pointers are 16-byte aligned.
+// Uses the widest accesses that row_bytes allows. Both pointers must be aligned to 16 bytes.
 cudaError_t launch_pack(const PackArguments& arguments, cudaStream_t stream);
 
 }  // namespace tilepost::cuda

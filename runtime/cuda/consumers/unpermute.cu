@@ -9,13 +9,14 @@ namespace tilepost::cuda {
 namespace {
 
 constexpr int kThreads = 256;
-// Blocks per tile: with few tiles in a group, one block each would leave the copy to a few SMs.
+// The blocks of a tile. With one block for each tile, a group of few tiles would be copied by few
+// SMs.
 constexpr int kBlocksPerTile = 4;
-// Vectors that a thread copies of a slab: enough loads at once for HBM.
+// The vectors that a thread copies of a slab. They are enough loads at once to keep HBM busy.
 constexpr int kVectorsPerThread = 4;
-constexpr int kMostBlocks = 65535;  // of a grid's y and z
+constexpr int kMostBlocks = 65535;  // the most blocks of a grid in y and in z
 
-// `Vector` holds kWidth elements; n and tile_n are multiples of kWidth.
+// `Vector` holds kWidth elements. n and tile_n are multiples of kWidth.
 template <class Vector>
 __global__ void __launch_bounds__(kThreads)
     unpermute_kernel(const __grid_constant__ UnpermuteArguments args) {
@@ -35,12 +36,12 @@ __global__ void __launch_bounds__(kThreads)
   }
 }
 
-// Rows that a block copies at a time, by the vectors of a row.
+// The number of rows that a block copies at a time, if a row has `vectors` vectors.
 __host__ __device__ constexpr int rows_at_once(int vectors) {
   return vectors < kThreads * kVectorsPerThread ? kThreads * kVectorsPerThread / vectors : 1;
 }
 
-// Block (x, y, z) copies rows of the slab of tile column first + y that source z has sent.
+// Block (x, y, z) copies rows that source z has sent, of the slab of tile column first + y.
 template <class Vector>
 __global__ void __launch_bounds__(kThreads)
     unpermute_slabs_kernel(const __grid_constant__ SlabArguments args) {

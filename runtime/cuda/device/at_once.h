@@ -1,4 +1,4 @@
-// Does something to several things at the same time.
+// Works on several items at the same time.
 #pragma once
 
 #include <exception>
@@ -9,9 +9,9 @@
 
 namespace tilepost::cuda {
 
-// Calls body(item) for every item, each on a thread of its own, and returns when all calls have.
-// Where the system has no more threads or memory, the calling thread does the rest, one item after
-// the other.
+// Calls body(item) for every item, each call on a thread of its own, and returns when all calls
+// have returned. Where the system has no more threads or memory, the calling thread handles the
+// items that are left, one after the other.
 template <class Items, class Body>
 void for_all_at_once(const Items& items, Body body) {
   std::vector<std::thread> threads;

@@ -1,5 +1,5 @@
-// Bounds calls of other libraries that may take for ever. CUDA and NCCL free memory, and so wait
-// for all that is on the device, even for what no abort of ours can end.
+// Bounds the time of calls of other libraries that may never return. CUDA and NCCL free memory, and
+// so wait for all work on the device, even for work that no abort of ours can end.
 #pragma once
 
 #include <chrono>
@@ -13,9 +13,9 @@
 
 namespace tilepost::cuda {
 
-// Calls body() on a thread of its own. Returns false if it has not returned after `patience`: it
-// then goes on alone, so it has to own all that it works with. Where the system has no more threads
-// or memory, the calling thread calls body(), and there is no bound.
+// Calls body() on a thread of its own. Returns false if body() has not returned after `patience`.
+// body() then continues on its thread, so it has to own all that it works with. Where the system
+// has no more threads or memory, the calling thread calls body(), and there is no bound.
 template <class Body>
 bool returns_within(std::chrono::duration<double> patience, Body body) {
   struct End {

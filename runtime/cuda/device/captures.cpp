@@ -3,7 +3,8 @@
 namespace tilepost::cuda {
 namespace {
 
-// CUDA's number of the capture that `stream` is in; none where `status` says so.
+// Sets `status`, and `capture` to CUDA's number of the capture that `stream` is in. If `status`
+// says that there is no capture, `capture` has no meaning.
 tilepost_result_t ask(cudaStream_t stream, cudaStreamCaptureStatus& status,
                       unsigned long long& capture) {
   TILEPOST_CUDA(cudaStreamGetCaptureInfo(stream, &status, &capture));
@@ -21,7 +22,7 @@ tilepost_result_t Captures::add_witness() {
   return TILEPOST_OK;
 }
 
-// A stream is in one capture at most.
+// A stream can be in only one capture.
 tilepost_result_t Captures::join(cudaStream_t stream) {
   cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
   unsigned long long capture = 0;

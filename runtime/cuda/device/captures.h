@@ -1,9 +1,9 @@
-// Tells whether a capture is still under way in which something was put on a caller's stream.
+// Finds out whether a capture is still under way in which something was put on a caller's stream.
 //
-// The caller's stream cannot be asked: it may be gone. So a stream of this object joins the capture
-// and goes back to the caller's stream at once, with nothing on it, which adds nothing to the
-// graph. That stream is being captured until the capture ends (CUDA C++ Programming Guide,
-// Cross-stream Dependencies and Events).
+// The caller's stream may be gone, so it cannot be queried. Instead a stream of this object joins
+// the capture and returns to the caller's stream at once, with no work on it, which adds nothing to
+// the graph. The object's stream is being captured until the capture ends (CUDA C++ Programming
+// Guide, Cross-stream Dependencies and Events).
 #pragma once
 
 #include <vector>
@@ -14,13 +14,14 @@ namespace tilepost::cuda {
 
 class Captures {
  public:
-  // Makes what one capture at a time needs. Called once, on the device of the streams.
+  // Makes the stream and the event for one capture at a time. Called once, on the device of the
+  // streams.
   tilepost_result_t create() { return add_witness(); }
 
   // Joins the capture that `stream` is in. Several captures may be under way.
   tilepost_result_t join(cudaStream_t stream);
 
-  // Whether a capture that was joined is still under way.
+  // Sets `open` to whether a capture that was joined is still under way.
   tilepost_result_t find_open(bool& open) const;
 
  private:

@@ -5,7 +5,7 @@
 namespace tilepost::cuda {
 namespace {
 
-// The path from the repository's root on, whatever the compiler was given.
+// The path from the repository's root on, whatever path the compiler was given.
 const char* short_path(const char* file) {
   const char* found = std::strstr(file, "runtime/cuda/");
   return found ? found : file;

@@ -1,4 +1,4 @@
-// Turns failures of CUDA and NCCL into results: thin macros here, the text in check.cpp.
+// Turns failures of CUDA and NCCL into results. The macros here are thin. check.cpp makes the text.
 //
 // The text reads "file:line: call → NAME: reason". CUDA's own last error is cleared, so that a
 // failure reported here does not surface again in the caller's next cudaGetLastError().
@@ -11,7 +11,7 @@
 
 namespace tilepost::cuda {
 
-// Where and what: "runtime/cuda/op/op.cpp:12: cudaMalloc(&p, n)".
+// A place in the code and the call there, such as "runtime/cuda/op/op.cpp:12: cudaMalloc(&p, n)".
 struct Place {
   const char* file;
   int line;
@@ -20,16 +20,16 @@ struct Place {
 
 // Stores the text and returns TILEPOST_CUDA_ERROR, or TILEPOST_OUT_OF_MEMORY.
 tilepost_result_t fail_cuda(const Place& place, cudaError_t error);
-// The driver's entry points return CUresult; its values are those of cudaError_t.
+// The driver's entry points return CUresult, whose values are those of cudaError_t.
 tilepost_result_t fail_driver(const Place& place, int error);
-// Stores the text, with NCCL's last words, and returns TILEPOST_NCCL_ERROR.
+// Stores the text, with NCCL's last error, and returns TILEPOST_NCCL_ERROR.
 tilepost_result_t fail_nccl(const Place& place, ncclResult_t error);
 
 }  // namespace tilepost::cuda
 
 #define TILEPOST_PLACE(call) (::tilepost::cuda::Place{__FILE__, __LINE__, #call})
 
-// Each returns from the enclosing function on failure.
+// Each macro returns from the enclosing function if the call fails.
 #define TILEPOST_CUDA(call)                                             \
   do {                                                                  \
     if (const cudaError_t error_ = (call); error_ != cudaSuccess)       \

@@ -7,8 +7,8 @@
 namespace tilepost::cuda {
 namespace {
 
-// The bus id under which nvidia-smi lists the device, whatever number CUDA_VISIBLE_DEVICES gives
-// it.
+// The name has the bus id that nvidia-smi lists, whatever number CUDA_VISIBLE_DEVICES gives the
+// device.
 tilepost_result_t read_name(int ordinal, std::string& name) {
   std::array<char, 32> bus{};
   TILEPOST_CUDA(cudaDeviceGetPCIBusId(bus.data(), bus.size(), ordinal));

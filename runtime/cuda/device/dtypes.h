@@ -1,4 +1,4 @@
-// What CUDA's and NCCL's libraries call a dtype: a row for each, in the order of kDtypes
+// The names of dtypes in CUDA's and NCCL's libraries: a row for each dtype, in the order of kDtypes
 // (tilepost/dtype.h).
 #pragma once
 
@@ -10,8 +10,8 @@
 
 namespace tilepost::cuda {
 
-// Elements of 8 bits are only ever moved. So NCCL and tensor maps take them for bytes: only sums,
-// in NCCL or in flight, would care for the number in them.
+// Elements of 8 bits are only ever moved, never summed by NCCL or on their way. So NCCL and tensor
+// maps treat them as bytes.
 struct LibraryTypes {
   tilepost_dtype_t type;
   cudaDataType_t cublas;

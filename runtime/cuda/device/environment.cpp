@@ -13,7 +13,7 @@ struct Variable {
   const char* effect;
 };
 
-// NCCL documentation, "Environment Variables".
+// These are from NCCL's documentation, "Environment Variables".
 constexpr Variable kOverrides[] = {
     {"NCCL_MAX_CTAS", "sets how many SMs NCCL may take"},
     {"NCCL_MIN_CTAS", "sets how many SMs NCCL takes at least"},
@@ -41,7 +41,7 @@ std::string environment_warnings(const tilepost_plan_t& plan) {
   for (const Variable& variable : kOverrides) {
     const char* value = std::getenv(variable.name);
     if (value == nullptr || *value == '\0') continue;
-    // NCCL takes no part in runs that overlap where ranks touch each other's memory.
+    // NCCL takes no part in runs that overlap where ranks read or write each other's memory.
     if (plan.access != TILEPOST_ACCESS_MESSAGES && is_of_nccl(variable)) continue;
     text += std::string(variable.name) + "=" + value + " overrides the plan (" +
             std::to_string(plan.comm_ctas) + " communication CTAs, cluster size 1): it " +
@@ -51,7 +51,7 @@ std::string environment_warnings(const tilepost_plan_t& plan) {
 }
 
 // A launch that blocks returns only when its kernel has ended. A kernel that waits for rows ends
-// only when what is issued after it has brought them.
+// only after these rows have come, and what brings them is issued after the launch.
 tilepost_result_t check_environment(const tilepost_plan_t& plan) {
   constexpr const char* kBlocking = "CUDA_LAUNCH_BLOCKING";
   const char* value = std::getenv(kBlocking);

@@ -1,6 +1,6 @@
-// Environment variables that overrule a plan: NCCL gives its environment precedence over the
-// configuration that a communicator is made with. They are not fought but reported as warnings, and
-// refused only where runs could not end.
+// Environment variables that override a plan. NCCL gives its environment precedence over the
+// configuration with which a communicator is made. The runtime reports such variables as warnings,
+// and refuses them only where runs could not end.
 #pragma once
 
 #include <string>
@@ -9,10 +9,11 @@
 
 namespace tilepost::cuda {
 
-// One line per variable that is set and changes what the plan decided; empty when there is none.
+// One line for each variable that is set and changes what the plan decided. The text is empty if
+// there is none.
 std::string environment_warnings(const tilepost_plan_t& plan);
 
-// TILEPOST_UNSUPPORTED where the environment would keep the plan's runs from ending.
+// Returns TILEPOST_UNSUPPORTED where the environment would keep the plan's runs from ending.
 tilepost_result_t check_environment(const tilepost_plan_t& plan);
 
 }  // namespace tilepost::cuda

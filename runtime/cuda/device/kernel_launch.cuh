@@ -5,15 +5,15 @@
 
 namespace tilepost::cuda {
 
-// Loads a kernel, so that it need not be loaded while something waits.
+// Loads a kernel before any kernel waits, since loading may have to wait for running kernels.
 inline cudaError_t preload_kernel(const void* kernel) {
   cudaFuncAttributes attributes;
   return cudaFuncGetAttributes(&attributes, kernel);
 }
 
-// As preload_kernel(), for a kernel that runs beside a GEMM. An SM changes its split of L1 and
-// shared memory only when it is idle. So the kernel asks for the split of the GEMM. If it gets to
-// an SM first, it does not keep the GEMM's CTA out, and it can itself join others of its kind.
+// Loads a kernel that runs beside a GEMM. An SM changes its split of L1 and shared memory only when
+// it is idle. So the kernel asks for the split of the GEMM. If the kernel gets to an SM first, it
+// does not keep the GEMM's CTA out, and it can join other small kernels on an SM.
 inline cudaError_t preload_beside_gemm(const void* kernel) {
   if (const auto error = preload_kernel(kernel); error != cudaSuccess) return error;
   return cudaFuncSetAttribute(kernel, cudaFuncAttributePreferredSharedMemoryCarveout,

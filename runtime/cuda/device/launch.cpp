@@ -18,7 +18,7 @@ struct Launch {
   cudaLaunchAttribute attributes[2]{};
   cudaLaunchConfig_t config{};
 
-  // `alone`: nothing else of the run is beside the kernel or behind it.
+  // `alone`: whether nothing else of the run is beside the kernel or behind it.
   Launch(const tilepost_plan_t& plan, int32_t ctas, bool alone, cudaStream_t stream) {
     config.gridDim = dim3(ctas);
     config.blockDim = block_of(plan.kernel);
@@ -30,7 +30,8 @@ struct Launch {
       cluster.id = cudaLaunchAttributeClusterDimension;
       cluster.val.clusterDim = {static_cast<unsigned>(plan.kernel.cluster), 1, 1};
     }
-    // Not beside collectives: a kernel that starts early would take their SMs meanwhile.
+    // A kernel beside collectives must not start early, because its CTAs would take the SMs that
+    // the collectives use.
     if (plan.kernel.early && alone) {
       cudaLaunchAttribute& early = attributes[config.numAttrs++];
       early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
@@ -41,7 +42,7 @@ struct Launch {
   Launch& operator=(const Launch&) = delete;
 };
 
-// The largest grid of any run.
+// The largest grid of any run of the plan.
 int32_t most_ctas(const tilepost_plan_t& plan) {
   return rows_vary(plan) ? std::max(plan.gemm_ctas, plan.model.sequence_ctas) : plan.gemm_ctas;
 }
@@ -84,7 +85,9 @@ tilepost_result_t prepare_kernel(const tilepost_plan_t& plan, const DeviceInfo& 
                 kernel.name, kernel.threads, attributes.maxThreadsPerBlock);
   TILEPOST_CUDA(cudaFuncSetAttribute(kernel.function, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                      kernel.shared_bytes));
-  if (kernel.tile_per_cta) return TILEPOST_OK;  // CTAs start as others end
+  if (kernel.tile_per_cta)
+    return TILEPOST_OK;  // CTAs start as others end, so the grid need not be
+                         // resident
   int resident = 0;
   TILEPOST_TRY(count_resident(plan, device, resident));
   if (resident < most_ctas(plan))

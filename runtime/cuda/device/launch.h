@@ -1,5 +1,5 @@
-// Starts the woven GEMM: the ways a kernel takes its arguments, and what has to be true of a
-// kernel before it may be started.
+// Starts the woven GEMM. This file knows the ways in which a kernel takes its arguments, and checks
+// what must hold of a kernel before it may be started.
 #pragma once
 
 #include "runtime/cuda/device/device.h"
@@ -14,9 +14,9 @@ namespace tilepost::cuda {
 // "Lazy Loading", concurrent execution).
 tilepost_result_t prepare_kernel(const tilepost_plan_t& plan, const DeviceInfo& device);
 
-// What one launch takes, besides the plan.
+// The arguments of one launch, besides the plan.
 struct GemmArguments {
-  int32_t ctas;  // grid
+  int32_t ctas;  // the grid
   tilepost_shape_t shape;
   const void* a;
   const void* b;
@@ -25,7 +25,7 @@ struct GemmArguments {
   tilepost_epilogue_t epilogue;
   tilepost_view_t view;
   int64_t out_rows;  // rows of c that the kernel may store to
-  void* user;        // TILEPOST_LAUNCH_CUSTOM: what the caller hands to the launcher
+  void* user;        // TILEPOST_LAUNCH_CUSTOM: the caller's argument for the launcher
 };
 
 tilepost_result_t launch_gemm(const tilepost_plan_t& plan, const GemmArguments& arguments,

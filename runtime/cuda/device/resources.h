@@ -1,8 +1,8 @@
-// Owners of what the runtime takes from CUDA: memory, streams, events; the device guard; and a
-// bounded wait of the host for a stream.
+// Owners of resources of CUDA: memory, streams and events. This file also has the device guard and
+// a wait of the host for a stream, which is bounded in time.
 //
-// All are move-only and default to empty. Making one can fail and says how. When releasing one
-// fails nothing can be done about it, so the error is cleared and dropped.
+// All owners are move-only and empty by default. Functions that make a resource return a result. If
+// releasing a resource fails, nothing can be done about it, so the error is cleared and dropped.
 #pragma once
 
 #include <chrono>
@@ -15,7 +15,7 @@
 
 namespace tilepost::cuda {
 
-// Owns one CUDA handle; Traits has Handle and release(Handle).
+// Owns one CUDA handle. Traits has Handle and release(Handle).
 template <class Traits>
 class Owned {
  public:
@@ -33,9 +33,9 @@ class Owned {
 
   Handle get() const { return handle_; }
   explicit operator bool() const { return handle_ != Handle{}; }
-  // For the call that makes the handle.
+  // Where the call that makes the handle stores it.
   Handle* out() { return &handle_; }
-  // Gives the handle up without releasing it: for when releasing could hang.
+  // Gives up the handle without releasing it, for when releasing could hang.
   void leak() { handle_ = Handle{}; }
 
  private:
@@ -59,11 +59,12 @@ struct EventTraits {
   static cudaError_t release(Handle handle) { return cudaEventDestroy(handle); }
 };
 
-// Memory also knows its size in bytes, and counts what is left to the process.
+// Owns memory. It also knows the memory's size in bytes, and counts memory that is left to the
+// process.
 template <class Traits>
 class OwnedMemory : public Owned<Traits> {
  public:
-  // For the call that makes `bytes` of it.
+  // Where the call that makes `bytes` bytes of memory stores the pointer.
   void** out(size_t bytes) {
     bytes_ = static_cast<int64_t>(bytes);
     return Owned<Traits>::out();
@@ -87,11 +88,11 @@ inline tilepost_result_t make_device_memory(DeviceMemory& memory, size_t bytes) 
   return TILEPOST_OK;
 }
 
-// Makes memory of the host that is zeroed. The device reads and writes it at the same address.
+// Makes host memory that is zeroed. The device reads and writes this memory at the same address.
 tilepost_result_t make_pinned_memory(PinnedMemory& memory, size_t bytes);
 
-// Makes a stream that does not synchronise with the legacy default stream. If asked, it has the
-// highest priority.
+// Makes a stream that does not synchronise with the legacy default stream. It has the highest or
+// the lowest priority.
 tilepost_result_t make_stream(Stream& stream, bool highest_priority);
 
 inline tilepost_result_t make_event(Event& event) {
@@ -99,7 +100,7 @@ inline tilepost_result_t make_event(Event& event) {
   return TILEPOST_OK;
 }
 
-// Whether CUDA has been taken down, because the process ends.
+// Whether CUDA has been unloaded because the process ends.
 inline bool is_unloaded() {
   int device = -1;
   return cudaGetDevice(&device) == cudaErrorCudartUnloading;
@@ -129,7 +130,7 @@ class DeviceGuard {
 };
 
 // Lets this thread make calls (event queries, allocations) that would otherwise invalidate a stream
-// capture that another thread, or this one, has under way in global mode.
+// capture that this or another thread has under way in global mode.
 class CaptureModeGuard {
  public:
   CaptureModeGuard() { cudaThreadExchangeStreamCaptureMode(&mode_); }
@@ -141,10 +142,10 @@ class CaptureModeGuard {
   cudaStreamCaptureMode mode_ = cudaStreamCaptureModeRelaxed;
 };
 
-// Waits for `stream`, and calls `check()` every kPoll meanwhile. Returns one of three:
-// - TILEPOST_OK when `stream` has run dry;
-// - TILEPOST_TIMEOUT, without a text, after `seconds` (0: never);
-// - the error that `check()` returns.
+// Waits for `stream`, and calls `check()` every kPoll meanwhile. Returns one of these:
+// - TILEPOST_OK when `stream` has no work left
+// - TILEPOST_TIMEOUT, without a text, after `seconds` (0: never)
+// - the error that `check()` returns
 template <class Check>
 tilepost_result_t wait_for_stream(cudaStream_t stream, double seconds, Check check) {
   using Clock = std::chrono::steady_clock;

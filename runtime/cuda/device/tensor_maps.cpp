@@ -12,7 +12,7 @@ struct Matrix {
   uint64_t columns, rows;
   tilepost_box_t box;
   tilepost_dtype_t type;
-  uint64_t gap = 0;  // elements behind each row
+  uint64_t gap = 0;  // how many elements lie between a row's end and the next row
 };
 
 CUtensorMapL2promotion promotion(int32_t bytes) {
@@ -30,9 +30,9 @@ CUtensorMapL2promotion promotion(int32_t bytes) {
 
 tilepost_result_t encode_matrix(const Driver& driver, const Matrix& matrix, CUtensorMap& map) {
   const cuuint64_t dims[] = {matrix.columns, matrix.rows};
-  const cuuint64_t strides[] = {
-      (matrix.columns + matrix.gap) *
-      static_cast<cuuint64_t>(element_bytes(matrix.type))};  // of the outer dimension only
+  const cuuint64_t strides[] = {(matrix.columns + matrix.gap) *
+                                // Only the outer dimension has a stride.
+                                static_cast<cuuint64_t>(element_bytes(matrix.type))};
   const cuuint32_t box[] = {static_cast<cuuint32_t>(matrix.box.columns),
                             static_cast<cuuint32_t>(matrix.box.rows)};
   const cuuint32_t element_strides[] = {1, 1};

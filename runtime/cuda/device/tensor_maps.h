@@ -1,8 +1,9 @@
-// The tensor maps a TMA kernel gets, made on the host and kept for the pointers seen last.
+// The tensor maps that a TMA kernel gets. They are made on the host, and kept for the pointers that
+// were used last.
 //
-// A is {k, rows of a} (columns, rows), B {k, n} or, as TILEPOST_NN, {n, k}, C {n, rows of the send
-// buffer} or, in the tile layout, {tile_n, rows of the column of slots}. Boxes, swizzle and
-// promotion are the kernel's, out of the plan (CUDA driver API, cuTensorMapEncodeTiled).
+// A is {k, rows of a} (columns, rows). B is {k, n}, or with TILEPOST_NN {n, k}. C is {n, rows of
+// the send buffer}, or in the tile layout {tile_n, rows of the column of slots}. Boxes, swizzle and
+// promotion are those of the plan's kernel (CUDA driver API, cuTensorMapEncodeTiled).
 #pragma once
 
 #include <array>
@@ -26,13 +27,13 @@ struct TensorOperands {
   bool operator==(const TensorOperands&) const = default;
 };
 
-// Has a fixed number of entries, of which the oldest is replaced: nothing is allocated, whatever
-// the caller does.
+// A cache with a fixed number of entries. A new entry replaces the oldest one, so nothing is
+// allocated, whatever the caller does.
 class TensorMapCache {
  public:
   void init(const tilepost_plan_t& plan, const Driver& driver);
 
-  // `maps` stays valid until kEntries others have been asked for.
+  // `maps` stays valid until kEntries other sets of maps have been made.
   tilepost_result_t find(const TensorOperands& operands, const TensorMaps*& maps);
 
  private:
@@ -50,12 +51,12 @@ class TensorMapCache {
   int next_ = 0;
 };
 
-// The map of `rows` rows of k elements at `base`, moved by the kernel's box of A.
+// Makes the map of `rows` rows of k elements at `base`. The kernel's box of A moves the rows.
 tilepost_result_t encode_input(const Driver& driver, const tilepost_plan_t& plan, void* base,
                                int64_t rows, CUtensorMap& map);
 
-// The map of `rows` rows of n elements at `base`, each with a gap of elements behind it, moved by
-// the kernel's box of C.
+// Makes the map of `rows` rows of n elements at `base`, each with a gap of `gap` elements behind
+// it. The kernel's box of C moves the rows.
 tilepost_result_t encode_output(const Driver& driver, const tilepost_plan_t& plan, const void* base,
                                 int64_t rows, int64_t gap, CUtensorMap& map);
 

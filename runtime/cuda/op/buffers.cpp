@@ -61,9 +61,9 @@ void* OpBuffers::received_of(const tilepost_run_operands_t& operands, const RunP
                                                       : received_.get();
 }
 
-// A kernel that stores by owner finds its places in tables, and these point only into memory of
-// this operation. A kernel that stores with the owners gets this rank's own slots here, only so
-// that its own tensor map has an address.
+// Where the kernel stores tiles. A kernel that stores by owner finds its places in tables, which
+// point only into memory of this operation. A kernel that stores into owners' memory gets this
+// rank's own slots here, only so that its own tensor map has an address.
 void* OpBuffers::kernel_output(const tilepost_run_operands_t& operands, const RunPath& path) const {
   if (path.stores == Buffer::owners) return shared_at(&SharedLayout::slots);
   if (path.stores_by_owner) return send_.get();
@@ -87,7 +87,7 @@ void* OpBuffers::lent_out() const {
   return paths_.planned.lends_out ? shared_at(&SharedLayout::landed) : nullptr;
 }
 
-// A run in sequence uses it too, if its kernel stores into that memory or reads there.
+// A run in sequence uses the shared memory too, if its kernel stores into that memory or reads it.
 bool OpBuffers::uses_shared(const RunPath& path) const {
   return path.shares_memory() ||
          (path.exchanged == Memory::shared && (path.reads != InputFrom::a || path.stores_apart()));

@@ -1,6 +1,6 @@
-// Allocates the memory in which an operation's runs store, receive and gather, where that memory is
-// neither the caller's, nor shared by ranks, nor an NCCL window. Also tells which memory of all
-// these kinds a run uses.
+// Allocates the memory in which an operation's runs store, receive and gather, unless that memory
+// is the caller's, is shared by ranks, or is an NCCL window. This class also knows which memory of
+// all these kinds a run uses.
 #pragma once
 
 #include "runtime/cuda/device/resources.h"
@@ -12,8 +12,8 @@ namespace tilepost::cuda {
 
 class OpBuffers {
  public:
-  // `paths` are the plan's. `transports` own the memory that ranks share, and the windows. All of
-  // them outlive this object.
+  // `paths` are the plan's. `transports` own the memory that ranks share, and the windows. All
+  // arguments outlive this object.
   OpBuffers(const tilepost_plan_t& plan, const RunPaths& paths, const Transports& transports)
       : plan_(plan), paths_(paths), transports_(transports) {}
 
@@ -22,43 +22,43 @@ class OpBuffers {
   // edge tiles and of padded shares are sent although kernels need not fill them.
   tilepost_result_t create(const RunMap* planned, int lanes, cudaStream_t stream);
 
-  // The memory that a run with these operands reads and writes, on lane 0.
+  // The memory that a run with `operands` reads and writes, on lane 0.
   Buffers of(const tilepost_run_operands_t& operands, const RunPath& path) const;
-  // The lane's scratch memory. A reduce_scatter receives a padded block there, of which only the
-  // valid rows may be written to out.
+  // The lane's scratch memory. A reduce_scatter receives a padded block there, because only the
+  // block's valid rows may be written to out.
   void* scratch_of(int lane) const;
 
   // The operation's own send buffer, or null where it has none. In a run in sequence (without
   // overlap) a kernel that looks up its places by owner stores here.
   void* send() const { return send_.get(); }
 
-  // Makes room for this many elements that steps receive, zeroed on `stream`: a new route can bring
-  // more rows than the ones before. `grown` says whether the memory was replaced. All runs so far
-  // have ended.
+  // Makes room for `elements` elements that steps receive, zeroed on `stream`. A new route can
+  // bring more rows than the routes before. Sets `grown` to whether the memory was replaced. The
+  // caller has waited until all runs so far have ended.
   tilepost_result_t grow_received(int64_t elements, cudaStream_t stream, bool& grown);
 
   // Memory for the rows of A sorted by destination rank (RunPath::sorts_a), or null.
   void* packed() const { return packed_.get(); }
 
-  // What the buffers have room for, in elements. `scratch` is the room of one lane.
+  // How many elements the buffers have room for. `scratch` is the room of one lane.
   const RunSizes& sizes() const { return sizes_; }
-  // Whether steps send and receive in this memory alone, whatever the caller brings.
+  // Whether steps send and receive only in this object's memory, whatever the caller passes.
   bool holds_all() const { return send_ && received_; }
   int64_t device_bytes() const { return device_bytes_; }
 
-  // Memory that the caller may pass as a run's out (RunPath::lends_out); null where there is none.
+  // Memory that the caller may pass as a run's out (RunPath::lends_out), or null.
   void* lent_out() const;
 
-  // Whether a run uses the memory that ranks share. If so, the other ranks wait for its end. The
-  // answer is the same on all ranks.
+  // Whether a run uses the memory that ranks share. If so, the other ranks wait for the end of the
+  // run. The answer is the same on all ranks.
   bool uses_shared(const RunPath& path) const;
 
-  // Gives the memory up without freeing it: for after a failure that the device has not come back
-  // from.
+  // Gives up the memory without freeing it, for after a failure from which the device has not
+  // recovered.
   void leak();
 
  private:
-  int64_t output_bytes() const { return element_bytes(plan_.output); }  // of one element
+  int64_t output_bytes() const { return element_bytes(plan_.output); }  // bytes of one element
   tilepost_result_t add(DeviceMemory& memory, int64_t bytes, cudaStream_t stream);
   void* received_of(const tilepost_run_operands_t& operands, const RunPath& path) const;
   void* kernel_output(const tilepost_run_operands_t& operands, const RunPath& path) const;
@@ -71,8 +71,9 @@ class OpBuffers {
   int64_t device_bytes_ = 0;
   RunSizes sizes_;
   DeviceMemory send_;      // where the kernel stores: Buffer::send in Memory::own
-  DeviceMemory received_;  // what steps receive: Buffer::received in Memory::own
-  DeviceMemory gathered_;  // all rows of A, for runs that bring no memory for them: Memory::own
+  DeviceMemory received_;  // where steps receive: Buffer::received in Memory::own
+  DeviceMemory gathered_;  // all rows of A, for runs whose caller passes no memory for them:
+                           // Memory::own
   DeviceMemory packed_;    // rows of A by destination: RunPath::sorts_a
   DeviceMemory scratch_;   // a part for each lane
 };

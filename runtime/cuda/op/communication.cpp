@@ -21,8 +21,8 @@ uint64_t nanoseconds(double seconds) {
 
 // ---- Waiting for a group, and posting one
 
-// A captured run always polls: whether a stream's wait for a value may be captured depends on the
-// driver.
+// A captured run always polls, because it depends on the driver whether a stream's wait for a value
+// may be captured.
 tilepost_result_t GroupWaits::wait(const Run& run, int group) const {
   if (state_.traits.stream_waits && run.bank == kEager) return wait_on_stream(run, group);
   return poll(run, group);
@@ -45,7 +45,7 @@ tilepost_result_t GroupWaits::poll(const Run& run, int group) const {
   return TILEPOST_OK;
 }
 
-// GEQ compares by signed distance, as epoch.h does. The write reports progress.
+// GEQ compares by signed distance, as epoch.h does. The write reports progress to the watchdog.
 tilepost_result_t GroupWaits::wait_on_stream(const Run& run, int group) const {
   const auto address = [](const uint32_t* word) { return reinterpret_cast<CUdeviceptr>(word); };
   const uint32_t* counter = state_.bank(run.bank) + group * TILEPOST_COUNTER_STRIDE;
@@ -62,8 +62,8 @@ tilepost_result_t GroupWaits::post(const Run& run, int group) const {
   return TILEPOST_OK;
 }
 
-// The run's last post also raises the counters of groups that the run lacks. Numbers of runs are
-// compared by their signed distance, so no counter may fall behind.
+// The run's last post also raises the counters of groups that the run does not have. Numbers of
+// runs are compared by their signed distance, so no counter may fall behind.
 PostArguments GroupWaits::post_of(const Run& run, int group) const {
   PostArguments post{};
   post.counter = state_.bank(run.bank) + group * TILEPOST_COUNTER_STRIDE;
@@ -112,7 +112,7 @@ tilepost_result_t Consumption::unpermute_slots(const Run& run,
   return TILEPOST_OK;
 }
 
-// A rank's rows of a sum come as one block with the height of a full share. Routed rows come as one
+// A rank's rows of a sum lie in one block with the height of a full share. Routed rows lie in one
 // block for each source rank.
 tilepost_result_t Consumption::unpermute_slabs(const Run& run, int group) const {
   const RunMap& plan = run.run_map();
@@ -162,8 +162,8 @@ tilepost_result_t Consumption::normalise(const Run& run) const {
   return TILEPOST_OK;
 }
 
-// The kernel has stored this rank's own rows where they belong. So only the rows in front of them
-// and behind them are copied.
+// The kernel has stored this rank's own rows where they belong. So only the rows before and after
+// them are copied.
 tilepost_result_t Consumption::move_landed(const Run& run, const void* landed) const {
   const bool lands = run.output.number != 0 || landed == run.operands->out;
   if (!run.path().copies_landed() || lands) return TILEPOST_OK;
@@ -183,9 +183,10 @@ tilepost_result_t Consumption::move_landed(const Run& run, const void* landed) c
   return copy(end, run.run_map().sizes.out / map.n - end);
 }
 
-// This rank's own rows are not copied if they already lie in their place in `gathered`: the GEMM
-// may still be reading them. Where the run begins beside the GEMM, own rows were not brought to
-// where the others' are, and are copied from a. A kernel that exchanges rows hands them out itself.
+// This rank's own rows are not copied if they already lie in their place in `gathered`, because the
+// GEMM may still be reading them. Where the run begins beside the GEMM, the own rows do not lie
+// with the other ranks' rows, and are copied from a. A kernel that exchanges rows itself stores
+// them into `gathered`.
 tilepost_result_t Consumption::hand_out_gathered(const Run& run) const {
   void* to = run.operands->gathered;
   const bool apart =
@@ -227,16 +228,16 @@ int64_t Consumption::row_bytes_of_a() const {
 
 // ---- A run's groups
 
-// Groups go to the lanes round robin. Within a lane they follow each other; the lanes overlap.
-// Input arrives in order on one lane: a tile whose rows come with two groups waits for the later
-// one only.
+// Groups go to the lanes round robin. Groups of one lane follow each other, and lanes overlap.
+// Input arrives in order on one lane, so a tile whose rows come with two groups waits only for the
+// later one.
 int Communication::lane_of(const Run& run, int group) const {
   const bool several = run.path().overlaps && run.path().waits == Waits::steps;
   return several ? group % std::max(1, plan_.comm_lanes) : 0;
 }
 
-// The run as a lane sees it, with the lane's own stream and scratch memory. Where memory is shared,
-// the transport has lanes of its own.
+// The run on a lane, with the lane's own stream and scratch memory. Where memory is shared, the
+// transport has lanes of its own.
 Run Communication::on_lane(const Run& run, int lane) const {
   Run mine = run;
   if (lane == 0 || transports_.shared) return mine;
@@ -254,8 +255,8 @@ tilepost_result_t Communication::pack(const Run& run) const {
 }
 
 // If the GEMM has tasks, they bring the own rows while it runs. In a run that begins beside the
-// GEMM, the own rows that the GEMM does not read in the caller's memory come together with other
-// ranks' rows (ArrivingGroups).
+// GEMM, the GEMM reads most own rows in the caller's memory. The other own rows come together with
+// other ranks' rows (ArrivingGroups).
 tilepost_result_t Communication::bring_own_rows(const Run& run) const {
   if (!run.input_arrives() || run.path().has_tasks) return TILEPOST_OK;
   Transport& transport = transports_.of(true);
@@ -275,12 +276,12 @@ EdgeRows Communication::edges(const Run& run) const {
 }
 
 // A transport that posts groups itself posts many of them with one launch, behind this rank's
-// copies for the first of them. The launch also waits for copies that are issued behind it. It
-// never stands in front of these copies in a device queue, because nothing that precedes it in its
-// stream waits for them. But the next such launch would stand there, since it follows this one in
-// the stream. So the next one is issued only when everything that this one waits for has been
-// issued. Where the kernel is launched for each group, the posting launch of a group comes behind
-// that group alone.
+// copies for the first of them. The launch also waits for copies that are issued after it. It never
+// stands in front of these copies in a device queue, because nothing that precedes the launch in
+// its stream waits for them. The next posting launch would stand there, since it follows this
+// launch in the stream. So the next launch is issued only when everything that this launch waits
+// for has been issued. Where the kernel is launched for each group, each group has a posting launch
+// of its own, behind that group.
 tilepost_result_t Communication::let_arrive(const Run& run, int group) const {
   Transport& transport = transports_.of(true);
   if (!transport.posts()) return waits_.post(run, group);
@@ -314,11 +315,11 @@ tilepost_result_t Communication::communicate(const Run& whole, int group) const 
   const Run run = on_lane(whole, lane_of(whole, group));
   const RunPath& path = run.path();
   // Tiles that are stored in their owners' memory raise counters there. The transport waits for
-  // those.
+  // those counters.
   const bool own_tiles = path.stores != Buffer::owners;
   if (path.overlaps && path.waits == Waits::steps && own_tiles)
     TILEPOST_TRY(waits_.wait(run, group));
-  // Group 0, the own rows, is brought by bring_own_rows() already, unless tasks bring it.
+  // Group 0 is the own rows, which bring_own_rows() or tasks bring.
   if (!run.input_arrives() || path.has_tasks || group > 0) {
     TILEPOST_TRY(transports_.of(path.overlaps)
                      .communicate(run.buffers,

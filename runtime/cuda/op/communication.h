@@ -1,5 +1,5 @@
-// What follows the GEMM in a run, or comes before it: waits and posts, the transport's steps and
-// the consumer, group by group.
+// The work that follows the GEMM in a run, or comes before it: waits and posts, the transport's
+// steps and the consumer, group by group.
 #pragma once
 
 #include "runtime/cuda/device/device.h"
@@ -10,8 +10,8 @@
 
 namespace tilepost::cuda {
 
-// Waits on a stream for the counters that tiles of this rank raise, and raises those that tiles
-// wait for. Reports to the watchdog how far the stream has come.
+// Waits on a stream for the counters that tiles of this rank raise, and raises the counters that
+// tiles wait for. Reports to the watchdog how far the stream has come.
 class GroupWaits {
  public:
   // Both arguments outlive this object.
@@ -31,8 +31,8 @@ class GroupWaits {
   const Driver& driver_;
 };
 
-// What a run does with what it has computed or received, on this rank alone: puts rows into order,
-// normalises them, or copies them to where the caller wants them.
+// The work of a run on this rank alone: it puts rows into order, normalises them, or copies them to
+// where the caller wants them.
 class Consumption {
  public:
   // `device` outlives this object.
@@ -47,7 +47,7 @@ class Consumption {
   tilepost_result_t unpermute(const Run& run, int group) const;
   // Normalises the rows of the whole run. Does nothing unless the consumer normalises.
   tilepost_result_t normalise(const Run& run) const;
-  // Copies sums that the other ranks have pushed to `landed` to the run's out
+  // Copies to the run's out the sums that the other ranks have pushed to `landed`
   // (RunPath::copies_landed).
   tilepost_result_t move_landed(const Run& run, const void* landed) const;
   // Copies the gathered rows of A to the caller's `gathered`, if the caller passed one and the rows
@@ -79,26 +79,27 @@ class Communication {
 
   const GroupWaits& waits() const { return waits_; }
 
-  // Sorts rows of A by destination rank in runs that need it (RunPath::sorts_a). Comes before
-  // everything else, on the caller's stream.
+  // Sorts rows of A by destination rank in runs that need it (RunPath::sorts_a). It is the first
+  // work on the caller's stream.
   tilepost_result_t pack(const Run& run) const;
 
   // Copies this rank's own rows of A to where all ranks' rows come together, for a GEMM that reads
-  // them there: on the caller's stream, before the GEMM. In a run that begins beside its GEMM
-  // (RunPath::begins_on_comm_stream) this only lets the copies to other ranks begin.
+  // them there. The copies are on the caller's stream, before the GEMM. In a run that begins beside
+  // its GEMM (RunPath::begins_on_comm_stream) this only lets the copies to other ranks begin.
   tilepost_result_t bring_own_rows(const Run& run) const;
 
   // Issues the communication of one group on the group's lane, with its waits, posts and consumer.
-  // Only for runs whose kernel leaves this to do (not RunPath::kernel_does_all).
+  // It is only for runs whose kernel does not carry out the steps itself
+  // (RunPath::kernel_does_all).
   tilepost_result_t communicate(const Run& run, int group) const;
 
-  // Issues what follows the groups. Lane 0 then continues behind all of it.
+  // Issues the work that follows the groups. Lane 0 then continues behind all of this work.
   tilepost_result_t finish(const Run& run) const;
 
-  // Communicates once on the caller's stream before the first run with a number of rows. NCCL makes
-  // its connections, buffers and kernels on first use, for each kind and size, and waits for the
-  // device then. A GEMM that waits for its input would keep NCCL waiting. The GEMMs of the other
-  // patterns end by themselves and need nothing of the kind.
+  // Communicates once on the caller's stream before the first run with a number of rows. On first
+  // use of each kind and size NCCL makes its connections, buffers and kernels, and waits for the
+  // device. A GEMM that waits for its input would keep NCCL waiting. The GEMMs of the other
+  // patterns end by themselves, so they need no warm-up.
   tilepost_result_t warm_up(const Run& run, DeviceMap& map) const;
 
  private:
@@ -106,7 +107,7 @@ class Communication {
   Run on_lane(const Run& run, int lane) const;
   // The edge rows of a run that begins beside its GEMM; empty for any other run.
   EdgeRows edges(const Run& run) const;
-  // Posts, behind a group's steps, what the group's tiles wait for.
+  // Posts the group behind its steps, so that the group's tiles can begin.
   tilepost_result_t let_arrive(const Run& run, int group) const;
 
   const tilepost_plan_t& plan_;

@@ -12,8 +12,8 @@
 namespace tilepost::cuda {
 namespace {
 
-// In bytes. A tile is read in one load. TMA wants a tensor map, which has 128 bytes, aligned to 64
-// (CUDA driver API, CUtensorMap).
+// The alignment of tables, in bytes. A tile is read in one load. TMA needs a tensor map, which has
+// 128 bytes, aligned to 64 bytes (CUDA driver API, CUtensorMap).
 constexpr size_t kTableAlignment = 128;
 
 size_t aligned(size_t bytes) {
@@ -27,7 +27,8 @@ size_t most_table_bytes(const tilepost_plan_t& plan, bool needs_rows) {
   const tilepost_map_t& map = plan.map;
   const int64_t rows = std::max(tiles_m(map), map.ranks * share_tiles(map)) + map.ranks;
   const int64_t groups = std::min<int64_t>(plan.map.num_groups, rows);
-  const int64_t filled = groups + (map.turn > 0 ? map.ranks : 0);  // up to whole clusters
+  // Groups and shares that are filled up to whole clusters.
+  const int64_t filled = groups + (map.turn > 0 ? map.ranks : 0);
   const size_t tiles = (rows + filled * (map.cluster - 1) + map.cluster) * tiles_n(map);
   const size_t entries = aligned(rows * tiles_n(map) * sizeof(int32_t));
   size_t bytes = aligned(tiles * sizeof(tilepost_tile_t)) + entries;
@@ -42,31 +43,31 @@ size_t most_table_bytes(const tilepost_plan_t& plan, bool needs_rows) {
   if (path.is_fused) bytes += aligned(plan.ranks * sizeof(CUtensorMap));
   if (path.reads == InputFrom::split) bytes += aligned(path.places_of_rows() * sizeof(CUtensorMap));
   // A group has a sum, and a move for each rank that has stored rows here. In an AllGather the
-  // first group has the copies of own rows, of which there may be two, and each other group has a
-  // push.
+  // first group has up to two copies of own rows, and each other group has a push.
   const int64_t most_tasks = plan.ranks;
   if (path.has_tasks) bytes += aligned(groups * most_tasks * sizeof(tilepost_task_t));
   return bytes;
 }
 
-// What a kernel is told of memory that ranks share (tilepost_view_t): where the rows of each rank's
-// share go and whose counters it raises, if it stores there, or where the other ranks' rows arrive.
+// The tables of memory that ranks share (tilepost_view_t). They tell a kernel where the rows of
+// each rank's share go and whose counters it raises, if it stores there, or where the other ranks'
+// rows arrive.
 //
 // Tables have an entry for each owner if kernels store by owner, or for each parity and rank if
-// kernels exchange tiles, and are empty otherwise. In a run in sequence one owner has all rows, and
-// all entries are the same. `there` and `counters` are for what tasks push, by rank. `in_map` has
-// entries if the kernel reads its own rows of A elsewhere. That holds for runs in sequence too,
-// because the kernel makes the map usable by a fence whether or not any tile needs it.
+// kernels exchange tiles. Otherwise they are empty. In a run in sequence one owner has all rows,
+// and all entries are equal. `there` and `counters` are for what tasks push, by rank. `in_map` has
+// entries if the kernel reads its own rows of A elsewhere. Runs in sequence have `in_map` too,
+// because the kernel makes the map usable by a fence whether or not a tile needs the map.
 struct PeerTables {
   std::vector<CUtensorMap> out_maps;
   std::vector<uint32_t*> counters;
   std::vector<void*> out;
   std::vector<void*> there;
   std::vector<CUtensorMap> in_map;
-  std::vector<CUtensorMap> sources;  // this rank's slots, by the rank that stores there
+  std::vector<CUtensorMap> sources;  // this rank's slots, by the rank that stores into them
 };
 
-// The rows of one owner as this rank stores them.
+// The rows of one owner, as this rank stores them.
 struct OwnedRows {
   void* out;
   int64_t rows;
@@ -79,7 +80,7 @@ uint32_t* counters_of(const SharedRegions& shared, int rank) {
   return static_cast<uint32_t*>(shared.of(rank, counters));
 }
 
-// The rows of `owner`, where place_at_owner puts them (in elements of the output).
+// The rows of `owner`, at the place that place_at_owner() gives.
 OwnedRows rows_at(const tilepost_plan_t& plan, const RunMap& run, const SharedRegions& shared,
                   int owner) {
   const SharedLayout& layout = shared.layout();
@@ -90,7 +91,7 @@ OwnedRows rows_at(const tilepost_plan_t& plan, const RunMap& run, const SharedRe
   return {shared.of(owner, at), rows_of_rank(run.map(), owner), counters_of(shared, owner)};
 }
 
-// What tasks push goes to the same place on every rank.
+// Tasks push to the same place on every rank.
 void add_pushes(const RunPath& path, const SharedRegions& shared, PeerTables& tables) {
   const bool rows = path.pushes == Pushes::rows;
   for (int rank = 0; rank < shared.ranks(); ++rank) {
@@ -100,10 +101,11 @@ void add_pushes(const RunPath& path, const SharedRegions& shared, PeerTables& ta
   }
 }
 
-// Tensor maps of this rank's slot on every rank, by the parity of the run's number.
+// Makes the tensor maps of this rank's slot on every rank, by the parity of the run's number.
 tilepost_result_t add_slots(const tilepost_plan_t& plan, const RunMap& run,
                             const PeerPlaces& places, PeerTables& tables) {
-  if (plan.shots == TILEPOST_ONE_SHOT_LINES) return TILEPOST_OK;  // stored by threads
+  // Threads store lines, without tensor maps.
+  if (plan.shots == TILEPOST_ONE_SHOT_LINES) return TILEPOST_OK;
   const SharedLayout& layout = places.shared->layout();
   for (int parity = 0; parity < 2; ++parity) {
     const int64_t slot = layout.slot_bytes * (parity * plan.ranks + places.shared->rank());
@@ -117,8 +119,8 @@ tilepost_result_t add_slots(const tilepost_plan_t& plan, const RunMap& run,
   return TILEPOST_OK;
 }
 
-// Tensor maps of the places where all ranks' rows arrive here. A map has at least one row. No tile
-// belongs to a rank that multiplies no rows.
+// Makes the tensor maps of the places where all ranks' rows arrive on this rank. A map must have at
+// least one row. A rank that multiplies no rows has no tiles, so its map is not used.
 tilepost_result_t add_input(const tilepost_plan_t& plan, const RunMap& run,
                             const PeerPlaces& places, PeerTables& tables) {
   const SharedLayout& layout = places.shared->layout();
@@ -129,7 +131,8 @@ tilepost_result_t add_input(const tilepost_plan_t& plan, const RunMap& run,
   return TILEPOST_OK;
 }
 
-// Tensor maps of this rank's slots, as the other ranks store there (rows_at).
+// Makes one tensor map of this rank's slots for each rank that stores there. The map has the rows
+// and gaps with which that rank stores (rows_at).
 tilepost_result_t add_sources(const tilepost_plan_t& plan, const RunMap& run,
                               const SharedRegions& shared, const Driver& driver,
                               PeerTables& tables) {
@@ -156,7 +159,7 @@ tilepost_result_t make_peer_tables(const tilepost_plan_t& plan, const RunMap& ru
             ? rows_at(plan, run, *places.shared, owner)
             : OwnedRows{places.send, run.tiles.send_elements / run.map().n, places.counters};
     CUtensorMap map{};
-    // A map has at least one row. No tile belongs to an owner without rows.
+    // A map must have at least one row. An owner without rows has no tiles, so its map is not used.
     TILEPOST_TRY(
         encode_output(*places.driver, plan, rows.out, std::max<int64_t>(1, rows.rows), gap, map));
     tables.out_maps.push_back(map);
@@ -167,8 +170,8 @@ tilepost_result_t make_peer_tables(const tilepost_plan_t& plan, const RunMap& ru
   return adds ? add_sources(plan, run, *places.shared, *places.driver, tables) : TILEPOST_OK;
 }
 
-// Puts tables one after the other into the staging memory, and says where they will be on the
-// device. Beyond `most` bytes it only counts, and so it does without memory.
+// Puts tables one after the other into the staging memory, and returns their addresses on the
+// device. Tables beyond `most` bytes are counted but not written. With `most` 0 it needs no memory.
 class Packer {
  public:
   Packer(void* staging, void* device, size_t most)
@@ -192,7 +195,7 @@ class Packer {
   size_t bytes_ = 0;
 };
 
-// Adds all tables of a map, in their order.
+// Adds all tables of a map to the packer, in a fixed order.
 void pack(const std::vector<int32_t>& rows, const PeerTables& peers, const Tasks& tasks,
           Packer& packer, DeviceMap& map) {
   const RunMap& run = *map.run;
@@ -292,7 +295,7 @@ tilepost_result_t DeviceMaps::make(int64_t m, DeviceMap*& map) {
   return TILEPOST_OK;
 }
 
-// The first place between the maps that has room for `bytes`, if there is one.
+// The first place between the maps that has room for `bytes` bytes, if there is one.
 std::optional<int64_t> DeviceMaps::find_hole(int64_t bytes) const {
   std::vector<std::pair<int64_t, int64_t>> taken;
   for (const auto& map : maps_) taken.emplace_back(map->at, map->at + map->bytes);
@@ -335,8 +338,8 @@ tilepost_result_t DeviceMaps::remove_oldest(const DeviceMap& wanted) {
   return TILEPOST_OK;
 }
 
-// Copies on a stream of its own and waits for it, so that the run may then be put on any stream.
-// The tables of a new map are counted first, to find a place for them.
+// Copies the tables on a stream of its own and waits for the copy, so that the run may then be put
+// on any stream. The tables of a new map are first counted, to find a place for them.
 tilepost_result_t DeviceMaps::upload(DeviceMap& map, bool is_new) {
   const CaptureModeGuard relaxed;
   const RunMap& run = *map.run;

@@ -16,26 +16,26 @@
 
 namespace tilepost::cuda {
 
-// The memory that tables point into. It outlives them.
+// The memory that the tables point into. It outlives the tables.
 struct PeerPlaces {
   const Driver* driver = nullptr;
   const SharedRegions* shared = nullptr;
-  uint32_t* counters = nullptr;  // for runs in sequence, which store on this rank only
+  uint32_t* counters = nullptr;  // for runs in sequence, which store only on this rank
   void* send = nullptr;          // where runs in sequence store
 };
 
-// One run's map, and its tables on the device. These lie one after the other in memory that
+// One run's map, and its tables on the device. The tables lie one after the other in memory that
 // DeviceMaps owns.
 struct DeviceMap {
   std::unique_ptr<RunMap> run;
-  int64_t at = 0, bytes = 0;  // the tables' place in that memory
+  int64_t at = 0, bytes = 0;  // the tables' place in the memory of DeviceMaps
   const tilepost_tile_t* tiles = nullptr;
   const int32_t* positions = nullptr;  // null where the map has none
   const int32_t* rows = nullptr;       // destination rows by tile, for consumers that read slots
   const int32_t* row_map = nullptr;    // routing rows: RunMap::row_map
   const int32_t* order = nullptr;      // RunMap::order
   // Tables about memory that ranks share; null where the run has none. PeerTables (device_map.cpp)
-  // says what their entries are. `targets` is for runs with TILEPOST_ACCESS_WRITE.
+  // describes their entries. `targets` is for runs with TILEPOST_ACCESS_WRITE.
   const uint32_t* targets = nullptr;  // [num_counters] RunMap::targets, or Tasks::targets
   const CUtensorMap* out_maps = nullptr;
   uint32_t* const* peer_counters = nullptr;
@@ -43,53 +43,58 @@ struct DeviceMap {
   void* const* there = nullptr;              // for runs whose tasks push; null otherwise
   const CUtensorMap* source_maps = nullptr;  // for runs whose kernel adds up; null otherwise
   const CUtensorMap* in_map = nullptr;       // for kernels of InputFrom::split; null otherwise
-  int32_t num_counters = 0;                  // entries of `targets`; if null, the number of groups
-  // Runs with tasks; null, 0 and empty otherwise.
+  int32_t num_counters = 0;                  // the number of entries of `targets`, or if that is
+                                             // null, of groups
+  // Tables of runs with tasks; null, 0 and empty otherwise.
   const tilepost_task_t* tasks = nullptr;
   int32_t num_tasks = 0, last_task = 0;  // tilepost_tasks_t::count, last
   std::vector<uint32_t> chunks;          // Tasks::chunks, on the host
 
   uint32_t chunks_of(int group) const { return chunks.empty() ? 0 : chunks[group]; }
-  int captured = -1;      // number among the captured maps; -1: was never captured
-  bool kept = false;      // never removed: graphs or the caller hold its tables
-  bool warm = false;      // its steps have been run once
-  uint64_t last_use = 0;  // DeviceMaps::uses_ when it was last found
-  uint64_t last_run = 0;  // the last eager run with it, by number; 0: none
+  int captured = -1;      // the number of the map among captured maps; -1: never captured
+  bool kept = false;      // whether the map is never removed, because graphs or the caller hold its
+                          // tables
+  bool warm = false;      // whether the map's steps have been run once
+  uint64_t last_use = 0;  // DeviceMaps::uses_ when the map was last found
+  uint64_t last_run = 0;  // the number of the last eager run with the map; 0: none
 };
 
-// The tables lie in memory that is allocated once, so that no run allocates: cudaMalloc can wait
-// for the kernels on all devices of the process, and these may be waiting for the rank that calls
-// it. When the memory is full, or there are kMost maps, the map that was used longest ago is
-// removed. A map that a graph holds stays, and a map is removed only when the last run with it has
-// ended.
+// The tables lie in memory that is allocated once, so that no run allocates. This matters because
+// cudaMalloc can wait for the kernels on all devices of the process, and these kernels may wait for
+// the rank that calls cudaMalloc. When the memory is full, or there are kMost maps, the map that
+// was used longest ago is removed. A map that a graph holds stays. A map is removed only when the
+// last run with it has ended.
 class DeviceMaps {
  public:
   static constexpr size_t kMost = 256;
-  static constexpr size_t kMostKept = kMost - RunTracker::kMaxInFlight - 2;  // that captures keep
+  // The most maps that captures keep.
+  static constexpr size_t kMostKept = kMost - RunTracker::kMaxInFlight - 2;
 
-  // Waits until the eager run of this number, and those before, have ended.
+  // Waits until the eager run number `run`, and all runs before it, have ended.
   using WaitForRun = std::function<tilepost_result_t(uint64_t run)>;
 
-  // Allocates room for the tables of the plan's own m and, where runs may have another m, for those
-  // tables `schedule_bytes`, but at least enough for any one map and at most what kMost maps can
-  // fill. Uploads the plan's own map unless the plan is routed. `places` outlives the maps. Its
-  // `send` may be filled in later, before the first run in sequence.
+  // Allocates room for the tables of the plan's own m. Where runs may have another m, it also
+  // allocates `schedule_bytes` for the tables of those runs, but at least enough for any one map
+  // and at most what kMost maps can fill. Uploads the plan's own map unless the plan is routed.
+  // `places` outlives the maps. Its `send` may be filled in later, before the first run in
+  // sequence.
   tilepost_result_t create(const tilepost_plan_t& plan, int rank, const PeerPlaces& places,
                            int64_t schedule_bytes, WaitForRun wait_for_run);
 
-  // The map of a run with m rows; for a routed plan the map of its route. Nothing may be made while
-  // a stream is captured, so a new m is refused then. A captured map is kept for good.
+  // Finds or makes the map of a run with m rows, or for a routed plan finds the map of its route.
+  // While a stream is captured no map can be made, so a new m is refused. A captured map is kept
+  // for good.
   tilepost_result_t find(int64_t m, bool capturing, DeviceMap*& map);
 
-  // Replaces the map of a routed plan, whose runs so far have ended.
+  // Replaces the map of a routed plan. All runs so far have ended.
   tilepost_result_t set_route(std::unique_ptr<RunMap> run);
 
-  // The map of the plan's own m, or of the route set last; null before the first one.
+  // The map of the plan's own m, or of the route that was set last. Null before the first route.
   DeviceMap* planned() const { return maps_.empty() ? nullptr : maps_.front().get(); }
 
   int64_t device_bytes() const { return bytes_; }
 
-  // Gives the memory up without releasing it.
+  // Gives up the memory without releasing it.
   void leak();
 
  private:
@@ -108,12 +113,12 @@ class DeviceMaps {
   Stream stream_;
   PinnedMemory staging_;    // for the tables of one map
   DeviceMemory memory_;     // for the tables of all maps
-  int64_t most_bytes_ = 0;  // that the tables of one map can have
-  int64_t bytes_ = 0;       // of memory_
+  int64_t most_bytes_ = 0;  // the most bytes of one map's tables
+  int64_t bytes_ = 0;       // the bytes of memory_
   uint64_t uses_ = 0;
-  size_t kept_ = 0;            // maps that captures keep
-  int captured_ = 0;           // maps that have been captured
-  DeviceMap* last_ = nullptr;  // found by the last run
+  size_t kept_ = 0;            // how many maps captures keep
+  int captured_ = 0;           // how many maps have been captured
+  DeviceMap* last_ = nullptr;  // the map that the last run found
   std::vector<std::unique_ptr<DeviceMap>> maps_;
 };
 

@@ -1,5 +1,5 @@
-// What several operations have in common that the caller sees as one operation. Each of them serves
-// a range of m (runtime/core/ranges.h). An operation that is alone is a family of one.
+// The common state of the operations that the caller sees as one operation. Each of them serves a
+// range of m (runtime/core/ranges.h). An operation that is alone is a family of one.
 #pragma once
 
 #include <memory>
@@ -17,12 +17,13 @@ struct OpFamily {
 
   bool takes_turns() const { return plans.size() > 1; }
 
-  // The part of `bytes` that one operation gets, where the caller gives `bytes` to all together.
+  // The part of `bytes` that each operation gets, where the caller gives `bytes` to all operations
+  // together.
   int64_t part_of(int64_t bytes) const {
     return std::max<int64_t>(1, bytes / static_cast<int64_t>(plans.size()));
   }
 
-  // The words that name the runs of each operation in memory that ranks share (RunWords::plan).
+  // The words that identify the runs of each operation in memory that ranks share (RunWords::plan).
   std::vector<uint32_t> words() const {
     std::vector<uint32_t> all;
     for (const tilepost_plan_t* plan : plans)
@@ -30,13 +31,17 @@ struct OpFamily {
     return all;
   }
 
-  const PlanRanges plans;                // the program's, for this device; it outlives them
-  std::unique_ptr<Agreement> agreement;  // between ranks; null if they do not communicate
+  const PlanRanges plans;                // the program's plans for this device; the program
+                                         // outlives them
+  std::unique_ptr<Agreement> agreement;  // the agreement between ranks; null if ranks do not
+                                         // communicate
   int64_t operation = 0;                 // Communicator::operations
-  SharedArenas arenas;                   // of this family alone
-  RunOrder order;                        // of the family's runs, all of them exclusive
-  Captures captures;                     // of the family's runs
-  uint64_t runs = 0;                     // eager runs so far; for the issuing thread only
+  SharedArenas arenas;                   // the arenas of this family alone
+  RunOrder order;                        // the order of the family's runs, all of which are
+                                         // exclusive
+  Captures captures;                     // the captures of the family's runs
+  uint64_t runs = 0;                     // how many eager runs there were; for the issuing thread
+                                         // only
 };
 
 }  // namespace tilepost::cuda

@@ -14,13 +14,13 @@ namespace tilepost::cuda {
 
 namespace {
 
-// A rank without rows has nothing to compute, but its helper warps may have rows to move for
-// others.
+// Whether there is a kernel to launch. A rank without rows has nothing to compute, but its helper
+// warps may have rows of other ranks to move.
 bool has_work(const Run& run) {
   return !run.run_map().tiles.tiles.empty() || run.map->num_tasks > 0;
 }
 
-int64_t bytes_of_row(const tilepost_plan_t& plan) {  // of an output without gaps
+int64_t bytes_of_row(const tilepost_plan_t& plan) {  // bytes of a row in an output without gaps
   return plan.map.n * element_bytes(plan.output);
 }
 
@@ -54,8 +54,8 @@ tilepost_result_t Gemm::find_arguments(Run& run) {
                                                     : TILEPOST_OK;
 }
 
-// The kernel stores what it finishes for this rank by its own tensor map of C. A rank without rows
-// stores none, and may have no output.
+// The kernel stores this rank's finished tiles by its own tensor map of C. A rank without rows
+// stores no tiles, and may have no output.
 void Gemm::find_own_rows(const Run& run, GemmArguments& arguments) const {
   const tilepost_map_t& map = run.run_map().map();
   const RowsOfOut own = rows_in_out(plan_, map, state_.traits.rank, state_.traits.rank);
@@ -64,10 +64,10 @@ void Gemm::find_own_rows(const Run& run, GemmArguments& arguments) const {
   arguments.out_rows = std::max<int64_t>(1, own.count);
 }
 
-// What this rank finishes for other ranks goes to its place in a registered output, or in landed
-// memory. The tensor maps are parameters of the kernel and not in tables, because an output may be
-// registered at any time and tables are made when m is seen first. No tile goes to a rank that has
-// no rows.
+// The tiles that this rank finishes for another rank go to that rank's registered output, or to its
+// landed memory. The tensor maps are parameters of the kernel and not in tables. For an output may
+// be registered at any time, but tables are made when m is used first. No tile goes to a rank that
+// has no rows.
 tilepost_result_t Gemm::find_pushes(const Run& run, tilepost_view_t& view) const {
   if (run.path().pushes != Pushes::results) return TILEPOST_OK;
   const SharedRegions& shared = transports_.shared->regions();
@@ -86,12 +86,12 @@ tilepost_result_t Gemm::find_pushes(const Run& run, tilepost_view_t& view) const
   return TILEPOST_OK;
 }
 
-// Where the GEMM reads the own rows from the caller's memory, they have their places among all
-// rows, so that a tile's coordinates are the same in either tensor map of A. The map then begins in
-// front of the caller's memory. Nothing there is ever asked for, because a tile that reads through
-// this map begins with an own row. Where such a tile reaches beyond the own rows it gets zeros
-// (CUDA driver API, cuTensorMapEncodeTiled), and it lies beyond all rows there: tiles with rows of
-// other ranks use the other map.
+// Where the GEMM reads the own rows from the caller's memory, these rows have their places among
+// all rows, so that a tile's coordinates are the same in both tensor maps of A. The map of the own
+// rows then begins in front of the caller's memory. Nothing there is ever loaded, because a tile
+// that reads through this map begins with an own row. Where such a tile reaches beyond the own rows
+// it gets zeros (CUDA driver API, cuTensorMapEncodeTiled). The zeros lie beyond all rows, because
+// tiles with rows of other ranks use the other map.
 tilepost_result_t Gemm::place_own_rows(const Run& run, const void*& first_row) const {
   const RunMap::OwnRows& own = run.run_map().own;
   const auto address = reinterpret_cast<uintptr_t>(run.buffers.a);
@@ -108,7 +108,8 @@ tilepost_result_t Gemm::place_own_rows(const Run& run, const void*& first_row) c
 
 tilepost_result_t Gemm::find_tensor_maps(const Run& run, GemmArguments& arguments) {
   const RunMap& plan = run.run_map();
-  // A tensor map has at least one row. No tile belongs to a rank without rows.
+  // A tensor map must have at least one row. A rank without rows has no tiles, so its map is not
+  // used.
   int64_t a_rows = std::max<int64_t>(1, plan.rows);
   if (run.path().reads == InputFrom::split) {
     TILEPOST_TRY(place_own_rows(run, arguments.a));
@@ -163,8 +164,8 @@ void Gemm::find_tasks(const Run& run, tilepost_tasks_t& tasks) const {
   tasks.raise = run.map->peer_counters;
 }
 
-// A kernel that is a whole run counts replays itself. In other runs the kernels in front of the
-// GEMM and behind it do (launch_replay_begin, launch_replay_end).
+// A kernel that is a whole run counts replays itself. In other runs small kernels before and after
+// the GEMM count them (launch_replay_begin, launch_replay_end).
 void Gemm::find_exchange(const Run& run, tilepost_exchange_t& exchange) const {
   const RunMap& plan = run.run_map();
   transports_.shared->set_exchange(exchange);
@@ -174,7 +175,8 @@ void Gemm::find_exchange(const Run& run, tilepost_exchange_t& exchange) const {
   exchange.words[2] = words.plan;
   exchange.words[3] = words.output;
   exchange.targets = run.map->targets;
-  exchange.num_targets = run.path().is_fused ? 0 : run.map->num_counters;  // flags, no counters
+  // Fused kernels have flags and no counters.
+  exchange.num_targets = run.path().is_fused ? 0 : run.map->num_counters;
   exchange.slot_maps = run.map->out_maps;
   exchange.there = run.output.number != 0 ? run.output.there : run.map->there;
   exchange.out = run.buffers.out;
@@ -196,9 +198,9 @@ tilepost_result_t Gemm::launch(const Run& run) const {
   return launch_gemm(plan_, run.gemm, run.user);
 }
 
-// A group consists of consecutive positions of the schedule, and the kernel counts positions from
-// 0. That is right because no place is looked up by position here, as it is for shares and for
-// routed products: the output is in order.
+// A group is consecutive positions of the schedule, and each launch counts positions from 0. That
+// is right because no place is looked up by position here, unlike for shares and routed products:
+// the output is in order.
 tilepost_result_t Gemm::launch_group(const Run& run, int group) const {
   const tilepost_group_t& tiles = run.run_map().tiles.groups[group];
   if (tiles.num_tiles == 0) return TILEPOST_OK;

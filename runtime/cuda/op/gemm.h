@@ -14,10 +14,10 @@ class Gemm {
     tensor_maps_.init(plan_, driver_);
   }
 
-  // Fills in run.gemm. A route may leave this rank without rows; then there is no kernel to launch.
+  // Fills in run.gemm. A route may leave this rank without rows. Then there is no kernel to launch.
   tilepost_result_t find_arguments(Run& run);
 
-  // Launch the whole GEMM, or the tiles of one group, on the caller's stream.
+  // Launches the whole GEMM, or the tiles of one group, on the caller's stream.
   tilepost_result_t launch(const Run& run) const;
   tilepost_result_t launch_group(const Run& run, int group) const;
 

@@ -24,7 +24,7 @@ tilepost_result_t RunIssuer::run_eager(Run& run, DeviceMap& map) {
     if (RunBoard* board = state_.traits.board) board->take_back();
     return result;
   }
-  // From here on the counters will grow, or other ranks wait. So the run counts, whatever happens.
+  // From here on the counters will grow, or other ranks wait. So the run counts, even if it fails.
   state_.ledger.commit();
   map.last_run = run.record->number;
   if (const tilepost_result_t result = finish(run); result != TILEPOST_OK)
@@ -36,8 +36,8 @@ tilepost_result_t RunIssuer::run_eager(Run& run, DeviceMap& map) {
   return TILEPOST_OK;
 }
 
-// Nothing is put on the stream but the events by which the run is watched. It counts as a run, so
-// that the ranks see whether all have called it, and with the same rows.
+// A run without rows on any rank puts only the events on the stream by which it is watched. It
+// counts as a run, so that ranks can check that all of them have called it, with equally many rows.
 tilepost_result_t RunIssuer::run_nothing(cudaStream_t stream) {
   TILEPOST_TRY(wait_for_room());
   TILEPOST_TRY(follow_last_run(stream));
@@ -52,26 +52,27 @@ tilepost_result_t RunIssuer::run_nothing(cudaStream_t stream) {
   return TILEPOST_OK;
 }
 
-// Ends the operation because only half of a run was issued: other ranks would wait for the other
-// half.
+// Ends the operation after only a part of a run was issued, because other ranks would wait for the
+// rest.
 tilepost_result_t RunIssuer::give_up(const Run& run, tilepost_result_t result) {
   state_.abort(result, "rank " + std::to_string(state_.traits.rank) + ": run " +
                            std::to_string(run.record->called) + ": " + tilepost_last_error());
-  // A watcher may have released all waits before this run was among them.
+  // A watcher may have released all waits before this run's waits were among them.
   state_.release_waits();
   return state_.failure.report();
 }
 
-// A watcher has ended the runs during this call, maybe because of this very run, and may have
-// released only the waits of earlier runs. The call began before that, so it tells the reason.
+// A watcher has ended the runs during this call, perhaps because of this run. It may have released
+// only the waits of earlier runs, so the waits of this run are released here. This call began
+// before the failure, so it reports the failure's reason.
 tilepost_result_t RunIssuer::end_with_failure() {
   state_.release_waits();
   return state_.failure.report();
 }
 
-// A captured run has counters of its own, which a node of the graph sets to zero, because a graph's
-// arguments cannot count runs. If all is on one stream, a kernel that is there anyway sets them to
-// zero (launch_replay_begin).
+// A captured run has counters of its own, because a graph's arguments cannot count runs. A node of
+// the graph sets these counters to zero. If all work is on one stream, the kernel of
+// launch_replay_begin() sets them to zero, since it is there anyway.
 tilepost_result_t RunIssuer::run_captured(Run& run) {
   run.bank = kCaptured;
   run.record = &state_.ledger.capture(run.run_map(), run.output.number,
@@ -89,13 +90,14 @@ tilepost_result_t RunIssuer::run_captured(Run& run) {
   return TILEPOST_OK;
 }
 
-// Waits until the tracker has events for one more run. CUDA's own launch queue has a bound of the
-// same kind.
+// Waits until the tracker has events for one more run. CUDA's own launch queue is bounded in the
+// same way.
 tilepost_result_t RunIssuer::wait_for_room() {
   return state_.wait_until([this] { return state_.tracker.has_room(); });
 }
 
-// Runs share counters and staging, so a run in another stream than the last one's waits for it.
+// Runs share counters and staging memory, so a run on another stream than the run before waits for
+// that run.
 tilepost_result_t RunIssuer::follow_last_run(cudaStream_t stream) {
   unsigned long long id = 0;
   TILEPOST_CUDA(cudaStreamGetId(stream, &id));
@@ -105,7 +107,7 @@ tilepost_result_t RunIssuer::follow_last_run(cudaStream_t stream) {
   return TILEPOST_OK;
 }
 
-// Does all that can fail without consequences, and then issues the GEMM, unless what the GEMM reads
+// Does everything that can fail without consequences. Then issues the GEMM, unless the GEMM's input
 // has to come first.
 tilepost_result_t RunIssuer::start(Run& run) {
   TILEPOST_TRY(gemm_.find_arguments(run));
@@ -114,8 +116,8 @@ tilepost_result_t RunIssuer::start(Run& run) {
   if (!beside) TILEPOST_TRY(begin_moving(run));
   if (run.fork != run.begin) TILEPOST_CUDA(cudaEventRecord(run.fork, run.user));
   if (run.comm != run.user) TILEPOST_TRY(lanes_.fork(run));
-  // The replay is counted before a GEMM that may wait for other ranks, unless the GEMM counts it
-  // itself.
+  // The replay is counted before a GEMM that may wait for other ranks, unless the GEMM counts the
+  // replay itself.
   if (run.bank == kCaptured && !run.path().whole_run)
     TILEPOST_CUDA(launch_replay_begin(
         state_.page(), static_cast<uint32_t>(run.map->captured), state_.bank(kCaptured),
@@ -125,8 +127,8 @@ tilepost_result_t RunIssuer::start(Run& run) {
   return run.launches_groups() ? gemm_.launch_group(run, 0) : gemm_.launch(run);
 }
 
-// Begins the run, if ranks share memory and the kernel does not begin it. Then brings the own rows
-// that the kernel does not read in the caller's memory.
+// Begins the run, if ranks share memory and the kernel does not begin the run itself. Then brings
+// the own rows that the kernel does not read in the caller's memory.
 tilepost_result_t RunIssuer::begin_moving(Run& run) {
   if (buffers_.uses_shared(run.path()) && !run.path().whole_run) {
     TILEPOST_TRY(transports_.overlapping->begin(
@@ -150,7 +152,7 @@ tilepost_result_t RunIssuer::finish(const Run& run) {
   return end(run);
 }
 
-// The caller's stream waits for what has brought the group; no kernel waits. One event serves all
+// The caller's stream waits until the group has come, so that no kernel waits. One event serves all
 // groups, because cudaStreamWaitEvent waits for what was recorded last when it is called (CUDA
 // Runtime API).
 tilepost_result_t RunIssuer::launch_behind(const Run& run, int group) {
@@ -158,8 +160,8 @@ tilepost_result_t RunIssuer::launch_behind(const Run& run, int group) {
   return gemm_.launch_group(run, group);
 }
 
-// The run ends with what ends last: its last collective, or the GEMM that reads what the
-// collectives bring. After that other ranks may store again where this run has read.
+// The run ends with its last collective, or with a GEMM that reads what the collectives bring.
+// After the end other ranks may store again where this run has read.
 tilepost_result_t RunIssuer::end(const Run& run) {
   cudaStream_t last = run.comm;
   if (run.input_arrives()) {
@@ -174,10 +176,10 @@ tilepost_result_t RunIssuer::end(const Run& run) {
   return run.ends_apart ? end_apart(run, last) : TILEPOST_OK;
 }
 
-// Tells the other ranks that an eager run has ended, when its output is there already. The caller's
-// stream need not wait for that, unless a kernel that is issued there later does
-// (SharedService::ends_in_line). A captured run does not end like this, because all that is
-// captured has to come back to the caller's stream.
+// Announces to the other ranks that an eager run has ended, after its output is complete. The
+// caller's stream need not wait for the announcement, unless a kernel that is issued later on that
+// stream does (SharedService::ends_in_line). A captured run does not end like this, because all
+// captured work has to return to the caller's stream.
 tilepost_result_t RunIssuer::end_apart(const Run& run, cudaStream_t last) {
   if (last != lanes_.stream()) TILEPOST_CUDA(cudaStreamWaitEvent(lanes_.stream(), run.end, 0));
   TILEPOST_TRY(transports_.overlapping->end(lanes_.stream()));

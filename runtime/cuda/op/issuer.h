@@ -6,12 +6,12 @@
 //   user stream:  [counters = 0]  begin  GEMM                                       wait(end)
 //   comm stream:                  wait(begin)  { wait for group, collective, … }*   end
 //
-// Where the GEMM waits for its input it is issued first too, and nothing that it waits for is
-// issued behind anything that waits for it. The GEMM never waits for its own rows. Either they are
-// copied before it starts, when the copy has all of the GPU. Or the GEMM reads them in the caller's
-// memory while its helper warps copy them (tasks, which wait for nothing), and the posts wait for
-// that copy. Where copy engines bring rows, their copies are on streams of their own, and one
-// kernel on the communication stream posts many groups (Communication::let_arrive).
+// Where the GEMM waits for its input the GEMM is issued first too. Nothing that the GEMM waits for
+// is issued behind anything that waits for the GEMM. The GEMM never waits for its own rows. Either
+// they are copied before the GEMM starts, when the copy has all of the GPU. Or the GEMM reads them
+// in the caller's memory, while its helper warps copy them by tasks that wait for nothing, and the
+// posts wait for that copy. Where copy engines bring rows, their copies are on streams of their
+// own, and one kernel on the communication stream posts many groups (Communication::let_arrive).
 //   user stream:  [counters = 0]  begin  (copy own rows)  fork  GEMM            wait(lane end)  end
 //   comm stream:                         wait(fork)  { collective, post group }*      lane end
 //
@@ -21,17 +21,17 @@
 //   user stream:  …  (copy own rows)  fork  GEMM 0   wait(1) GEMM 1   wait(2) GEMM 2 …   end
 //   comm stream:          wait(fork)  { collective, post group }*           lane end
 //
-// Where ranks share memory, a run begins when all ranks have ended the run before, and tells the
-// others when it has ended (runtime/cuda/shared/flags.h). The begin comes first on the user's
-// stream, before anything is stored. The end comes last on the communication stream or, in a
-// captured run, on the user's. The lanes then fork behind the begin. But where the GEMM reads its
-// own rows in the caller's memory and has no tasks, the begin is on the communication stream,
-// beside the GEMM (RunPath::begins_on_comm_stream). A run whose GEMM reads what other ranks store
-// ends only after its GEMM.
+// Where ranks share memory, a run begins when all ranks have ended the run before, and the rank
+// announces the end of its run to the others (runtime/cuda/shared/flags.h). The begin comes first
+// on the user's stream, before anything is stored. The end comes last on the communication stream
+// or, in a captured run, on the user's stream. The lanes then fork behind the begin. But where the
+// GEMM reads its own rows in the caller's memory and has no tasks, the begin is on the
+// communication stream, beside the GEMM (RunPath::begins_on_comm_stream). A run whose GEMM reads
+// what other ranks store ends only after its GEMM.
 //
-// Where the GEMM's helper warps do all the rest (tasks), nothing runs beside the GEMM:
+// Where the GEMM's helper warps carry out all steps (tasks), nothing runs beside the GEMM:
 //   user stream:  begin  GEMM with tasks  end
-//   comm stream:                         wait(end)  say so
+//   comm stream:                         wait(end)  announce the end
 // Where the GEMM also begins and ends the run by itself (RunPath::whole_run), there is only the
 // GEMM.
 #pragma once
@@ -44,7 +44,7 @@ namespace tilepost::cuda {
 
 class RunIssuer {
  public:
-  // All arguments outlive this.
+  // All arguments outlive this object.
   RunIssuer(const OpBase& base, Watchdog& watchdog, Gemm& gemm, const Communication& communication,
             RunOrders& orders)
       : transports_(base.transports),
@@ -56,11 +56,11 @@ class RunIssuer {
         communication_(communication),
         orders_(orders) {}
 
-  // `run` has what the caller gave and its map, which `map` is too. A failure ends the operation
-  // once other ranks wait for the run or counters are going to grow.
+  // `run` has the caller's operands and its map. `map` is that map. A failure ends the operation if
+  // other ranks already wait for the run or counters are going to grow.
   tilepost_result_t run_eager(Run& run, DeviceMap& map);
   tilepost_result_t run_captured(Run& run);
-  // A run without rows.
+  // Issues a run in which no rank has rows.
   tilepost_result_t run_nothing(cudaStream_t stream);
 
  private:
