@@ -1,6 +1,6 @@
-// Makes operations. A rank must not wait for ranks that have already failed. So what fails on all
-// ranks alike is checked first: what depends on the program alone, then the communicator. What can
-// fail on one rank alone comes after that, and a bounded wait last.
+// Makes operations. A rank must not wait for ranks that have already failed. So failures that all
+// ranks share are checked first: those that depend on the program alone, then those of the
+// communicator. Failures of one rank alone come after that, and a bounded wait comes last.
 #include "runtime/cuda/op/op.h"
 
 #include <algorithm>
@@ -21,7 +21,7 @@ namespace {
 
 constexpr std::chrono::microseconds kSynchronizePoll{20};
 
-// Chooses and checks the plans, as far as this rank alone can tell.
+// Chooses the plans, and checks them as far as this rank alone can.
 tilepost_result_t choose_plans(const tilepost_program_t& program, const DeviceInfo& device,
                                int world, PlanRanges& plans) {
   const tilepost_plan_t* first = nullptr;
@@ -34,8 +34,8 @@ tilepost_result_t choose_plans(const tilepost_program_t& program, const DeviceIn
   return check_ranges(program, plans);
 }
 
-// Whether the program's operations need other ranks, which is the same for all of its plans. The
-// patterns have not been checked yet.
+// Whether the program's operations need other ranks. The answer is the same for all of the
+// program's plans. The patterns have not been checked yet.
 bool communicates(const tilepost_program_t& program) {
   if (program.num_plans < 1 || program.plans == nullptr) return false;
   const int pattern = stored_value(program.plans[0].pattern);
@@ -112,7 +112,7 @@ CudaOp::CudaOp(const tilepost_program_t& program, std::shared_ptr<OpFamily> fami
   traits.own_words = family_->words();
 }
 
-// The board on which ranks see each other's calls; null where this rank sees none.
+// The board on which ranks see each other's calls, or null if this rank does not see it.
 RunBoard* CudaOp::board() const {
   Agreement* const agreement = family_->agreement.get();
   return agreement != nullptr && agreement->board.is_joined() ? &agreement->board : nullptr;
@@ -128,7 +128,7 @@ CudaOp::~CudaOp() {
   if (!stuck) registered_.close();
   transports_.close(!made_ || state_.failure.is_set(), stuck);
   if (!stuck) return;
-  // Freeing memory, pinned memory too, waits for the device, and this device has not come back.
+  // Freeing memory, pinned memory too, waits for the device, and this device is still stuck.
   state_.counters.leak();
   buffers_.leak();
   routes_.leak();
@@ -172,7 +172,7 @@ tilepost_result_t CudaOp::create(Communicator& comm) {
   return TILEPOST_OK;
 }
 
-// Makes the counters, and what watchers look at.
+// Makes the counters, and the state that watchers read.
 tilepost_result_t CudaOp::create_state() {
   set_up_state();
   TILEPOST_TRY(state_.counters.create(state_.traits.most_groups, lanes_.stream()));
@@ -243,7 +243,8 @@ RowsOfRank CudaOp::rows_of_rank(int64_t rows) const {
 }
 
 // Finds out whether a run that pushes has a registered buffer as its out. Other runs write such a
-// buffer like any other memory. The size is the same on all ranks, so that all find the buffer.
+// buffer like any other memory. `bytes` is the same on all ranks, so that all ranks find the
+// buffer.
 tilepost_result_t CudaOp::find_output(const tilepost_run_operands_t& operands, Run& run) const {
   if (!run.path().lends_out) return TILEPOST_OK;
   const tilepost_map_t& map = run.run_map().map();
@@ -251,8 +252,8 @@ tilepost_result_t CudaOp::find_output(const tilepost_run_operands_t& operands, R
   return registered_.find(operands.out, bytes, run.output);
 }
 
-// Calls body() when no run is in flight: for what ranks tell each other while the host waits, and
-// for changes that no run in flight may see.
+// Calls body() when no run is in flight. It is for exchanges of ranks while the host waits, and for
+// changes that no run in flight may see.
 template <class Body>
 tilepost_result_t CudaOp::at_rest(const char* what, Body body) {
   DeviceGuard guard;

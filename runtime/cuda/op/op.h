@@ -1,22 +1,22 @@
 // One operation on one GPU: a program's plan for this device and the objects that its runs need.
 //
-//   OpBuffers (buffers.h)            memory, and what of it a run uses
-//   DeviceMaps (device_map.h)        a map per number of rows, with its tables
+//   OpBuffers (buffers.h)            memory, and which of it a run uses
+//   DeviceMaps (device_map.h)        a map for each number of rows, with its tables
 //   Run, Lanes (run.h)               streams beside the caller's
-//   RunState, Watchdog               what watching runs needs
+//   RunState, Watchdog               the state and the thread by which runs are watched
 //     (state/run_state.h)
 //   RunCheck (run_check.h)           a run's arguments
 //   OpBase (op_base.h)               what the objects below have in common
 //   Gemm (gemm.h)                    the kernel's arguments, and its launch
-//   Communication (communication.h)  what follows the GEMM, or comes before it
-//   Consumption (communication.h)    what is done with the result on this rank
-//   RunOrders (state/run_orders.h)   whose runs come before others'
-//   RunIssuer (issuer.h)             all of a run, in the order in which it goes out
+//   Communication (communication.h)  the work before and after the GEMM
+//   Consumption (communication.h)    the work on the result on this rank alone
+//   RunOrders (state/run_orders.h)   the orders of runs of several operations
+//   RunIssuer (issuer.h)             all of a run, in the order in which it is issued
 //   Routes (routes.h)                routes of the runs that follow
 //   RegisteredOutputs                outputs of the caller's into which other ranks store
 //     (registered/registered_outputs.h)
 //   OpFamily (family.h)              operations that are one to the caller, each for a range of m
-//   WarmUp (warm_up.h)               collectives once, before anything waits for them
+//   WarmUp (warm_up.h)               collectives that run once, before anything waits for them
 #pragma once
 
 #include <memory>
@@ -32,14 +32,15 @@ namespace tilepost::cuda {
 
 class CudaOp final : public tilepost_op {
  public:
-  // For the family's plan number `range`. Makes nothing yet.
+  // For the family's plan number `range`. The constructor makes no resources.
   CudaOp(const tilepost_program_t& program, std::shared_ptr<OpFamily> family, size_t range,
          const tilepost_options_t& options, const DeviceInfo& device, const Communicator& comm);
   CudaOp(const CudaOp&) = delete;
   CudaOp& operator=(const CudaOp&) = delete;
   ~CudaOp() override;
 
-  // Makes all that runs need. Called once, with the communicator's device current. Collective.
+  // Makes all resources that runs need. Called once, with the communicator's device current.
+  // Collective.
   tilepost_result_t create(Communicator& comm);
 
   tilepost_result_t run(const tilepost_run_operands_t& operands, CUstream_st* stream) override;
@@ -68,7 +69,7 @@ class CudaOp final : public tilepost_op {
   const RunPaths paths_;
   const tilepost_options_t options_;
   const DeviceInfo device_;
-  const std::shared_ptr<RunOrder> order_;  // of the communicator
+  const std::shared_ptr<RunOrder> order_;  // the order of the communicator's runs
   std::string warnings_;
   Driver driver_;
   PeerPlaces places_;
@@ -87,12 +88,12 @@ class CudaOp final : public tilepost_op {
   Routes routes_;
   RegisteredOutputs registered_;
   RunIssuer issuer_;
-  bool captures_ = false;  // the caller has begun to capture runs
-  bool made_ = false;      // create() has succeeded
+  bool captures_ = false;  // whether the caller has begun to capture runs
+  bool made_ = false;      // whether create() has succeeded
 };
 
-// Makes an operation on a communicator that has not been aborted, from those of the program's plans
-// that suit its device best. Collective.
+// Makes an operation on a communicator that has not been aborted, from the plans of the program
+// that suit the communicator's device best. Collective.
 tilepost_result_t make_op(Communicator& comm, const tilepost_program_t& program,
                           const tilepost_options_t& options, std::unique_ptr<tilepost_op>& op);
 

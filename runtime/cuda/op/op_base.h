@@ -1,4 +1,4 @@
-// What the objects that carry out an operation's runs have in common.
+// The parts of an operation that the objects which carry out its runs have in common.
 #pragma once
 
 #include "runtime/cuda/op/buffers.h"
@@ -7,12 +7,12 @@
 
 namespace tilepost::cuda {
 
-// All of it outlives the objects that are given it.
+// All members outlive the objects that get them.
 struct OpBase {
   const tilepost_plan_t& plan;
-  const RunPaths& paths;  // of the plan
+  const RunPaths& paths;  // the plan's paths
   const Driver& driver;
-  Transports& transports;  // own what ranks share
+  Transports& transports;  // owns the memory that ranks share
   RunState& state;         // owns the counters
   const Lanes& lanes;
   OpBuffers& buffers;

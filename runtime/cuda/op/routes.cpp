@@ -20,7 +20,7 @@ tilepost_result_t Routes::warm_up() const {
   return transports_.exchange(numbers, numbers + 1, 1, lanes_.stream());
 }
 
-// There is no route from the beginning on, because the old route's tables are being replaced.
+// From here on there is no route, because the old route's tables are being replaced.
 tilepost_result_t Routes::set(const RouteInputs& inputs) {
   rows_ = -1;
   TILEPOST_TRY(agree(inputs));
@@ -47,8 +47,8 @@ tilepost_result_t Routes::agree(const RouteInputs& given) {
   return maps_.set_route(std::move(run));
 }
 
-// Uses the communication stream, which is idle, and lets the host wait: routes are set far less
-// often than runs are made.
+// Uses the communication stream, which is idle. The host waits for it, because routes are set far
+// less often than runs are made.
 tilepost_result_t Routes::exchange(std::span<const int64_t> own, std::vector<int64_t>& all) {
   const size_t count = own.size(), all_count = count * plan_.ranks;
   auto* staging = static_cast<int64_t*>(staging_.get());

@@ -1,5 +1,5 @@
-// The route of the runs that follow. Ranks tell each other how many rows go where. Then the
-// operation's map and, if it has to grow, its memory become those of the new route.
+// The route of the runs that follow. Ranks exchange how many rows go where. Then the operation's
+// map becomes that of the new route, and its memory grows if it has to.
 #pragma once
 
 #include <span>
@@ -23,22 +23,23 @@ class Routes {
         buffers_(base.buffers),
         maps_(maps) {}
 
-  // Allocates memory in which ranks tell each other numbers, zeroed on the communication stream.
-  // Does nothing unless the plan is routed.
+  // Allocates memory in which ranks exchange numbers, zeroed on the communication stream. Does
+  // nothing unless the plan is routed.
   tilepost_result_t create();
   // Exchanges one number, so that later exchanges find NCCL ready.
   tilepost_result_t warm_up() const;
 
-  // Sets a route that is valid against the plan. Runs so far have ended. Collective. After a
-  // failure there is no route.
+  // Sets a route that check_route() has accepted. Collective. The caller has waited until all runs
+  // so far have ended. After a failure there is no route.
   tilepost_result_t set(const RouteInputs& inputs);
 
-  // This rank's rows in the route set last; -1 before the first route and after one that failed.
+  // This rank's rows in the route that was set last. It is -1 before the first route, and after a
+  // route that failed.
   int64_t rows() const { return rows_; }
   tilepost_arrivals_t arrivals() const { return arrivals_.view(); }
 
   int64_t device_bytes() const { return device_bytes_; }
-  // Leaves the memory to the process: for after a failure that the device has not come back from.
+  // Leaves the memory to the process, for after a failure from which the device has not recovered.
   void leak() {
     numbers_.leak();
     staging_.leak();
@@ -58,8 +59,8 @@ class Routes {
   int64_t rows_ = -1;
   Arrivals arrivals_;
   int64_t device_bytes_ = 0;
-  DeviceMemory numbers_;  // what ranks tell each other: this rank's, then all ranks'
-  PinnedMemory staging_;  // the same on the host
+  DeviceMemory numbers_;  // the numbers that ranks exchange: this rank's, then all ranks'
+  PinnedMemory staging_;  // the host's copy of these numbers
 };
 
 }  // namespace tilepost::cuda

@@ -2,8 +2,8 @@
 
 namespace tilepost::cuda {
 
-// The highest priority lets a collective's CTAs go before those of other work that waits for an SM.
-// It takes none from the GEMM, which keeps its SMs until it ends.
+// With the highest priority a collective's CTAs get a free SM before the CTAs of other work. The
+// collective takes no SM from the GEMM, which keeps its SMs until it ends.
 tilepost_result_t Lanes::create(int num) {
   TILEPOST_TRY(make_stream(comm_, true));
   more_.resize(static_cast<size_t>(num) - 1);

@@ -1,4 +1,4 @@
-// One run, as it is put on the streams, and the streams beside the caller's that it is put on.
+// One run, as it is put on the streams, and the streams beside the caller's.
 #pragma once
 
 #include <vector>
@@ -13,31 +13,34 @@
 
 namespace tilepost::cuda {
 
-// What is decided about a run before any of it is put on a stream, and what the objects that put it
-// there tell each other.
+// The decisions about a run before any of it is put on a stream, and what the objects that put the
+// run there pass to each other.
 struct Run {
   Bank bank;
   const DeviceMap* map;
   const RunRecord* record;
-  cudaStream_t user;      // has the GEMM
-  cudaStream_t comm;      // lane 0: waits and collectives; the same when nothing is beside the GEMM
-  cudaEvent_t begin;      // eager runs: for the tracker
-  cudaEvent_t fork, end;  // where the lanes begin, and the run ends
+  cudaStream_t user;      // the caller's stream, which has the GEMM
+  cudaStream_t comm;      // lane 0: waits and collectives; equal to `user` if nothing is beside the
+                          // GEMM
+  cudaEvent_t begin;      // for the tracker, in eager runs
+  cudaEvent_t fork, end;  // where the lanes begin, and where the run ends
   const tilepost_run_operands_t* operands;
   tilepost_epilogue_t epilogue;
   Buffers buffers;
   RegisteredOutput output;
   GemmArguments gemm;  // filled in if this rank has work to do
-  bool begun;          // other ranks expect this run now: kernels beside the GEMM tell them of it
-  bool ends_apart;     // ranks are told of its end behind `end`, on the communication stream
+  bool begun;          // whether the run has begun for the other ranks, by kernels beside the GEMM
+  bool ends_apart;     // whether the end is announced to the ranks on the communication stream,
+                       // behind `end`
 
   const RunMap& run_map() const { return *map->run; }
   const RunPath& path() const { return run_map().path; }
-  // Whether the communication stream brings the GEMM's input group by group, beside it.
+  // Whether the communication stream brings the GEMM's input group by group, beside the GEMM.
   bool input_arrives() const { return path().input_arrives() && !path().kernel_does_all; }
-  // Whether the GEMM is launched for each group, behind what brings its input.
+  // Whether the GEMM is launched for each group, behind the communication that brings the group's
+  // input.
   bool launches_groups() const { return path().waits == Waits::launches; }
-  // Whether the GEMM comes behind all steps.
+  // Whether the GEMM comes after all steps.
   bool gathers_first() const { return path().waits == Waits::kernel; }
 };
 
@@ -57,20 +60,20 @@ class Lanes {
   cudaStream_t stream_of(int lane) const { return lane == 0 ? comm_.get() : more_[lane - 1].get(); }
 
   // fork_event() is for an eager run that forks later than it begins. Captured runs have events of
-  // their own, because an event that was captured cannot be queried any more.
+  // their own, because an event that was captured can no longer be queried.
   cudaEvent_t fork_event() const { return fork_.get(); }
   cudaEvent_t captured_fork_event() const { return captured_fork_.get(); }
   cudaEvent_t captured_end_event() const { return captured_end_.get(); }
 
   // Checks that these streams are in no capture, except that of `user` if `user` is being captured.
-  // A run that joined another capture would break it, half issued.
+  // A run that joined another capture would fail when only a part of it was issued.
   tilepost_result_t check_free(cudaStream_t user) const;
 
-  // All lanes go on behind the run's fork.
+  // Lets all lanes continue behind the run's fork.
   tilepost_result_t fork(const Run& run) const;
-  // Lane 0 goes on behind all others.
+  // Lets lane 0 continue behind all other lanes.
   tilepost_result_t join(const Run& run) const;
-  // The caller's stream goes on behind lane 0.
+  // Lets the caller's stream continue behind lane 0.
   tilepost_result_t rejoin(const Run& run) const;
 
  private:

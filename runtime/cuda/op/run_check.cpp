@@ -7,7 +7,8 @@
 
 namespace tilepost::cuda {
 
-// A stream that is being captured may not be asked for its device. A wrong one shows at the launch.
+// A stream that is being captured must not be queried for its device. A wrong device is reported at
+// the launch.
 tilepost_result_t RunCheck::check(const RunOperands& operands, cudaStream_t stream,
                                   cudaStreamCaptureStatus capture) {
   const CaptureModeGuard relaxed;
@@ -20,7 +21,7 @@ tilepost_result_t RunCheck::check(const RunOperands& operands, cudaStream_t stre
 }
 
 // A stream of a green context has only some of the SMs. A GEMM that waits for other ranks would
-// hang there, because what it waits for would be queued behind it.
+// hang there, because the work that it waits for would be queued behind it.
 tilepost_result_t RunCheck::check_stream(cudaStream_t stream) const {
   int device = -1;
   TILEPOST_CUDA(cudaStreamGetDevice(stream, &device));
@@ -64,7 +65,7 @@ tilepost_result_t RunCheck::check_pointer(const RunOperand& operand) {
   return TILEPOST_OK;
 }
 
-// Other ranks' rows are written to `gathered` while this rank's are read from a.
+// Other ranks' rows are written to `gathered` while this rank's rows are read from a.
 tilepost_result_t RunCheck::check_gathered(const tilepost_run_operands_t& operands,
                                            const RunMap& run) const {
   if (operands.gathered == nullptr || !row_of(plan_).moves_input()) return TILEPOST_OK;

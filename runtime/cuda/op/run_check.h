@@ -1,5 +1,5 @@
-// What has to be true of a run's arguments beyond what the plan alone asks for
-// (runtime/core/operands.h): where they lie, and on which device.
+// Checks of a run's arguments that the plan alone does not allow (runtime/core/operands.h): where
+// the arguments lie, and on which device.
 #pragma once
 
 #include <array>
@@ -22,8 +22,8 @@ class RunCheck {
   tilepost_result_t check(const RunOperands& operands, cudaStream_t stream,
                           cudaStreamCaptureStatus capture);
 
-  // Checks that `gathered`, if it is given, does not overlap a, unless a is this rank's rows in
-  // their place in `gathered`.
+  // Checks that `gathered`, if it is given, does not overlap a. It may overlap a only if a is this
+  // rank's rows in their place in `gathered`.
   tilepost_result_t check_gathered(const tilepost_run_operands_t& operands,
                                    const RunMap& run) const;
 

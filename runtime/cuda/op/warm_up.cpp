@@ -9,15 +9,15 @@
 namespace tilepost::cuda {
 namespace {
 
-// Whether a step has the same count on every rank, as collectives do. What two ranks send each
-// other depends on their shares. One of them may have seen the count before and the other not, so
-// such a step is always done.
+// Whether a step has the same count on every rank, as in collectives. The counts of messages
+// between two ranks depend on their shares. One of the two may have seen the count before and the
+// other not, so such a step is always carried out.
 bool is_alike_everywhere(StepKind kind) {
   return kind == StepKind::all_reduce || kind == StepKind::reduce_scatter ||
          kind == StepKind::all_gather;
 }
 
-// Steps for a routed plan, which has none before its first route: equal parts to and from all
+// Steps for a routed plan, which has no steps before its first route: equal parts to and from all
 // ranks.
 std::vector<Step> even_exchange(const PatternRow& row, int ranks, int64_t elements) {
   const StepKind send = row.moves_input() ? StepKind::send_own_rows : StepKind::send;
@@ -31,7 +31,7 @@ std::vector<Step> even_exchange(const PatternRow& row, int ranks, int64_t elemen
   return steps;
 }
 
-// A collective of the kind that runs in sequence make, over `count` elements in all.
+// The steps of a collective as runs in sequence use it, over `count` elements in all.
 std::vector<Step> collective_of(const PatternRow& row, int ranks, int64_t count) {
   const int64_t part = count / ranks;
   if (row.routes()) return even_exchange(row, ranks, count);
@@ -52,13 +52,13 @@ tilepost_result_t WarmUp::run(const char* program, DeviceMap& planned) const {
     TILEPOST_CUDA(cudaMemsetAsync(scratch.get(), 0, bytes, lanes_.stream()));
   }
   const tilepost_result_t result = run_with(program, planned, scratch.get());
-  // Freeing it waits for the device, which an unfinished collective may occupy for ever.
+  // Freeing the memory waits for the device, which an unfinished collective may occupy for ever.
   if (result == TILEPOST_TIMEOUT && !CounterAccess::drain(lanes_.stream())) scratch.leak();
   return result;
 }
 
-// Bytes of scratch memory. Where memory is shared it holds what a run in sequence sends and, behind
-// that, what it receives.
+// The bytes of scratch memory. Where memory is shared, it has the elements that a run in sequence
+// sends, and behind them those that the run receives.
 int64_t WarmUp::scratch_bytes(const RunMap* planned) const {
   const bool gathers = row_of(plan_).moves_input();
   const RunSizes& sizes = buffers_.sizes();
@@ -72,7 +72,8 @@ int64_t WarmUp::scratch_bytes(const RunMap* planned) const {
   return std::max(sizes.send, out) * element_bytes(plan_.output);
 }
 
-// Elements that the largest run moves. Rows of A count in equal parts for all ranks.
+// The number of elements that the largest run moves. For rows of A it is an equal part from each
+// rank.
 int64_t WarmUp::most_sent() const {
   if (!row_of(plan_).moves_input()) return buffers_.sizes().send;
   return plan_.map.m / plan_.ranks * plan_.ranks * plan_.k;
@@ -85,8 +86,8 @@ tilepost_result_t WarmUp::run_with(const char* program, DeviceMap& planned, void
   return finish(program);
 }
 
-// Ranks that touch each other's memory exchange once. NCCL has to be made ready only for runs in
-// sequence.
+// Ranks that read or write each other's memory exchange once. NCCL has to be warmed up only for
+// runs in sequence.
 tilepost_result_t WarmUp::run_shared(void* scratch) const {
   TILEPOST_TRY(transports_.overlapping->warm_up(lanes_.stream()));
   if (scratch == nullptr) return TILEPOST_OK;
@@ -124,8 +125,8 @@ tilepost_result_t WarmUp::run_groups(const RunMap* planned, void* scratch) const
     const Step& last = steps[g].back();
     const bool is_new = seen.insert({lane, last.kind, last.count}).second;
     if (is_alike_everywhere(last.kind) && !is_new) continue;
-    // This waits for 0, which the first group's counter has reached already: it tries the waiters
-    // out.
+    // This waits for the value 0, which the first group's counter has already. So it tries out the
+    // waiters.
     if (path.overlaps && path.waits == Waits::steps) TILEPOST_TRY(waits_.wait(run, 0));
     for (const auto* transport : {&transports_.overlapping, &transports_.sequence}) {
       const GroupRun group{steps[g], static_cast<int>(g),

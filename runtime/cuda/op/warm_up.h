@@ -1,5 +1,5 @@
-// Runs collectives once before a run needs them. NCCL makes its connections, buffers and kernels on
-// first use, for each kind and size, and waits for the device then.
+// Runs collectives once before a run needs them. On first use of each kind and size NCCL makes its
+// connections, buffers and kernels, and waits for the device.
 #pragma once
 
 #include <string>

@@ -7,21 +7,22 @@
 namespace tilepost::cuda {
 namespace {
 
-// Returns false where CUDA does not know the pointer, or does not know this attribute of it.
+// Reads an attribute of a pointer. Returns false if CUDA does not know the pointer, or does not
+// know this attribute of it.
 template <class T>
 bool ask(const Driver& driver, CUpointer_attribute attribute, const void* pointer, T& value) {
   const auto address = reinterpret_cast<CUdeviceptr>(pointer);
   return driver.pointer_attribute(&value, attribute, address) == CUDA_SUCCESS;
 }
 
-// Whether memory is of a pool. CUDA does not say what the attribute is for other memory.
+// Whether memory belongs to a memory pool. CUDA does not document the attribute for other memory.
 bool is_of_pool(const Driver& driver, const void* pointer) {
   uintptr_t pool = 0;  // a handle
   return ask(driver, CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE, pointer, pool) && pool != 0;
 }
 
-// Whether memory was mapped with cuMemMap. Such memory has an allocation of cuMemCreate that can be
-// retained (CUDA Driver API, cuMemRetainAllocationHandle).
+// Whether memory was mapped with cuMemMap. Such memory has an allocation of cuMemCreate, which can
+// be retained (CUDA Driver API, cuMemRetainAllocationHandle).
 bool is_mapped(const Driver& driver, const void* pointer) {
   CUmemGenericAllocationHandle handle = 0;
   if (driver.retain_handle(&handle, const_cast<void*>(pointer)) != CUDA_SUCCESS) return false;
@@ -63,7 +64,8 @@ tilepost_result_t check_kind(const Driver& driver, int device, const void* known
                 "the buffer at %p is memory of cuMemCreate (as in PyTorch's expandable segments), "
                 "which other ranks cannot be given; %s",
                 buffer, kWayOut);
-  // If not even `known` has a handle, the system has none for anything; threads need none.
+  // If not even `known` has a handle, this system has no handles at all. Ranks that are threads
+  // need none.
   if (ask(driver, kHasHandles, known, known_handles) && known_handles != 0)
     return fail(TILEPOST_UNSUPPORTED,
                 "the buffer at %p is not memory that cudaMalloc made in this process (but a "

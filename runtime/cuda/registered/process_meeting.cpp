@@ -13,11 +13,11 @@ namespace {
 constexpr std::chrono::milliseconds kPoll{1};
 
 struct Room {
-  int64_t came = 0;     // over all rounds
-  int64_t present = 0;  // ranks that may come again
+  int64_t came = 0;     // how many times ranks came, over all rounds
+  int64_t present = 0;  // how many ranks may come again
 };
 
-// Never destroyed: static objects may come after it.
+// The rooms are never destroyed, because static objects may still use them at the end.
 struct Rooms {
   std::mutex mutex;
   std::condition_variable came;
@@ -43,7 +43,8 @@ ProcessMeeting::ProcessMeeting(std::vector<int64_t> seats) {
   ++rooms().all[room_].present;
 }
 
-// The last one to leave takes the room away; one that comes later waits in another, in vain.
+// The last rank to leave removes the room. A rank that comes later would wait in vain, in another
+// room.
 ProcessMeeting::~ProcessMeeting() {
   const std::lock_guard lock(rooms().mutex);
   const auto at = rooms().all.find(room_);
@@ -67,7 +68,7 @@ tilepost_result_t ProcessMeeting::meet(double seconds,
       result = TILEPOST_TIMEOUT;
     lock.lock();
     if (result == TILEPOST_OK || room.came >= wanted) continue;
-    --room.came;  // ranks that come now do not find this one here
+    --room.came;  // ranks that come now do not find this rank here
     return result;
   }
   return TILEPOST_OK;

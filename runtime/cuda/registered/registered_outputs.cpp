@@ -1,10 +1,12 @@
-// Ranks tell each other what they pass, and where it is; map it; and tell each other how that went.
-// So they all go on, or all fail. Unregistering ends when all ranks have closed what they had open.
+// To register a buffer, ranks exchange what they pass and where it is. Then each rank maps the
+// others' buffers, and ranks exchange whether that succeeded. So all ranks go on, or all fail.
+// Unregistering ends when all ranks have closed the memory that they had open.
 //
-// Mapping memory of others, closing it and enabling peer access may wait for all that is on the
-// devices of the process. So when a rank does this, all ranks have come to the call, behind their
-// runs. The ranks of one process also meet on the host before one of them puts the next exchange on
-// its device, because that exchange would wait for a rank that is not through yet.
+// Mapping memory of other ranks, closing it and enabling peer access may wait for all work on the
+// devices of the process. So before a rank does any of these, all ranks have come to the call,
+// after their runs. The ranks of one process also meet on the host before one of them puts the next
+// exchange on its device. Without the meeting a rank that still maps memory could wait for that
+// exchange, which waits for this rank.
 #include "runtime/cuda/registered/registered_outputs.h"
 
 #include <algorithm>
@@ -19,12 +21,13 @@
 
 namespace tilepost::cuda {
 
-// A struct of numbers. `peer.bytes` and `peer.status` are not looked at, and `peer.address` is that
-// of the buffer; its handle is of the allocation, in which the buffer begins at `offset`.
+// What a rank sends about its buffer: a struct of numbers. `peer.bytes` and `peer.status` are not
+// read. `peer.address` is the buffer's address. `peer.handle` is that of the allocation, in which
+// the buffer begins at `offset`.
 struct RegisteredOutputs::Info {
   RegistrationTerms terms;
   int64_t offset;
-  int64_t seat;  // ProcessMeeting
+  int64_t seat;  // for the ProcessMeeting
   PeerInfo peer;
 };
 
@@ -34,7 +37,7 @@ std::vector<RegistrationTerms> RegisteredOutputs::terms_of(const std::vector<Inf
   return terms;
 }
 
-// What the ranks of one call tell each other.
+// The exchanges of ranks in one call.
 class RegisteredOutputs::Exchange {
  public:
   static constexpr size_t kNumbers = sizeof(Info) / sizeof(int64_t);
@@ -52,7 +55,7 @@ class RegisteredOutputs::Exchange {
   // This rank's place, without memory.
   const PeerInfo& place() const { return place_; }
   int64_t device_bytes() const { return numbers_.device_bytes(); }
-  // Names the call that the ranks are in.
+  // Sets the name of the call that the ranks are in, for errors.
   void begin(const char* call) { call_ = call; }
 
   tilepost_result_t tell(Info& own, std::vector<Info>& all) {
@@ -71,8 +74,8 @@ class RegisteredOutputs::Exchange {
     return TILEPOST_OK;
   }
 
-  // Tells the other ranks how this rank's last step went. Returns the first rank's result that is
-  // not TILEPOST_OK.
+  // Sends the result of this rank's last step to the other ranks. Returns the first rank's result
+  // that is not TILEPOST_OK.
   tilepost_result_t tell(tilepost_result_t own) {
     const std::string text = own != TILEPOST_OK ? tilepost_last_error() : "";
     TILEPOST_TRY(meet());
@@ -88,12 +91,12 @@ class RegisteredOutputs::Exchange {
   }
 
   cudaStream_t stream() const { return numbers_.stream(); }
-  // Whether what was issued last has ended.
+  // Whether the work that was issued last has ended.
   bool is_idle() const { return numbers_.is_idle(); }
   void leak() { numbers_.leak(); }
 
  private:
-  // Meets the ranks of this process, which have come to the call.
+  // Meets the ranks of this process. All of them have come to the call.
   tilepost_result_t meet() {
     const tilepost_result_t result =
         meeting_->meet(ranks_.seconds, [this] { return ranks_.channel.check_async(); });
@@ -117,14 +120,14 @@ class RegisteredOutputs::Exchange {
   const char* call_ = "";
   PeerInfo place_{};
   NumberExchange numbers_;
-  std::optional<ProcessMeeting> meeting_;  // of the call
+  std::optional<ProcessMeeting> meeting_;  // the meeting of the call
 };
 
 RegisteredOutputs::RegisteredOutputs(const tilepost_plan_t& plan, const Driver& driver,
                                      int64_t operation)
     : plan_(plan), driver_(driver), operation_(operation) {}
 
-// The last exchange of the ranks may hold up the device, and freeing memory would wait for that.
+// The last exchange of the ranks may occupy the device, and freeing memory would wait for it.
 RegisteredOutputs::~RegisteredOutputs() {
   close();
   if (exchange_ && !exchange_->is_idle()) tables_.leak();
@@ -142,7 +145,8 @@ void** RegisteredOutputs::table(int which) const {
   return static_cast<void**>(tables_.get()) + static_cast<ptrdiff_t>(which) * plan_.ranks;
 }
 
-// Finds one in any case: there are as many tables as there may be buffers.
+// The first table that no buffer has. There is always one, because there are as many tables as
+// there may be buffers.
 int RegisteredOutputs::free_table() const {
   const auto is_taken = [&](int table) {
     return std::ranges::any_of(buffers_, [&](const auto& other) { return other->table == table; });
@@ -182,7 +186,7 @@ tilepost_result_t RegisteredOutputs::add(void* buffer, int64_t bytes) {
   std::vector<Info> infos;
   TILEPOST_TRY(exchange_->tell(own, infos));
   TILEPOST_TRY(agree_on_registration(exchange_->ranks().rank, terms_of(infos), text.c_str()));
-  ++count_;  // ranks that agree on nothing may not all have come here
+  ++count_;  // if ranks do not agree, perhaps not all of them have come here
   const tilepost_result_t mapped = exchange_->tell(map(infos, *fresh));
   if (mapped != TILEPOST_OK) return give_up(mapped, *fresh);
   ranges_.push_back({count_, static_cast<const char*>(buffer), bytes});
@@ -190,8 +194,9 @@ tilepost_result_t RegisteredOutputs::add(void* buffer, int64_t bytes) {
   return TILEPOST_OK;
 }
 
-// When this returns no rank has the buffer open, so the caller may free it. If the last exchange
-// has not ended it may hold up the device, and giving anything back would wait for that.
+// When this returns no rank has the buffer open, so the caller may free it. But if the last
+// exchange has not ended it may occupy the device, and closing memory would wait for it, so nothing
+// is closed.
 tilepost_result_t RegisteredOutputs::give_up(tilepost_result_t result, Buffer& fresh) {
   const std::string text = tilepost_last_error();
   if (exchange_->is_idle()) {
@@ -214,7 +219,7 @@ tilepost_result_t RegisteredOutputs::describe(void* buffer, int64_t bytes, Info&
   return TILEPOST_OK;
 }
 
-// Each rank's table is in place before the rank says that it has succeeded.
+// Each rank's table is in place before the rank reports success.
 tilepost_result_t RegisteredOutputs::map(const std::vector<Info>& infos, Buffer& fresh) const {
   const Info& own = infos[static_cast<size_t>(exchange_->ranks().rank)];
   fresh.places.resize(infos.size());
@@ -228,8 +233,8 @@ tilepost_result_t RegisteredOutputs::map(const std::vector<Info>& infos, Buffer&
   return TILEPOST_OK;
 }
 
-// Finds where the peer's buffer is. Peer access lasts, also when this fails. That the devices reach
-// each other is known since the operation was made.
+// Finds where the peer's buffer is. Peer access stays enabled even if this fails. The operation was
+// made only because the devices reach each other.
 tilepost_result_t RegisteredOutputs::reach(int peer, const Info& own, const Info& info,
                                            Buffer& fresh, void*& place) {
   place = reinterpret_cast<void*>(static_cast<uintptr_t>(info.peer.address));
@@ -275,11 +280,11 @@ tilepost_result_t RegisteredOutputs::remove(const void* buffer) {
   close(*buffers_[static_cast<size_t>(at)]);
   ranges_.erase(ranges_.begin() + at);
   buffers_.erase(buffers_.begin() + at);
-  return exchange_->tell(TILEPOST_OK);  // tells that the buffer is closed
+  return exchange_->tell(TILEPOST_OK);  // announces that the buffer is closed
 }
 
 // Memory that was freed without having been unregistered is found here only if it is this rank's
-// own. The other ranks store there no sooner than this rank's kernel has begun.
+// own. The other ranks do not store there before this rank's kernel has begun.
 tilepost_result_t RegisteredOutputs::find(const void* out, int64_t bytes,
                                           RegisteredOutput& output) const {
   output = {};

@@ -1,14 +1,14 @@
 // Outputs of the caller's into which the other ranks store (tilepost_op_register).
 //
 // A registered buffer has what an operation's own memory for sums has: a place on every rank, and a
-// table of the ranks' places. A run whose out is that buffer pushes there, and moves nothing. The
-// memory remains the caller's, who must not free it before the ranks have unregistered it. So there
-// are no locks on it (shared/mapping_locks.h), but no rank has it open any more when unregistering
-// returns.
+// table of the ranks' places. A run whose out is that buffer pushes there, and copies nothing. The
+// memory remains the caller's, who must not free it before the ranks have unregistered it. So it
+// needs no locks (shared/mapping_locks.h), but when unregistering returns no rank has it open any
+// more.
 //
 // Registering and unregistering allocate and free neither device memory nor pinned memory. Where
 // peer access is on, as between ranks of one process, allocating and freeing may wait for the
-// kernels of all devices of the process, and one of these kernels may wait for this rank to go on.
+// kernels of all devices of the process. One of these kernels may wait for this rank to continue.
 #pragma once
 
 #include <cstdint>
@@ -21,55 +21,57 @@
 
 namespace tilepost::cuda {
 
-// How a run whose out is a registered buffer reaches it on all ranks.
+// A registered buffer that is a run's out, and its places on all ranks.
 struct RegisteredOutput {
   uint32_t number = 0;                  // RunTerms::output; 0: out is not registered
-  void* const* there = nullptr;         // [ranks] where it begins on each: device memory
-  const void* const* places = nullptr;  // the same for the host, while it is registered
+  void* const* there = nullptr;         // [ranks] where the buffer begins on each rank: device
+                                        // memory
+  const void* const* places = nullptr;  // a copy of `there` for the host, while the buffer is
+                                        // registered
 };
 
 class RegisteredOutputs {
  public:
-  // Both arguments outlive this object. `operation`: its number, the same on all ranks.
+  // Both references outlive this object. `operation`: its number, the same on all ranks.
   RegisteredOutputs(const tilepost_plan_t& plan, const Driver& driver, int64_t operation);
   RegisteredOutputs(const RegisteredOutputs&) = delete;
   RegisteredOutputs& operator=(const RegisteredOutputs&) = delete;
   ~RegisteredOutputs();
 
-  // Allocates all that registering needs, where the plan has a use for it (RunPath::lends_out).
-  // Called once, on the ranks' device, before anything else but find(). The owner of the channel
-  // outlives this.
+  // Allocates all that registering needs. Called once if the plan has a use for registered outputs
+  // (RunPath::lends_out), on the ranks' device, before all other calls but find(). The owner of the
+  // channel outlives this object.
   tilepost_result_t create(const SharedRanks& ranks);
 
   // Register and unregister a buffer. Collective: they wait for the other ranks within the
-  // deadline, and succeed on all ranks or fail on all. The ranks' device is the current one. No run
-  // of this rank is in flight.
+  // deadline, and succeed on all ranks or fail on all. The ranks' device must be current, and no
+  // run of this rank in flight.
   tilepost_result_t add(void* buffer, int64_t bytes);
   tilepost_result_t remove(const void* buffer);
 
-  // Finds which registered buffer a run's out of `bytes` bytes is, if any.
-  // TILEPOST_INVALID_ARGUMENT where out lies in a buffer but is not its begin, where it is larger,
-  // or where its memory was freed.
+  // Finds the registered buffer that a run's out of `bytes` bytes is, if any.
+  // TILEPOST_INVALID_ARGUMENT: out lies in a buffer but does not begin where the buffer begins, out
+  // is larger than the buffer, or the buffer's memory was freed.
   tilepost_result_t find(const void* out, int64_t bytes, RegisteredOutput& output) const;
 
   int64_t device_bytes() const { return device_bytes_; }
 
-  // Closes the memory of other processes that is open. This rank's runs are over.
+  // Closes the open memory of other processes. This rank's runs are over.
   void close();
-  // Used instead of close() when runs may still be in flight: leaves the other processes' memory
-  // open and does not free the tables.
+  // Replaces close() when runs may still be in flight: leaves the other processes' memory open and
+  // does not free the tables.
   void leak();
 
  private:
-  // What ranks tell each other of a buffer.
+  // What ranks exchange about a buffer.
   struct Info;
   class Exchange;
-  // This rank's buffer, with what it has of the other ranks' buffers.
+  // This rank's buffer, and what this rank knows of the other ranks' buffers.
   struct Buffer {
     CallerMemory memory;
     std::vector<void*> opened;  // allocations of other processes
     std::vector<void*> places;  // where the buffer begins on each rank
-    int table = 0;              // which of tables_ is the buffer's
+    int table = 0;              // the index of the buffer's table in tables_
   };
 
   static std::vector<RegistrationTerms> terms_of(const std::vector<Info>& infos);
@@ -87,8 +89,9 @@ class RegisteredOutputs {
   const Driver& driver_;
   const int64_t operation_;
   std::vector<RegisteredRange> ranges_;
-  std::vector<std::unique_ptr<Buffer>> buffers_;  // of ranges_, in their order
-  uint32_t count_ = 0;                            // registrations so far, the same on all ranks
+  std::vector<std::unique_ptr<Buffer>> buffers_;  // the buffers of ranges_, in the same order
+  uint32_t count_ = 0;                            // how many registrations there were, the same on
+                                                  // all ranks
   std::unique_ptr<Exchange> exchange_;            // null before create()
   DeviceMemory tables_;                           // [kMostRegistered][ranks] places
   int64_t device_bytes_ = 0;

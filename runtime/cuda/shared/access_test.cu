@@ -1,6 +1,6 @@
-// A block for every other rank. Additions are relaxed, as the test looks for lost ones alone; the
-// fence hands all of them on before the kernel's end, behind which the ranks meet (PTX ISA 8.9.5,
-// Causality Order).
+// The kernel has a block for every other rank. Additions are relaxed, because the test only looks
+// for lost ones. The fence hands on all of them before the kernel's end, after which the ranks meet
+// (PTX ISA 8.9.5, Causality Order).
 #include "runtime/cuda/device/kernel_launch.cuh"
 #include "runtime/cuda/shared/access_test.h"
 #include "tilepost/device/ptx.cuh"

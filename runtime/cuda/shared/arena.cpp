@@ -8,20 +8,20 @@
 namespace tilepost::cuda {
 namespace {
 
-// The number of runs with which the numbers of a new arena begin. Tests on GPUs choose it so that
-// the numbers soon come to 2^32 (tests/gpu/CMakeLists.txt).
+// The number of runs from which a new arena counts. Tests on GPUs choose it so that the numbers
+// soon reach 2^32 (tests/gpu/CMakeLists.txt).
 #ifdef TILEPOST_TEST_FIRST_RUN
 constexpr uint32_t kRunsBefore = TILEPOST_TEST_FIRST_RUN;
 #else
 constexpr uint32_t kRunsBefore = 0;
 #endif
 
-constexpr size_t kOffered = 8;  // arenas that a rank tells the others of
+constexpr size_t kOffered = 8;  // the most arenas that a rank offers to the others
 constexpr int64_t kNone = -1;
 
 using Ids = std::array<int64_t, kOffered>;
 
-// What a rank finds in its words: how many additions are lost, and the first rank whose store is
+// What a rank finds in its words: the number of lost additions, and the first rank whose store is
 // missing, or -1.
 struct AccessResult {
   int64_t lost = 0, missing = -1;
@@ -40,8 +40,8 @@ tilepost_result_t read_back(const AccessTest& test, cudaStream_t stream, AccessR
   return TILEPOST_OK;
 }
 
-// This rank's arenas that have room. When an operation is destroyed is each rank's own business, so
-// ranks may have different arenas.
+// The ids of this rank's arenas that have room. Ranks may have different arenas, because each rank
+// destroys its operations when it likes.
 Ids offered(const SharedArenas& arenas, const SharedLayout& layout) {
   Ids ids;
   ids.fill(kNone);
@@ -68,7 +68,9 @@ int64_t common_id(std::span<const int64_t> all) {
 tilepost_result_t agree(const SharedRanks& ranks, const SharedArenas& arenas,
                         const SharedLayout& layout, int64_t& id) {
   id = kNone;
-  if (arenas.empty()) return TILEPOST_OK;  // on all ranks: making one is collective
+  if (arenas.empty())
+    return TILEPOST_OK;  // on all ranks alike, because making an arena is
+                         // collective
   NumberExchange numbers(ranks.channel, ranks.ranks, ranks.seconds);
   TILEPOST_TRY(numbers.create(kOffered));
   const Ids own = offered(arenas, layout);
@@ -91,16 +93,17 @@ tilepost_result_t SharedArena::create(const SharedRanks& ranks, const SharedLayo
   layout_ = layout;
   TILEPOST_TRY(memory_.create(ranks.channel, ranks.rank, ranks.ranks, ranks.device, layout.bytes,
                               ranks.seconds));
-  // From here on another rank may come to use the memory.
+  // From here on another rank may use the memory.
   tilepost_result_t made = make_numbers();
   if (made == TILEPOST_OK) made = try_out(ranks);
   if (made != TILEPOST_OK) abandon();
   return made;
 }
 
-// Uses the second half of the region in which warming up moves bytes later. The first exchange
-// comes behind every rank's additions and stores. The second tells what is wrong with them; a
-// rank's words are zero again before the rank takes part in it.
+// Tests the memory (access_test.h). It uses the second half of the region in which warming up moves
+// bytes later. The first exchange comes after every rank's additions and stores. The second
+// exchange spreads what the ranks have found. A rank's words are zero again before the rank takes
+// part in the second exchange.
 tilepost_result_t SharedArena::try_out(const SharedRanks& ranks) {
   constexpr int64_t kAt = SharedLayout::kRegionAlignment / 2;
   static_assert((1 + kMostPeers) * sizeof(uint32_t) <= SharedLayout::kRegionAlignment / 2);
@@ -132,8 +135,8 @@ tilepost_result_t SharedArena::try_out(const SharedRanks& ranks) {
   return TILEPOST_OK;
 }
 
-// Makes the numbers that are this rank's own: that of the run, what tasks have done and what
-// counters have to reach.
+// Makes the numbers that only this rank uses: the number of the run, the counts of finished chunks
+// of tasks, and the values that counters have to reach.
 tilepost_result_t SharedArena::make_numbers() {
   const auto counters = static_cast<size_t>(layout_.counters);
   const size_t flags = TILEPOST_COUNTER_STRIDE * (1 + counters) + 2 * counters;
@@ -146,9 +149,9 @@ tilepost_result_t SharedArena::make_numbers() {
   return kRunsBefore == 0 ? TILEPOST_OK : start_late(kRunsBefore);
 }
 
-// Lets all numbers begin as if there had been `runs` runs. What is compared by size begins at that
-// number. What is compared for being equal has one of the last two numbers, by parity. Counters
-// come to 2^32 at once.
+// Lets all numbers begin as if there had been `runs` runs. Numbers that are compared by size begin
+// at `runs`. Numbers that are compared for equality get one of the last two numbers, by parity.
+// Counters soon reach 2^32.
 tilepost_result_t SharedArena::start_late(uint32_t runs) {
   constexpr uint32_t kCount = 0u - 7;
   const int ranks = memory_.ranks();
@@ -182,7 +185,7 @@ bool SharedArena::has_room(const SharedLayout& layout) const {
   return !abandoned_ && fits(layout_, layout);
 }
 
-// What lies behind `pushed` has to lie behind it for all operations (SharedLayout).
+// Regions behind `pushed` must lie behind it for all operations (SharedLayout).
 SharedLayout SharedArena::place(const SharedLayout& layout) const {
   SharedLayout placed = layout;
   if (layout.landed == layout.pushed) placed.landed = layout_.pushed;
@@ -199,7 +202,8 @@ SharedFlags SharedArena::flags() const {
     flags.of[rank] = static_cast<uint32_t*>(memory_.of(rank, layout_.flags));
   flags.run = static_cast<uint32_t*>(numbers_.get());
   flags.given_up = flags.run + kGivenUpWord;
-  flags.kind = flags.run + kKindWord;  // and behind it who has read this (tilepost_exchange_t::run)
+  flags.kind = flags.run + kKindWord;  // behind it is the word that counts who has read the run's
+                                       // number (tilepost_exchange_t::run)
   flags.half = flags.run + kHalfWord;
   flags.expected = done() + TILEPOST_COUNTER_STRIDE * layout_.counters;
   flags.counters = layout_.counters;
@@ -222,7 +226,7 @@ tilepost_result_t find_arena(const SharedRanks& ranks, SharedArenas& arenas, con
     return TILEPOST_OK;
   }
   auto fresh = std::make_shared<SharedArena>(static_cast<int64_t>(arenas.size()));
-  // The arena is listed even if making it fails, so that all ranks count arenas alike.
+  // The arena is listed even if making it fails, so that all ranks have the same number of arenas.
   if (need.shares) arenas.push_back(fresh);
   TILEPOST_TRY(fresh->create(ranks, need.layout));
   arena = std::move(fresh);

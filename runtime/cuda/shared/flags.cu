@@ -1,13 +1,14 @@
-// Each kernel is one small block, with a thread for every other rank: all of them work at once.
+// Each kernel is one small block with a thread for every other rank, so that all ranks are served
+// at once.
 //
 // A kernel that announces comes, in its stream, behind the wait that acquired the announced tiles,
 // or behind the kernel or copy that made what is announced, whose results it sees (CUDA C++
 // Programming Guide, Streams). Its st.release.sys hands on all that its thread has observed,
-// whatever wrote it, for causality order is transitive (PTX ISA 8.9.5, Causality Order). The other
-// rank's ld.acquire.sys that reads the value, or a later one by the same thread or in its stream,
-// completes the pattern (8.8, Release and Acquire Patterns). What follows in the other rank's
-// stream comes after it. The scope is the system, because the two are on different GPUs, and copy
-// engines are no threads of either.
+// whatever wrote it, because causality order is transitive (PTX ISA 8.9.5, Causality Order). The
+// other rank's ld.acquire.sys reads the value, or a later one by the same thread or in its stream.
+// This completes the pattern (8.8, Release and Acquire Patterns). Work that follows in the other
+// rank's stream comes after the acquire. The scope is the system, because the two ranks are on
+// different GPUs, and copy engines are no threads of either.
 #include <cuda_runtime.h>
 
 #include "runtime/cuda/device/kernel_launch.cuh"
@@ -27,10 +28,10 @@ __device__ __forceinline__ volatile uint64_t* run_words(uint32_t* line, uint32_t
 }
 
 // A kernel that is a whole run does not report its own end. The kernel that begins the next run
-// reports it here. Like end_kernel, this keeps flags from falling behind.
+// reports it here. Like end_kernel, this also keeps flags from falling behind the number of runs.
 __device__ __forceinline__ void end_exchange(const SharedFlags& flags, uint32_t run) {
   const int rank = threadIdx.x;
-  if ((*flags.kind & TILEPOST_EXCHANGES) == 0) return;  // the same for all threads
+  if ((*flags.kind & TILEPOST_EXCHANGES) == 0) return;  // this is the same for all threads
   volatile uint32_t* own = own_flags(flags);
   for (int i = threadIdx.x; i < kFlags * kMostLanes * flags.ranks; i += kThreads)
     own[i * TILEPOST_COUNTER_STRIDE] = last_flag_value(run);
@@ -49,21 +50,21 @@ __device__ __forceinline__ void expect_run(const SharedFlags& flags,
   }
 }
 
-// Waits also for this rank's own last run, because that says on another stream that it has ended.
-// The barrier puts the waits before the counting (PTX ISA, barrier), and lets all threads read the
-// old number before it changes. What counters have to reach is kept twice, for kernels that count
-// runs themselves (tilepost/device/whole_run.cuh). Behind this kernel both copies are the same, for
-// all other kernels.
+// Waits until all ranks have ended the run before. It waits for this rank too, because this rank
+// announces its end on another stream. The barrier puts the waits before the counting (PTX ISA,
+// barrier), and lets all threads read the old number before it changes. The values that counters
+// have to reach are kept twice, for kernels that count runs themselves
+// (tilepost/device/whole_run.cuh). After this kernel both copies are equal, for all other kernels.
 //
-// No other kernel touches the counts of what is done while this one sets them to zero. All of the
-// last run's chunks were counted before its end, which comes behind the kernel whose tasks they
-// are, or behind a wait that saw the last of them. What waited for the chunks did so before the
-// end, too. That end's release has been acquired (PTX ISA 8.9.5). This run's tasks and waits come
-// behind this kernel in their streams (CUDA C++ Programming Guide, Streams).
+// No other kernel touches the counts of finished chunks while this kernel sets them to zero. All
+// chunks of the run before were counted before that run's end. The end comes behind the kernel
+// whose tasks they are, or behind a wait that saw the last of them. All waits for the chunks came
+// before the end, too. The release of that end has been acquired (PTX ISA 8.9.5). This run's tasks
+// and waits come behind this kernel in their streams (CUDA C++ Programming Guide, Streams).
 //
-// The words that say what the run is go out behind the number of runs begun, so that nothing waits
-// for them. Each word says which run it is of, in one access of 64 bits (PTX ISA 8.2.1, Scalar
-// Data-types), which is relaxed and of system scope (st, .volatile).
+// The words that describe the run are sent after the number of runs begun, so that nothing waits
+// for the words. Each word also has the run's number, in one access of 64 bits (PTX ISA 8.2.1,
+// Scalar Data-types), which is relaxed and of system scope (st, .volatile).
 __global__ void __launch_bounds__(kThreads)
     begin_kernel(const __grid_constant__ SharedFlags flags, const RunBeginning beginning) {
   const int rank = threadIdx.x;
@@ -97,7 +98,7 @@ __global__ void __launch_bounds__(kThreads)
 struct Announcement {
   Flag flag;
   int lane, group;
-  uint64_t sources;  // a bit for each rank that is waited for
+  uint64_t sources;  // a bit for each rank for which the kernel waits
 };
 
 __global__ void __launch_bounds__(kThreads)
@@ -114,18 +115,18 @@ __global__ void __launch_bounds__(kThreads)
              flags.page->shared + flag_wait(what.flag, what.lane, rank), what.group);
 }
 
-// The counter is raised with red.release.sys, by the store threads of all ranks' kernels, after
-// their tiles' stores are complete: reading the sum observes all of the chain (PTX ISA 8.9.2,
-// Observation Order).
+// The store threads of all ranks' kernels raise the counter with red.release.sys, after their
+// tiles' stores are complete. Reading the sum observes all of the chain (PTX ISA 8.9.2, Observation
+// Order).
 __global__ void stored_kernel(const __grid_constant__ SharedFlags flags, int group) {
   if (wait_for(flags, own_flags(flags) + counter_word(group, flags.ranks), flags.expected[group],
                flags.page->shared + stored_wait(group), group))
     publish(&flags.page->stored, static_cast<uint32_t>(group) + 1);
 }
 
-// The count is raised with red.release.sys by the helper warps of this rank's kernel, each after
-// its chunks' stores are complete (cp.async.bulk.wait_group): reading the sum observes all of the
-// chain (PTX ISA 8.9.2, Observation Order). Tasks begin when their tiles are stored, or have none.
+// The helper warps of this rank's kernel raise the count with red.release.sys, each after its
+// chunks' stores are complete (cp.async.bulk.wait_group). Reading the sum observes all of the chain
+// (PTX ISA 8.9.2, Observation Order). Tasks begin when their tiles are stored, or need no tiles.
 __global__ void added_kernel(const __grid_constant__ SharedFlags flags, int group,
                              uint32_t chunks) {
   if (wait_for(flags, flags.done + group * TILEPOST_COUNTER_STRIDE, chunks,
@@ -133,8 +134,8 @@ __global__ void added_kernel(const __grid_constant__ SharedFlags flags, int grou
     publish(&flags.page->stored, static_cast<uint32_t>(group) + 1);
 }
 
-// Whether all words of what `rank` has begun as this run are here; reads them into `words`. The
-// loads do not wait for each other.
+// Whether all words of the run that `rank` has begun are here and are those of run `run`. Reads
+// them into `words`. The loads do not wait for each other.
 __device__ __forceinline__ bool see_run_words(const SharedFlags& flags, int rank, uint32_t run,
                                               RunWords& words) {
   const volatile uint64_t* const line =
@@ -146,12 +147,12 @@ __device__ __forceinline__ bool see_run_words(const SharedFlags& flags, int rank
   return of_run(found[0]) & of_run(found[1]) & of_run(found[2]) & of_run(found[3]);
 }
 
-// Waits for the words of a rank that has said that it has begun the run, and reads them. Its words
-// are under way or here. They are not the next run's, which that rank does not begin before this
-// rank has ended this one. But a rank that has given the run up releases the runs behind it, and
-// their words overwrite these. Returns false if the host said abort, or the deadline passed, before
-// the words came. After the deadline the host is told the same as of a rank that did not begin the
-// run.
+// Waits for the words of a rank that has announced that it has begun the run, and reads them. Its
+// words are on their way or here. They are not the next run's words, because that rank does not
+// begin the next run before this rank has ended this one. But a rank that has given up the run
+// releases the runs behind it, and their words overwrite these. Returns false if the host stored
+// the abort word, or the deadline passed, before the words came. After the deadline the host gets
+// the same report as for a rank that did not begin the run.
 __device__ bool read_run_words(const SharedFlags& flags, int rank, uint32_t run, RunWords& words) {
   const PollEnd end = poll_until([&] { return see_run_words(flags, rank, run, words); },
                                  flags.deadline_ns, flags.page, [] {});
@@ -162,9 +163,9 @@ __device__ bool read_run_words(const SharedFlags& flags, int rank, uint32_t run,
   return end == PollEnd::reached;
 }
 
-// Whether all ranks have begun the same run as this one. Each thread looks at one rank. If several
-// ranks differ, the host is told of the first. No rank is waited for here that the beginning of the
-// next run would not wait for: what has not begun has not ended.
+// Whether all ranks have begun the same run as this rank. Each thread looks at one rank. If several
+// ranks differ, the first of them is reported to the host. This waits for no rank for which the
+// beginning of the next run would not wait: a rank that has not begun the run has not ended it.
 __device__ bool is_common_run(const SharedFlags& flags, uint32_t run) {
   __shared__ uint32_t differs[kMostPeers];
   const int rank = threadIdx.x;
@@ -191,8 +192,8 @@ __device__ bool is_common_run(const SharedFlags& flags, uint32_t run) {
   return false;
 }
 
-// Whether nothing was given up and all ranks' words are here and the same: what nearly every run
-// finds. The next run waits for this, so nothing that is loaded here waits for another load.
+// Whether nothing was given up, and all ranks' words are here and equal. Nearly every run finds
+// this. The next run waits for this kernel, so no load here waits for another load.
 __device__ bool is_plain_end(const SharedFlags& flags, uint32_t run) {
   const int rank = threadIdx.x;
   const uint32_t given_up = *static_cast<const volatile uint32_t*>(flags.given_up);
@@ -206,11 +207,11 @@ __device__ bool is_plain_end(const SharedFlags& flags, uint32_t run) {
   return __syncthreads_and(same && given_up == 0 && abort == 0) != 0;
 }
 
-// All of this rank's reading and copying precedes this kernel in the stream. The barrier puts the
-// flags before the releases (PTX ISA, barrier; 8.9.5): no rank announces anything of the next run
-// before it has acquired them, so nothing newer is overwritten. Volatile stores are relaxed ones of
-// system scope (PTX ISA, st). A run that was given up never ends: its kernel may still store into
-// the other ranks' memory, because nothing waits for that kernel any more.
+// All reads and copies of this rank precede this kernel in the stream. The barrier puts the stores
+// of the flags before the releases (PTX ISA, barrier; 8.9.5). No rank announces anything of the
+// next run before it has acquired these releases, so no newer flag is overwritten. Volatile stores
+// are relaxed stores of system scope (PTX ISA, st). A run that was given up never ends, because its
+// kernel may still store into the other ranks' memory, and nothing waits for that kernel any more.
 __global__ void __launch_bounds__(kThreads) end_kernel(const __grid_constant__ SharedFlags flags) {
   const int rank = threadIdx.x;
   const uint32_t run = *flags.run;
@@ -231,8 +232,8 @@ __global__ void __launch_bounds__(kThreads) end_kernel(const __grid_constant__ S
 
 // A kernel that is a whole run has waited for all that the other ranks' kernels of this run store
 // on this rank: their words, and their flags or lines of every part, or what they add to its
-// counters. What those kernels still do is not in this rank's memory, so as far as this rank is
-// concerned they have ended. The other ranks are not told, because their memory may be gone.
+// counters. After that those kernels store nothing more in this rank's memory, so for this rank
+// they have ended. Nothing is announced to the other ranks, because their memory may be gone.
 __global__ void __launch_bounds__(kThreads)
     settle_kernel(const __grid_constant__ SharedFlags flags) {
   const int rank = threadIdx.x;

@@ -1,5 +1,4 @@
-// What kernels have in common that tell other ranks what is there, and wait for what other ranks
-// tell.
+// The common code of kernels that announce to other ranks and that wait for their announcements.
 #pragma once
 
 #include "runtime/cuda/shared/flags.h"
@@ -11,7 +10,7 @@ __device__ __forceinline__ uint32_t* own_flags(const SharedFlags& flags) {
   return flags.of[flags.rank];
 }
 
-// A wait that has given up keeps its run under way until the host has seen that.
+// A wait that has given up keeps its run under way until the host has seen the report.
 __device__ inline void stay_for_host(const WatchPage* page) {
   const uint64_t start = ptx::global_time_ns();
   while (ptx::load_relaxed_sys(&page->abort) == 0 &&
@@ -19,7 +18,8 @@ __device__ inline void stay_for_host(const WatchPage* page) {
     ptx::sleep_ns(kStayPollNanoseconds);
 }
 
-// Tells the host what a wait for a number is for, has seen and wants. The state is stored last.
+// Reports to the host what a wait for a number is for, has seen and needs. The state is stored
+// last.
 __device__ inline void tell_host(SharedWait* place, WaitState state, int group, uint32_t seen,
                                  uint32_t wanted) {
   place->group = static_cast<uint32_t>(group);
@@ -33,9 +33,9 @@ __device__ __forceinline__ bool is_given_up(const SharedFlags& flags) {
 }
 
 // Waits until one of this rank's flags has reached `target`, and acquires what was released with
-// it. Returns false if the wait was given up. Nothing may be announced then, or the others would
-// take what is not there and end their run with it. `place` tells the host about the wait. The host
-// needs only the first wait that was given up, so later ones are given up at once.
+// it. Returns false if the wait was given up. Nothing may be announced then, or the other ranks
+// would take data that is not there and end their run with it. `place` reports the wait to the
+// host. The host needs only the first wait that was given up, so later waits give up at once.
 __device__ inline bool wait_for(const SharedFlags& flags, const uint32_t* word, uint32_t target,
                                 SharedWait* place, int group) {
   if (is_given_up(flags)) return false;

@@ -10,7 +10,7 @@
 namespace tilepost::cuda {
 namespace {
 
-// Takes regions one after the other.
+// Reserves regions one after the other.
 class Regions {
  public:
   int64_t take(int64_t bytes) {
@@ -56,7 +56,8 @@ SharedLayout shared_layout(const tilepost_plan_t& plan, const RunSizes& most, in
   return layout;
 }
 
-// A layout with fewer counters or parts than `made` has would let regions begin among these.
+// In a layout with fewer counters or parts than `made`, regions would begin among the counters and
+// parts of `made`.
 bool fits(const SharedLayout& made, const SharedLayout& wanted) {
   return wanted.counters == made.counters && wanted.parts == made.parts &&
          wanted.pushed <= made.pushed && wanted.bytes - wanted.pushed <= made.bytes - made.pushed;

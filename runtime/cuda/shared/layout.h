@@ -8,44 +8,46 @@
 
 namespace tilepost::cuda {
 
-// In bytes from the beginning; the same on every rank. Regions start at multiples of
-// kRegionAlignment. A region that the plan has no use for has no bytes.
+// Offsets are in bytes from the beginning, and the same on every rank. Regions start at multiples
+// of kRegionAlignment. A region that the plan does not need has no bytes.
 //
-// Memory from `pushed` on is written to by other ranks only while its rank is itself in a run that
-// pushes sums. Memory in front of `pushed` may be written to as soon as the run before has ended.
-// Kernels that are whole runs may write there even earlier; they have two places for that. So only
-// memory from `pushed` on keeps what a run has left there until this rank's next run.
+// Other ranks write to memory from `pushed` on only while its rank is itself in a run that pushes
+// sums. They may write to memory in front of `pushed` as soon as the run before has ended. Kernels
+// that are whole runs may write there even earlier, and have two places for that. So only memory
+// from `pushed` on keeps a run's results until this rank's next run.
 struct SharedLayout {
   static constexpr int64_t kRegionAlignment = 1024;
 
   int64_t flags = 0;     // flags and counters: runtime/cuda/shared/flags.h
-  int counters = 0;      // counters that `flags` has room for
-  int64_t warm_up = 0;   // what warming up moves; nothing else is there
-  int64_t arrived = 0;   // TILES: flags of parts (tilepost_exchange_t), which runs never set back
-  int parts = 0;         // parts that `arrived` has room for
+  int counters = 0;      // how many counters `flags` has room for
+  int64_t warm_up = 0;   // what warming up moves; no other use
+  int64_t arrived = 0;   // TILES: flags of parts (tilepost_exchange_t), which runs never reset
+  int parts = 0;         // how many parts `arrived` has room for
   int64_t send = 0;      // READ: where the kernel stores
-  int64_t gathered = 0;  // all rows of A, in gathered_bytes; whole runs: again behind these, by the
-                         // run's parity
+  int64_t gathered = 0;  // all rows of A, in gathered_bytes; whole runs have a second place behind
+                         // them, and choose by the run's parity
   int64_t gathered_bytes = 0;
-  int64_t slots = 0;  // parts of sums, a block of slot_bytes for each rank they come from
-                      // (TILEPOST_SUM_ADDED: one block; TILES: two, by the run's parity)
+  int64_t slots = 0;  // parts of sums: a block of slot_bytes for each rank that parts come from
+                      // (TILEPOST_SUM_ADDED: one block; TILES: two for each, by the run's parity)
   int64_t slot_bytes = 0;
   int64_t sums = 0;    // AllReduce: this rank's rows, summed
-  int64_t landed = 0;  // WRITE: rows from all ranks, as out has them; sums behind `pushed`
+  int64_t landed = 0;  // WRITE: rows from all ranks, in the order of out; if they are sums, from
+                       // `pushed` on
   int64_t pushed = 0;
-  int64_t bytes = 0;  // of everything
+  int64_t bytes = 0;  // all regions
 };
 
-// `most`: of the plan's largest run (most_sizes), the same on every rank. There is room for the
-// plan's counters and parts, and for `counters` and `parts` at least.
+// The layout of a plan. `most`: the sizes of the plan's largest run (most_sizes), the same on every
+// rank. There is room for the plan's counters and parts, and for `counters` and `parts` at least.
 SharedLayout shared_layout(const tilepost_plan_t& plan, const RunSizes& most, int counters = 0,
                            int parts = 0);
 
-// Whether an operation with the layout `wanted` finds room in memory that was laid out as `made`:
-// for the same flags, for what lies between them and `pushed`, and for what lies behind that.
+// Whether an operation with the layout `wanted` finds room in memory that was laid out as `made`.
+// It needs the same flags, room for what lies between them and `pushed`, and room for what lies
+// behind `pushed`.
 bool fits(const SharedLayout& made, const SharedLayout& wanted);
 
-// One operation's regions in memory that outlives it.
+// One operation's regions in memory that outlives the operation.
 class SharedRegions {
  public:
   SharedRegions() = default;
@@ -53,7 +55,7 @@ class SharedRegions {
       : memory_(&memory), layout_(layout) {}
 
   const SharedLayout& layout() const { return layout_; }
-  // Addresses and ranks, as SharedMemory has them.
+  // The addresses and ranks of SharedMemory.
   void* of(int rank, int64_t at) const { return memory_->of(rank, at); }
   void* own(int64_t at) const { return memory_->own(at); }
   int rank() const { return memory_->rank(); }

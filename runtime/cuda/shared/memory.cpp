@@ -1,6 +1,6 @@
-// Ranks tell each other where they are; get their memory, each for itself; tell each other how that
-// went and where it is; map it; and tell each other how that went. So they all go on, or all fail
-// with the same result.
+// Ranks make shared memory in these steps: they exchange where they are, each allocates its memory,
+// they exchange whether that succeeded and where the memory is, each maps the others' memory, and
+// they exchange whether that succeeded. So all ranks go on, or all fail with the same result.
 #include "runtime/cuda/shared/memory.h"
 
 #include <algorithm>
@@ -14,7 +14,7 @@
 namespace tilepost::cuda {
 namespace {
 
-// CUDA's handles between processes are for whole blocks of this size, so that anything else in the
+// CUDA's handles between processes are for whole blocks of this size. Another allocation in the
 // last block would be shared too (CUDA C++ Programming Guide, Interprocess Communication).
 constexpr int64_t kBlockBytes = int64_t{2} << 20;
 
@@ -24,7 +24,7 @@ size_t allocation_bytes(int64_t bytes) {
   return static_cast<size_t>((bytes + kBlockBytes - 1) / kBlockBytes * kBlockBytes);
 }
 
-// Sizes must agree, because ranks address each other's memory as their own is laid out.
+// Sizes must agree, because each rank computes addresses in the others' memory from its own layout.
 tilepost_result_t check_sizes(const std::vector<PeerInfo>& infos) {
   for (size_t r = 1; r < infos.size(); ++r)
     if (infos[r].bytes != infos[0].bytes)
@@ -37,7 +37,8 @@ tilepost_result_t check_sizes(const std::vector<PeerInfo>& infos) {
   return TILEPOST_OK;
 }
 
-// For ranks that have their memory: the error that names the first rank that has none.
+// For a rank that got its memory. The error names the first rank that got none, or says why the
+// ranks cannot share.
 tilepost_result_t check_allocations(const std::vector<PeerInfo>& infos, int64_t bytes) {
   for (size_t r = 0; r < infos.size(); ++r)
     if (infos[r].status != TILEPOST_OK)
@@ -58,7 +59,7 @@ std::string text_of(const char* call, cudaError_t error) {
   return std::string(call) + " → " + cudaGetErrorName(error) + ": " + cudaGetErrorString(error);
 }
 
-// The name of a file of locks. The file has it only while the ranks open the file.
+// The name of a file of locks. The file has the name only while the ranks open the file.
 struct NamedLocks {
   explicit NamedLocks(int64_t of) : token(of) {}
   NamedLocks(const NamedLocks&) = delete;
@@ -67,8 +68,8 @@ struct NamedLocks {
   const int64_t token;
 };
 
-// Memory of this process that others have yet to unmap. The list is never destroyed, because static
-// objects may use it after that.
+// Memory of this process that other processes have yet to unmap. The list is never destroyed,
+// because static objects may still use it at the end.
 struct Exported {
   void* memory;
   int64_t bytes;
@@ -102,7 +103,7 @@ void SharedMemory::release() {
   free_unmapped();
 }
 
-// Without locks nobody knows when the others have unmapped the memory, so it is not freed.
+// Without locks no rank can find out when the others have unmapped the memory, so it is not freed.
 void SharedMemory::release_own() {
   if (own_ == nullptr) return;
   if (!exported_) {
@@ -115,7 +116,7 @@ void SharedMemory::release_own() {
   const std::lock_guard lock(exported().mutex);
   try {
     exported().all.push_back({own_, bytes, rank_, std::move(locks_)});
-  } catch (const std::bad_alloc&) {  // it stays left to the process
+  } catch (const std::bad_alloc&) {  // the memory stays left to the process
   }
 }
 
@@ -155,9 +156,9 @@ tilepost_result_t SharedMemory::create(ControlChannel& channel, int rank, int ra
   opened_.assign(ranks, false);
   const tilepost_result_t result = share(channel, device, seconds);
   if (result == TILEPOST_OK) return result;
-  // Another rank may know of the memory already and come to map it. If nobody has a lock yet, the
-  // lock on all of it stays, so that nobody will. Without locks the memory is freed only if no rank
-  // has begun to map.
+  // Another rank may already know of the memory and try to map it. If no other rank holds a lock,
+  // is_held() has locked all of the memory, and keeping that lock prevents mapping. Without locks
+  // the memory is freed only if no rank has begun to map.
   const bool is_mapped = locks_ ? locks_.is_held(rank_) : may_be_mapped_;
   const bool unmapped = own_ != nullptr && exported_ && !is_mapped;
   if (unmapped && cudaFree(std::exchange(own_, nullptr)) != cudaSuccess) cudaGetLastError();
@@ -171,7 +172,7 @@ tilepost_result_t SharedMemory::share(ControlChannel& channel, int device, doubl
   TILEPOST_TRY(numbers.create(kPeerInfoNumbers));
   const auto tell = [&](std::span<const int64_t> own, const char* what, std::vector<int64_t>& all) {
     const tilepost_result_t result = explain_absence(numbers.run(own, all), rank_, what, seconds);
-    // What was issued may hold up the device, and freeing memory would wait for that.
+    // The work that was issued may occupy the device, and freeing memory would wait for it.
     if (!numbers.is_idle()) leak();
     return result;
   };
@@ -192,7 +193,8 @@ tilepost_result_t SharedMemory::share(ControlChannel& channel, int device, doubl
   info.status = allocated;
   may_be_mapped_ = exported_;
   TILEPOST_TRY(tell(numbers_of(info), "memory", all));
-  may_be_mapped_ = false;  // every rank has the same numbers now, and by them all refuse or none
+  may_be_mapped_ = false;  // now every rank has the same numbers, by which either all ranks refuse
+                           // or none
   if (allocated != TILEPOST_OK) return fail(allocated, "%s", text.c_str());
   infos = peer_infos_of(all);
   if (std::ranges::any_of(infos, [](const PeerInfo& other) { return other.locks == 0; }))
@@ -209,7 +211,8 @@ tilepost_result_t SharedMemory::share(ControlChannel& channel, int device, doubl
   return TILEPOST_OK;
 }
 
-// Zeroed in the stream of the exchange, so that a rank that is told of the memory finds it zeroed.
+// Memory is zeroed in the stream of the exchange, so that it is zeroed before another rank learns
+// of it.
 tilepost_result_t SharedMemory::allocate(int device, bool one_process, cudaStream_t stream,
                                          PeerInfo& info) {
   const size_t bytes = allocation_bytes(bytes_);
@@ -250,7 +253,7 @@ SharedMemory::Trouble SharedMemory::map(int peer, const PeerInfo& own, const Pee
                                  : map_between_processes(peer, own, info);
 }
 
-// This rank lets the other touch its memory; the other does the same.
+// This rank gives the other access to its memory. The other rank does the same.
 SharedMemory::Trouble SharedMemory::map_within_process(int peer, const PeerInfo& own,
                                                        const PeerInfo& info) {
   const int device = static_cast<int>(own.ordinal), other = static_cast<int>(info.ordinal);
@@ -270,15 +273,15 @@ SharedMemory::Trouble SharedMemory::grant(int peer, int other) {
   return {Trouble::not_mapped, peer, text_of("cudaMemPoolSetAccess", error)};
 }
 
-// For a communicator of which some ranks are of this process and some are not.
+// For a communicator of which some ranks are of this process and others are not.
 SharedMemory::Trouble SharedMemory::enable_access(int peer, int other) {
   const cudaError_t error = enable_peer_access(other);
   if (error == cudaSuccess) return {};
   return {Trouble::not_mapped, peer, text_of("cudaDeviceEnablePeerAccess", error)};
 }
 
-// If the other's device is hidden from this process (CUDA_VISIBLE_DEVICES), only opening the handle
-// tells whether there is access.
+// If the other rank's device is hidden from this process (CUDA_VISIBLE_DEVICES), only opening the
+// handle shows whether there is access.
 SharedMemory::Trouble SharedMemory::map_between_processes(int peer, const PeerInfo& own,
                                                           const PeerInfo& info) {
   const int device = static_cast<int>(own.ordinal);

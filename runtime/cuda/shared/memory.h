@@ -1,5 +1,5 @@
-// Memory that the other ranks read and write directly: allocated here, mapped there. In one process
-// the pointers are exchanged, between processes CUDA's memory handles.
+// Memory of a rank that the other ranks read and write directly. Within one process ranks exchange
+// pointers, and between processes they exchange CUDA's memory handles.
 #pragma once
 
 #include <cstdint>
@@ -19,40 +19,40 @@ class SharedMemory {
   SharedMemory() = default;
   SharedMemory(const SharedMemory&) = delete;
   SharedMemory& operator=(const SharedMemory&) = delete;
-  // Unmaps the others' memory and frees this rank's, unless leak() was called. Memory that another
-  // process still maps waits for that; see free_unmapped().
+  // Unmaps the others' memory and frees this rank's memory, unless leak() was called. Memory that
+  // another process still maps is freed later; see free_unmapped().
   ~SharedMemory();
 
-  // Allocates `bytes`, zeroed, and maps it on all ranks, whose device is the current one.
-  // Collective: waits for the other ranks, bounded by `seconds` (0: for ever). `channel` tells
-  // ranks each other's addresses; it is aborted when a rank does not come. What fails on one rank
-  // alone fails on all: memory that cannot be had; TILEPOST_UNSUPPORTED where ranks are on
-  // different hosts, two GPUs have no peer access, or CUDA cannot map memory of another process.
+  // Allocates `bytes` bytes, zeroed, and maps them on all ranks. The rank's device must be current.
+  // Collective: waits for the other ranks, bounded by `seconds` (0: for ever). Ranks exchange
+  // addresses through `channel`, which is aborted when a rank does not come. A failure on one rank
+  // fails on all: memory that cannot be had, or TILEPOST_UNSUPPORTED if ranks are on different
+  // hosts, two GPUs have no peer access, or CUDA cannot map memory of another process.
   tilepost_result_t create(ControlChannel& channel, int rank, int ranks, int device, int64_t bytes,
                            double seconds);
 
   bool exists() const { return own_ != nullptr; }
   int64_t bytes() const { return bytes_; }
-  // Address, on this rank, of what lies `at` bytes into the memory of `rank`.
+  // The address, on this rank, that is `at` bytes into the memory of `rank`.
   void* of(int rank, int64_t at) const { return static_cast<char*>(bases_[rank]) + at; }
   void* own(int64_t at) const { return static_cast<char*>(own_) + at; }
   int rank() const { return rank_; }
   int ranks() const { return static_cast<int>(bases_.size()); }
 
-  // Frees memory that had to wait for other processes to unmap it, as far as they have. Until then
-  // such memory counts as left to the process. Called by any thread, and when shared memory is made
-  // or released.
+  // Frees memory that other processes had mapped, as far as they have unmapped it. Until then such
+  // memory counts as left to the process. Any thread may call. It is also called when shared memory
+  // is made or released.
   static void free_unmapped();
 
-  // Leaves the memory to the process: after a failure other ranks may still use it.
+  // Leaves the memory to the process, for after a failure, when other ranks may still use it.
   void leak();
 
  private:
-  // Why this rank could not map another's memory.
+  // The reason why this rank could not map another rank's memory.
   struct Trouble {
     enum Kind : int64_t { none = 0, no_access = 1, not_mapped = 2 } kind = none;
     int peer = 0;
-    std::string text;  // not_mapped: CUDA's, on the rank that met it
+    std::string text;  // not_mapped: CUDA's text, on the rank that failed
   };
 
   tilepost_result_t share(ControlChannel& channel, int device, double seconds);
@@ -73,14 +73,16 @@ class SharedMemory {
   void* own_ = nullptr;
   int rank_ = 0;
   std::vector<void*> bases_;    // by rank
-  std::vector<bool> opened_;    // by rank: mapped out of another process
-  MappingLocks locks_;          // between processes; none if one of the ranks could not have them
-  bool exported_ = false;       // other processes may map own_
-  bool may_be_mapped_ = false;  // … and may have done so, without a lock where there are none
-  // The pool that own_ is from, where all ranks are of this process. With a pool, access is granted
-  // to this very memory. cudaDeviceEnablePeerAccess would open all of a device's memory, and from
-  // then on every cudaMalloc and cudaFree of the process would wait for the other devices' kernels,
-  // which may be waiting for the rank that calls it.
+  std::vector<bool> opened_;    // by rank: whether the memory was mapped from another process
+  MappingLocks locks_;          // between processes; none if one of the ranks could not open the
+                                // file
+  bool exported_ = false;       // whether other processes may map own_
+  bool may_be_mapped_ = false;  // whether they may have done so, without a lock where there are
+                                // none
+  // The pool of own_, if all ranks are of this process. With a pool, access is granted to this
+  // memory alone. cudaDeviceEnablePeerAccess would open all of a device's memory. From then on
+  // every cudaMalloc and cudaFree of the process would wait for the other devices' kernels, which
+  // may wait for the rank that calls it.
   cudaMemPool_t pool_ = nullptr;
   int64_t bytes_ = 0;
 };

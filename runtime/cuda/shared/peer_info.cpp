@@ -14,7 +14,7 @@
 namespace tilepost::cuda {
 namespace {
 
-// Process ids repeat between containers of one host, so there is a random number besides.
+// Process ids repeat between containers of one host, so a process also has a random number.
 int64_t random_of_process() {
   static const auto number = [] {
     std::random_device random;
@@ -24,7 +24,7 @@ int64_t random_of_process() {
 }
 
 struct Host {
-  std::string text;  // that tells hosts apart
+  std::string text;  // differs between hosts
   std::string name;
 };
 
@@ -33,14 +33,14 @@ Host own_host() {
   if (id != nullptr && *id != '\0') return {id, id};
   char name[256] = {};
   gethostname(name, sizeof name - 1);
-  // Linux makes it when it boots; containers see their host's.
+  // Linux makes this id when it boots. Containers see the id of their host.
   std::ifstream file("/proc/sys/kernel/random/boot_id");
   std::string boot;
   std::getline(file, boot);
   return {name + boot, name};
 }
 
-// Not std::hash, which may be another one in another rank's build.
+// This is not std::hash, which may differ in another rank's build.
 int64_t hash(const std::string& text) {
   Fnv1a hash;
   for (const char letter : text) hash.mix(static_cast<unsigned char>(letter));

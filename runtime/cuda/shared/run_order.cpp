@@ -10,8 +10,8 @@ constexpr std::chrono::microseconds kPoll{20};
 
 }  // namespace
 
-// An exclusive run waits for the runs from the last exclusive one on, which has waited for all
-// before it.
+// An exclusive run waits for the runs from the last exclusive run on. That run has waited for all
+// runs before it.
 tilepost_result_t RunOrder::follow(Member& member, const Run& run) {
   const std::lock_guard lock(mutex_);
   const auto wait_for = [&run](const Last& last) -> tilepost_result_t {
@@ -29,7 +29,8 @@ tilepost_result_t RunOrder::follow(Member& member, const Run& run) {
   return TILEPOST_OK;
 }
 
-// The last run of a member stands for all of its runs, and the last run on a stream for all on it.
+// The last run of a member stands for all of the member's runs, and the last run on a stream for
+// all runs on that stream.
 void RunOrder::add(Member& member, const Run& run, cudaEvent_t end) {
   const std::lock_guard lock(mutex_);
   const Last last{&member, run.stream_id, end};
@@ -56,11 +57,11 @@ tilepost_result_t RunOrder::query_exclusive(bool& ended) {
   const cudaError_t state = cudaEventQuery(exclusive_.end);
   ended = state != cudaErrorNotReady;
   if (ended) TILEPOST_CUDA(state);
-  cudaGetLastError();  // otherwise 'not ready' stays CUDA's last error
+  cudaGetLastError();  // otherwise 'not ready' would stay CUDA's last error
   return TILEPOST_OK;
 }
 
-// The run's own deadline ends this wait, and with it the communicator.
+// The deadline of the exclusive run ends this wait, and the communicator too.
 tilepost_result_t RunOrder::wait_for_exclusive(const std::atomic<bool>& aborted) {
   const CaptureModeGuard relaxed;
   for (;;) {

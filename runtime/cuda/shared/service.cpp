@@ -20,18 +20,18 @@ using Clock = std::chrono::steady_clock;
 
 constexpr std::chrono::microseconds kPoll{100};
 
-// Counters and parts for which memory that several operations share has room at least: more than
-// most plans have.
+// How many counters and parts memory has room for at least, if several operations share it. Most
+// plans have fewer.
 constexpr int kSharedCounters = 256;
 constexpr int kSharedParts = 4096;
 
-// Whether a run relies on it that slots are zero, as its operation's last run has left them.
+// Whether a run relies on slots being zero, as its operation's last run has left them.
 bool keeps_zeros(const tilepost_plan_t& plan) {
   return path_of(plan, true).stores_by_owner && plan.sum == TILEPOST_SUM_ADDED;
 }
 
-// Whether a run may find nothing in slots but lines of earlier runs of its operation. It reads of a
-// line the word that says which run the line is of, even if the line has not come yet.
+// Whether a run needs slots that hold only lines of earlier runs of its operation. The run reads
+// the word of a line that has the number of the line's run, even before the line has come.
 bool keeps_lines(const tilepost_plan_t& plan) {
   return plan.shots == TILEPOST_ONE_SHOT_LINES;
 }
@@ -40,7 +40,7 @@ bool may_share(const tilepost_plan_t& plan) {
   return path_of(plan, true).shares_memory() && !keeps_zeros(plan) && !keeps_lines(plan);
 }
 
-// The least room of memory that operations of all these plans are to share. It has room for the
+// The least room of memory that operations of all `plans` are to share. It has room for the
 // counters of other plans too.
 struct Room {
   int counters = kSharedCounters, parts = kSharedParts;
@@ -134,7 +134,7 @@ tilepost_result_t SharedService::end_warm_up(cudaStream_t stream) {
   return end(stream);
 }
 
-// Tasks that copy the caller's rows read and write where the run says.
+// Tasks that copy the caller's rows get their addresses from the run.
 tilepost_tasks_t SharedService::tasks() const {
   tilepost_tasks_t tasks{};
   tasks.in = regions_.own(0);
@@ -145,7 +145,7 @@ tilepost_tasks_t SharedService::tasks() const {
   }
   tasks.stored = own_counters();
   tasks.expected = flags_.expected;  // unless the kernel counts runs itself
-  // Own rows that are read together with other ranks' rows are waited for like these.
+  // Own rows that are read together with other ranks' rows are counted and waited for like those.
   const bool with_others = path_.tasks_push() && path_.pushes == Pushes::rows;
   tasks.done = with_others ? own_counters() : flags_.done;
   tasks.abort = &flags_.page->abort;
@@ -154,11 +154,11 @@ tilepost_tasks_t SharedService::tasks() const {
   return tasks;
 }
 
-// The half of `expected` that is further holds the numbers of the run that has begun, for these
-// grow. Groups that the run does not have are complete.
+// The expected values of the run that has begun are in the half of `expected` whose values are
+// larger, because they grow from run to run. Groups that the run does not have are complete.
 std::optional<OpenWait> SharedService::find_missing_tiles() {
   if (path_.exchanges_parts || path_.is_fused)
-    return {};  // waits inside the kernel tell by themselves
+    return {};  // waits inside these kernels report themselves
   const std::vector<uint32_t> stored = access_.read(own_counters());
   std::vector<uint32_t> expected = access_.read_words(flags_.expected);
   const std::vector<uint32_t> other = access_.read_words(flags_.expected + flags_.counters);
@@ -191,13 +191,14 @@ void SharedService::leak() {
   begun_.leak();
 }
 
-// Where rows are routed each rank has an m of its own, and the schedule covers the counts of all.
+// Where rows are routed each rank has its own m, and the hash of the schedule covers the counts of
+// all ranks.
 RunWords SharedService::words_of(const RunMap& run, uint32_t output) const {
   const int64_t m = is_routed(plan_) ? 0 : run.m;
   return {static_cast<uint32_t>(m), folded(run.schedule_hash), plan_word_, output};
 }
 
-// Words that are of another run than the one that their rank has begun are still under way.
+// Words with the number of another run than their rank has begun are still on their way.
 std::optional<RunDifference> SharedService::find_difference() {
   const std::vector<uint32_t> lines =
       begun_.read_lines(flags_.of[flags_.rank] + begun_word(0, flags_.ranks));
@@ -220,8 +221,8 @@ std::optional<RunDifference> SharedService::find_difference() {
   return {};
 }
 
-// `kind` tells runs that are one kernel from the operation's other runs: a kernel that is a whole
-// run leaves nothing behind that the next one has to wait for.
+// `kind` distinguishes runs that are one kernel from the operation's other runs, because a kernel
+// that is a whole run leaves nothing behind for which the next run has to wait.
 void SharedService::set_exchange(tilepost_exchange_t& exchange) const {
   const SharedLayout& layout = regions_.layout();
   constexpr auto kWord = static_cast<int64_t>(sizeof(uint32_t));
@@ -257,8 +258,8 @@ uint32_t* SharedService::own_counters() const {
   return flags_.of[flags_.rank] + counter_word(0, flags_.ranks);
 }
 
-// Whether this rank has said of its last run that it has ended, or need not. `last`: no other
-// operation has runs in this memory. If one has, these may be under way.
+// Whether this rank has announced the end of its last run, or need not. `last`: whether no other
+// operation has runs in this memory. Runs of another operation may be under way.
 bool SharedService::has_ended(bool last) const {
   const bool settles = last && (path_.whole_run || shares_);
   if (ended_on_ != nullptr && settles && launch_settle(flags_, ended_on_) != cudaSuccess)
@@ -267,8 +268,8 @@ bool SharedService::has_ended(bool last) const {
          wait_for_stream(ended_on_, deadline_seconds_, [] { return TILEPOST_OK; }) == TILEPOST_OK;
 }
 
-// A rank that has not ended may still read what is here, or store into it. While other operations
-// use the memory it is not freed, so the last of them waits for such ranks.
+// A rank that has not ended its runs may still read this memory, or store into it. While other
+// operations use the memory it is not freed, so the last of them waits for such ranks.
 void SharedService::close(bool failed) {
   closed_ = true;
   if (!arena_ || (failed && !touched_)) return;
@@ -277,7 +278,7 @@ void SharedService::close(bool failed) {
   const bool last = arena_.use_count() == 1 && !arena_->is_abandoned();
   try {
     if (!failed && has_ended(last) && (!last || wait_until_all_ended(flags_, seconds))) return;
-  } catch (const std::bad_alloc&) {  // nothing can be read then
+  } catch (const std::bad_alloc&) {  // then nothing can be read
   }
   arena_->abandon();
 }

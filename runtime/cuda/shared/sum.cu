@@ -1,11 +1,10 @@
 // Each block adds one piece of the rows in several steps. While the vectors of one step are added,
-// those of the next are on their way, so that the few SMs beside a GEMM draw as much of the
-// memory's bandwidth as they can. The pieces are small enough to spread evenly over whatever SMs
-// there are.
+// those of the next step are being loaded. So the few SMs beside a GEMM use as much of the memory's
+// bandwidth as they can. The pieces are small enough to spread evenly over any number of SMs.
 //
-// The parts were stored by other GPUs or copy engines before this kernel began, and are read with
-// ordinary loads: a kernel begins with nothing in L1 (CUDA C++ Programming Guide, Streams; PTX ISA
-// 8.9.5). They are read once, so they need not stay in the cache.
+// The parts were stored by other GPUs or copy engines before this kernel began. They are read with
+// ordinary loads, because a kernel begins with nothing in L1 (CUDA C++ Programming Guide, Streams;
+// PTX ISA 8.9.5). They are read once, so they need not stay in the cache.
 #include <cuda_runtime.h>
 
 #include <type_traits>
@@ -19,17 +18,18 @@ namespace tilepost::cuda {
 namespace {
 
 constexpr int kThreads = 256;
-constexpr int kSteps = 4;     // that a block takes
-constexpr int kInFlight = 8;  // vectors that a thread asks for at a time, of all parts
-constexpr int kScalars = 4;   // elements of a thread, where there are no vectors
+constexpr int kSteps = 4;     // how many steps a block takes
+constexpr int kInFlight = 8;  // how many vectors a thread loads at a time, of all parts
+constexpr int kScalars = 4;   // how many elements a thread adds, where there are no vectors
 constexpr int kAnyParts = 0;
-constexpr int kUnrolled = 4;  // parts at a time, where their number is not known
+constexpr int kUnrolled = 4;  // how many parts are loaded at a time, if the number of parts is not
+                              // known at compile time
 
-// Whether elements are as wide as the sums, and need no conversion.
+// Whether elements are as wide as the sums, so that they need no conversion.
 template <DType kType>
 constexpr bool kIsWide = sizeof(DeviceElement<kType>) == sizeof(float);
 
-// Elements of a vector, which is sixteen bytes.
+// The number of elements of a vector, which has sixteen bytes.
 template <DType kType>
 constexpr int kWidth = sizeof(uint4) / sizeof(DeviceElement<kType>);
 
@@ -88,7 +88,7 @@ __device__ __forceinline__ void add_to(Sum<kType>& sum, const Sum<kType>& other)
   }
 }
 
-// Adds up one element, in the same order as vectors.
+// Adds up one element of all parts, in the same order as vectors.
 template <DType kType>
 __device__ __forceinline__ void sum_element(const SumArguments& args, int64_t i) {
   using Element = Bits<kType>;
@@ -106,7 +106,7 @@ __device__ __forceinline__ void sum_element(const SumArguments& args, int64_t i)
   if (args.clear != nullptr) static_cast<Element*>(args.clear)[i] = 0;
 }
 
-// Vectors of each part in a step.
+// The number of vectors of each part in a step.
 template <int kParts>
 constexpr int kVectors = kParts >= kInFlight ? 1 : kInFlight / kParts;
 
@@ -117,7 +117,7 @@ __device__ __forceinline__ void store_vector(const SumArguments& args, int64_t i
   if (args.clear != nullptr) static_cast<uint4*>(args.clear)[i] = uint4{};
 }
 
-// The vectors of one step, all of them asked for before the first is needed.
+// The vectors of one step. All of them are requested before the first is needed.
 template <int kParts>
 struct Loads {
   static constexpr int kEach = kVectors<kParts>;
@@ -134,14 +134,14 @@ struct Loads {
   }
 };
 
-// The last block adds the elements behind the last whole vector.
+// Lets the last block add the elements behind the last whole vector.
 template <DType kType>
 __device__ __forceinline__ void sum_rest(const SumArguments& args) {
   const int64_t rest = args.count / kWidth<kType> * kWidth<kType> + threadIdx.x;
   if (blockIdx.x == gridDim.x - 1 && rest < args.count) sum_element<kType>(args, rest);
 }
 
-// For pointers that are all aligned to 16 bytes.
+// The kernel for pointers that are all aligned to 16 bytes.
 template <DType kType, int kParts>
 __global__ void __launch_bounds__(kThreads)
     sum_vectors_kernel(const __grid_constant__ SumArguments args) {
@@ -171,7 +171,7 @@ __global__ void __launch_bounds__(kThreads)
   sum_rest<kType>(args);
 }
 
-// Adds any number of parts. Each thread adds one vector of each.
+// Adds any number of parts. Each thread adds one vector of each part.
 template <DType kType>
 __global__ void __launch_bounds__(kThreads)
     sum_any_kernel(const __grid_constant__ SumArguments args) {
@@ -200,7 +200,7 @@ using Kernel = void (*)(SumArguments);
 struct Variant {
   int parts;
   Kernel kernel;
-  int64_t vectors;  // of each part that a block adds
+  int64_t vectors;  // how many vectors of each part a block adds
 };
 
 template <DType kType, int kParts>

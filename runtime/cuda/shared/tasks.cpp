@@ -25,8 +25,8 @@ class TaskList {
     if (!spreads_) std::ranges::copy(run.targets, tasks_.targets.begin());
   }
 
-  // Sums that land here are moved behind the next group's tasks, which do not wait for other ranks'
-  // warps. The kernel does not move sums that land in out itself.
+  // Sums that land here are moved after the next group's tasks, because those do not wait for other
+  // ranks' warps. Sums that land in out are not moved by the kernel.
   void make() {
     for (int g = 0; g < groups_; ++g) {
       tasks_.last = tasks_.list.size();
@@ -34,14 +34,15 @@ class TaskList {
       if (g > 0) move_landed_sums(g - 1);
     }
     if (groups_ > 0) move_landed_sums(groups_ - 1);
-    if (spreads_) tasks_.last = tasks_.list.size();  // other ranks wait for all of them
+    if (spreads_) tasks_.last = tasks_.list.size();  // other ranks wait for all of these tasks
   }
 
  private:
   int64_t width() const { return element_bytes(spreads_ ? plan_.input : plan_.output); }
   int parts_of(StepKind kind) const { return kind == StepKind::sum ? plan_.task_parts : 1; }
 
-  // The byte where kernels store the row that begins at `element`, counted in rows without gaps.
+  // The byte where kernels store the row that begins at `element`, if elements are counted in rows
+  // without gaps.
   int64_t stored_byte(int64_t element) const {
     return element / plan_.map.n * stored_pitch(plan_) * width();
   }
@@ -74,7 +75,7 @@ class TaskList {
     }
   }
 
-  // Whether rows go to one rank each. If not, all ranks get the same rows, and one task pushes
+  // Whether each row goes to one rank. If not, all ranks get the same rows, and one task pushes
   // them.
   bool routes() const { return row_of(plan_).routes(); }
 
@@ -94,10 +95,10 @@ class TaskList {
       add(push, g, place);
   }
 
-  // Pushes copy the own rows that all ranks get on the way. But where shares do not end with a tile
-  // there are tiles with rows of two ranks, and these do not wait for pushes. So the own rows that
-  // such tiles may have are copied before. Pushes then write the same bytes once more, while such
-  // tiles may be read.
+  // A push to all ranks also copies the own rows to `gathered` on this rank. But where shares do
+  // not end with a tile, some tiles have rows of two ranks, and these tiles do not wait for pushes.
+  // So the own rows of such tiles are copied first. The push then writes the same bytes once more,
+  // while such tiles may be read.
   void add_edges(const Step& own, int g) {
     const EdgeRows edges = edges_of(run_.map(), plan_.k, own);
     for (const Step& rows : edges.all()) {
@@ -119,7 +120,7 @@ class TaskList {
         add(step, g, {layout_.landed + step.from * width(), -1, landed_counter(g), g});
   }
 
-  // What a step does not say: fields of tilepost_task_t.
+  // The fields of tilepost_task_t that a step does not have.
   struct Place {
     int64_t from, push;
     int waits, counts;
@@ -136,8 +137,8 @@ class TaskList {
 
   const tilepost_plan_t& plan_;
   const RunMap& run_;
-  const bool spreads_;   // the rank's own rows of A
-  const Pushes pushes_;  // by tasks; what is not pushed is copied, or left to others to copy
+  const bool spreads_;   // whether tasks copy or push the rank's own rows of A
+  const Pushes pushes_;  // what tasks push; the rest is copied, or left to other ranks to copy
   const SharedLayout& layout_;
   const int groups_;
   Tasks& tasks_;
@@ -147,12 +148,13 @@ class TaskList {
 
 int shared_counters(const tilepost_plan_t& plan) {
   const RunPath path = path_of(plan, true);
-  const bool turns = path.pushes == Pushes::rows && path.whole_run;  // by the run's parity
+  // Whether counters alternate by the run's parity.
+  const bool turns = path.pushes == Pushes::rows && path.whole_run;
   return plan.map.num_groups * (path.pushes == Pushes::results || turns ? 2 : 1);
 }
 
-// Only tasks wait for tiles that ranks store. A rank that has ended a run without having waited for
-// all of them would let others store where some are still to come.
+// Only tasks wait for tiles that ranks store. If no task waited for some of them, this rank would
+// end the run while they are still to come, and other ranks would store into the same places.
 tilepost_result_t make_tasks(const tilepost_plan_t& plan, const RunMap& run,
                              const SharedRegions& shared, Tasks& tasks) {
   TaskList(plan, run, shared, tasks).make();

@@ -14,7 +14,7 @@ namespace {
 constexpr const char* kSameCode = "make the operation of the same generated code on all ranks";
 constexpr const char* kSameRuntime = "link the same version of tilepost on all ranks";
 
-// A number that is the same on all ranks, and what to do where it is not.
+// A number that must be the same on all ranks, and the remedy where it is not.
 struct Fact {
   int64_t Standing::*value;
   const char* name;
@@ -109,7 +109,8 @@ tilepost_result_t compare_plans(const Standings& all) {
   return TILEPOST_OK;
 }
 
-// Kernels of two ranks on one GPU would wait for each other, and hold the SMs that the other needs.
+// Kernels of two ranks on one GPU would wait for each other while each holds SMs that the other
+// needs.
 tilepost_result_t compare_gpus(const Standings& all) {
   if (kRanksMayShareGpus) return TILEPOST_OK;
   for (size_t rank = 1; rank < all.size(); ++rank)
@@ -123,7 +124,7 @@ tilepost_result_t compare_gpus(const Standings& all) {
   return TILEPOST_OK;
 }
 
-// Ranks of other hosts have no way to see the board.
+// Joins the board, which only ranks of rank 0's host can see.
 void join(const Communicator& comm, const Standings& all, Agreement& agreement) {
   const Standing &own = all[static_cast<size_t>(comm.rank())], &first = all.front();
   if (!same_host(own.place, first.place) || (comm.rank() != 0 && first.board.token == 0)) return;
@@ -135,7 +136,7 @@ void join(const Communicator& comm, const Standings& all, Agreement& agreement) 
 
 }  // namespace
 
-// Compares the runtimes first: nothing else can be read that another runtime has said.
+// Compares the runtimes first, because numbers of another runtime may mean something else.
 tilepost_result_t agree(Communicator& comm, const Proposal& proposal, Agreement& agreement) {
   const std::string text = proposal.result != TILEPOST_OK ? tilepost_last_error() : "";
   Standing own;

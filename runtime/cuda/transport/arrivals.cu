@@ -1,10 +1,10 @@
 // One kernel serves many groups, because the next kernel of a stream begins 10 to 15 us late beside
-// a GEMM that keeps the memory busy (docs/internals/performance.md). Its first threads, one for
-// each rank, wait and post; the others copy own rows meanwhile.
+// a GEMM that keeps the memory busy (docs/internals/performance.md). The kernel's first threads,
+// one for each rank, wait and post. The other threads copy own rows meanwhile.
 //
 // A thread acquires what its rank has announced (flags.cu). The barrier of the waiting threads puts
-// this before the post by one of them. The post hands on all that they have observed, of this group
-// and of those before (PTX ISA, barrier; 8.9.5, Causality Order).
+// these acquires before the post by one of them. The post hands on everything that they have
+// observed of this group and of earlier groups (PTX ISA, barrier; 8.9.5, Causality Order).
 #include <cuda_runtime.h>
 
 #include <algorithm>
@@ -20,15 +20,15 @@ namespace {
 constexpr int kWaiters = kMostPeers;
 constexpr int kCopiers = 1024 - kWaiters;
 
-// Numbers of barriers: kCame is that of the waiting threads, and own_barrier() those of all
-// threads, for either part of the own rows.
+// The numbers of barriers. kCame is the barrier of the waiting threads. own_barrier() is the
+// barrier of all threads for either part of the own rows.
 constexpr int kCame = 1;
 
 __device__ __forceinline__ int own_barrier(int part) {
   return kCame + 1 + part;
 }
 
-// A thread has as many loads under way as hide the time that one takes.
+// Each thread has so many loads under way that they hide the latency of one.
 __device__ __forceinline__ void copy_rows(const OwnRows& rows) {
   constexpr int kAtOnce = 8;
   const auto* const from = static_cast<const uint4*>(rows.from);
@@ -46,7 +46,7 @@ __device__ __forceinline__ void copy_rows(const OwnRows& rows) {
   }
 }
 
-// Arriving at the barrier puts the copies before what the threads that wait there do behind it (PTX
+// Arriving at the barrier puts the copies before the work that the waiting threads do after it (PTX
 // ISA, barrier).
 __device__ __forceinline__ void copy_own(const ArrivalArguments& args) {
   for (int part = 0; part < 2; ++part) {
@@ -56,7 +56,7 @@ __device__ __forceinline__ void copy_own(const ArrivalArguments& args) {
   }
 }
 
-// A group whose wait was given up is posted too: the run is over, and the GEMM must not wait until
+// A group whose wait was given up is posted too. Its run is over, and the GEMM must not wait until
 // the host has released every group.
 __global__ void __launch_bounds__(kWaiters + kCopiers)
     arrivals_kernel(const __grid_constant__ SharedFlags flags,
@@ -70,7 +70,7 @@ __global__ void __launch_bounds__(kWaiters + kCopiers)
       wait_for(flags, own_flags(flags) + flag_word(Flag::block, args.lane, rank, flags.ranks),
                flag_value(run, group), flags.page->shared + flag_wait(Flag::block, args.lane, rank),
                group);
-    __syncwarp();  // a warp comes to a barrier as a whole
+    __syncwarp();  // a warp must arrive at a barrier as a whole
     for (int part = 0; part < 2; ++part)
       if (args.own[part].bytes > 0 && args.own[part].before == group)
         ptx::sync_threads(own_barrier(part), kWaiters + kCopiers);

@@ -14,17 +14,18 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// How long abort() waits for the thread that issues collectives to leave NCCL by itself, then after
-// revoking, and for ncclCommAbort: 4 s in all.
+// How long abort() waits: for the thread that issues collectives to leave NCCL by itself, then for
+// it to leave after revoking, and then for ncclCommAbort. Together these are 4 s.
 constexpr auto kLockPatience = 500ms;
 constexpr auto kRevokedPatience = 1500ms;
 constexpr auto kAbortPatience = 2s;
-// How long NCCL may take to release a communicator whose ranks are well, and to make one.
+// How long NCCL may take to release a communicator whose ranks are well, and how long to make one.
 constexpr auto kDestroyPatience = 10s;
 constexpr double kSplitSeconds = 30;
 constexpr auto kReadyPoll = 200us;
 
-// A communicator in non-blocking mode answers 'in progress' to everything that takes time.
+// Waits for a call on a communicator in non-blocking mode, where calls that take time return 'in
+// progress'.
 ncclResult_t wait_ready(ncclComm_t comm, ncclResult_t result) {
   while (result == ncclInProgress) {
     std::this_thread::sleep_for(kReadyPoll);
@@ -34,7 +35,7 @@ ncclResult_t wait_ready(ncclComm_t comm, ncclResult_t result) {
   return result;
 }
 
-// ncclCommDestroy waits for the device; after an abort some of its work may never end.
+// ncclCommDestroy waits for the device, but after an abort some work on the device may never end.
 void release(ncclComm_t comm, bool aborted) {
   if (is_unloaded()) return;
   if (aborted)
@@ -94,13 +95,13 @@ tilepost_result_t Communicator::child(int max_ctas, int lane, double seconds,
   return TILEPOST_OK;
 }
 
-// It has one CTA, which finds a place beside any GEMM.
+// The control channel has one CTA, which finds a place beside any GEMM.
 tilepost_result_t Communicator::control(double seconds, std::shared_ptr<ChildComm>& control) {
   constexpr int kCtas = 1, kNoLane = -1;
   return child(kCtas, kNoLane, seconds, control);
 }
 
-// NCCL waits for all ranks while it splits a communicator, without a bound of its own.
+// NCCL waits for all ranks while it splits a communicator, and does not bound that wait.
 tilepost_result_t Communicator::split(int max_ctas, double seconds,
                                       std::shared_ptr<ChildComm>& child) {
   struct Made {
@@ -142,8 +143,8 @@ tilepost_result_t ChildComm::split_from(ncclComm_t parent, int rank, int max_cta
   ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
   config.blocking = 1;
   if (max_ctas > 0) {
-    // NCCL's default clusters of 4 CTAs find no 4 free SMs side by side while a persistent GEMM
-    // runs, and NCCL would start only when it ends.
+    // NCCL's default clusters of 4 CTAs need 4 free SMs side by side. They find none while a
+    // persistent GEMM runs, so NCCL would start only when the GEMM ends.
     config.cgaClusterSize = 1;
     config.minCTAs = 1;
     config.maxCTAs = max_ctas;
@@ -167,9 +168,9 @@ tilepost_result_t ChildComm::check_async() {
   return TILEPOST_OK;
 }
 
-// The issuing thread can be stuck inside NCCL itself: when the device has stopped, CUDA's launch
-// queue fills and a launch blocks. Revoking ends the collectives on the device without freeing the
-// communicator under that thread, which then comes out.
+// The issuing thread can be stuck inside NCCL: when the device has stopped, CUDA's launch queue
+// fills up and a launch blocks. Revoking ends the collectives on the device without freeing the
+// communicator under that thread, which then returns.
 bool ChildComm::lock_or_revoke(std::unique_lock<std::timed_mutex>& lock) {
   if (lock.try_lock_for(kLockPatience)) return true;
 #if NCCL_VERSION_CODE >= NCCL_VERSION(2, 28, 7)
@@ -182,7 +183,7 @@ void ChildComm::abort() {
   aborted_->store(true);
   if (abort_begun_.exchange(true)) return;
   std::unique_lock lock(mutex_, std::defer_lock);
-  // Freeing the communicator under a thread that is still inside would crash. Leaving it leaks it.
+  // Freeing the communicator under a thread that is still inside would crash. So it is leaked.
   if (!lock_or_revoke(lock) || comm_ == nullptr) return;
   release(comm_, true);
   comm_ = nullptr;

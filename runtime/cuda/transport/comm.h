@@ -1,5 +1,5 @@
-// One rank's communicator: the caller's or our own NCCL communicator, and the child communicators
-// that operations use.
+// One rank's communicator: the caller's NCCL communicator or one of the runtime's, and the child
+// communicators that operations use.
 #pragma once
 
 #include <atomic>
@@ -14,8 +14,8 @@
 
 namespace tilepost::cuda {
 
-// A child communicator. Collectives are issued on it by the thread that runs operations, and it is
-// aborted by a watchdog: NCCL wants only one thread inside a communicator, so both lock.
+// A child communicator. The thread that runs operations issues collectives on it, and a watchdog
+// aborts it. NCCL allows only one thread inside a communicator, so both threads lock.
 class ChildComm {
  public:
   explicit ChildComm(AbortedFlag aborted) : aborted_(std::move(aborted)) {}
@@ -29,7 +29,8 @@ class ChildComm {
   tilepost_result_t split_from(ncclComm_t parent, int rank, int max_ctas);
 
   // Calls body(ncclComm_t), which issues NCCL calls and returns a result, while no other thread is
-  // inside; as one NCCL group if `grouped`. TILEPOST_ABORTED, and no call, after abort().
+  // inside. If `grouped`, the calls are one NCCL group. After abort() it returns TILEPOST_ABORTED
+  // without a call.
   template <class Body>
   tilepost_result_t issue(bool grouped, Body body) {
     const std::lock_guard lock(mutex_);
@@ -37,21 +38,21 @@ class ChildComm {
     if (!grouped) return body(comm_);
     TILEPOST_NCCL(ncclGroupStart());
     const tilepost_result_t issued = body(comm_);
-    // The group ends also after an error. If it stayed open it would swallow this thread's next
+    // The group is ended even after an error. If it stayed open it would swallow this thread's next
     // calls.
     const ncclResult_t ended = ncclGroupEnd();
     if (issued != TILEPOST_OK || ended == ncclSuccess) return issued;
     return fail_nccl(TILEPOST_PLACE(ncclGroupEnd()), ended);
   }
 
-  // TILEPOST_OK, or the error that NCCL met in the background.
+  // Returns TILEPOST_OK, or the error that NCCL met in the background.
   tilepost_result_t check_async();
 
-  // Ends its collectives, also those that hang on the device, and marks the whole communicator
-  // aborted. May be called from any thread, more than once. ncclCommAbort frees memory, and so
-  // waits for all that is on the device. What another communicator has hanging there therefore has
-  // to be aborted at the same time (Transports::abort). For work there that is not ours
-  // ncclCommAbort waits on a thread of its own: this call returns within some seconds.
+  // Ends the communicator's collectives, even those that hang on the device, and marks the whole
+  // communicator aborted. Any thread may call, more than once. ncclCommAbort frees memory, and so
+  // waits for all work on the device. Therefore hanging collectives of another communicator on this
+  // device must be aborted at the same time (Transports::abort). ncclCommAbort waits for work of
+  // others on a thread of its own, so this call returns within some seconds.
   void abort();
 
   const AbortedFlag& aborted() const { return aborted_; }
@@ -71,22 +72,23 @@ class Communicator {
   Communicator() = default;
   Communicator(const Communicator&) = delete;
   Communicator& operator=(const Communicator&) = delete;
-  // Takes some seconds at most, whatever has become of the other ranks: what NCCL has not released
-  // by then it releases later, or never.
+  // Takes some seconds at most, whatever has become of the other ranks. NCCL releases the rest
+  // later, or never.
   ~Communicator();
 
-  // Exactly one of the two is called, once. Both bind the communicator to the current device.
+  // init() or adopt() is called once, and not both. Both bind the communicator to the current
+  // device.
   tilepost_result_t init(const tilepost_unique_id_t& id, int rank, int world);
   tilepost_result_t adopt(ncclComm_t nccl);
 
-  // The child with this CTA budget for this lane, made on first use. Collective when it has to be
-  // made: then waits for the other ranks, for the longer of `seconds` (0: for ever) and the time
-  // that NCCL is given in any case. After a timeout the communicator is aborted.
+  // Gets the child with this CTA budget for this lane, made on first use. Collective when it has to
+  // be made. Then it waits for the other ranks, for the longer of `seconds` (0: for ever) and a
+  // time that NCCL always gets. After a timeout the communicator is aborted.
   tilepost_result_t child(int max_ctas, int lane, double seconds,
                           std::shared_ptr<ChildComm>& child);
 
-  // The child by which ranks tell each other numbers, the same whatever their plans are; made on
-  // first use. Collective when it has to be made.
+  // Gets the child by which ranks exchange numbers, the same whatever the ranks' plans are. It is
+  // made on first use. Collective when it has to be made.
   tilepost_result_t control(double seconds, std::shared_ptr<ChildComm>& control);
 
   int device() const { return device_; }
@@ -97,8 +99,8 @@ class Communicator {
   const AbortedFlag& aborted() const { return aborted_; }
   // The order of the runs that communicate.
   const std::shared_ptr<RunOrder>& order() const { return order_; }
-  // Operations on which the ranks have agreed so far, the same on all of them: while one is being
-  // made, its own number (RunTerms::operation).
+  // The number of operations on which the ranks have agreed so far, the same on all ranks. While an
+  // operation is being made, this is its number (RunTerms::operation).
   int64_t operations() const { return operations_; }
   void count_operation() { ++operations_; }
   // The arenas of operations that share memory with each other.
@@ -109,7 +111,7 @@ class Communicator {
 
   int device_ = 0, rank_ = 0, world_ = 0;
   ncclComm_t nccl_ = nullptr;
-  bool split_is_open_ = false;  // NCCL is still splitting it, and may be for ever
+  bool split_is_open_ = false;  // whether NCCL is still splitting it, which may last for ever
   bool owned_ = false;
   AbortedFlag aborted_ = std::make_shared<std::atomic<bool>>(false);
   std::shared_ptr<RunOrder> order_ = std::make_shared<RunOrder>();

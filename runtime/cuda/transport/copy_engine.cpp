@@ -1,6 +1,6 @@
-// Transport 'copy_engine': every rank keeps what it has computed in memory that the others map, and
-// a rank that needs some of it copies it out of there. Rows of A a rank copies to the others. Copy
-// engines do that: no SM takes part but the few that announce, wait and add.
+// Transport 'copy_engine': every rank keeps what it has computed in memory that the others map. A
+// rank that needs some of it copies it from there. Rows of A are copied by their own rank to the
+// others. Copy engines carry out the copies. Only a few SMs take part: they announce, wait and add.
 #include "runtime/cuda/transport/shared_tiles.h"
 #include "tilepost/dtype.h"
 
@@ -12,7 +12,7 @@ class CopyEngineTiles final : public SharedTiles {
   CopyEngineTiles(SharedService& shared, const tilepost_plan_t& plan) : SharedTiles(shared, plan) {}
 
  private:
-  // The tiles are this rank's own, and the operation waits for their counters.
+  // The tiles are this rank's own, and the operation has waited for their counters.
   tilepost_result_t wait_for_tiles(int /*group*/, cudaStream_t /*stream*/) override {
     return TILEPOST_OK;
   }

@@ -8,8 +8,8 @@ namespace tilepost::cuda {
 namespace {
 
 // The copies of all groups are on one stream, because links carry more if copies to the peers come
-// one after the other: 311 GB/s leave each of four GPUs with 8 MiB for every peer, against about
-// 210 beside a GEMM and side by side (docs/internals/performance.md).
+// one after the other. Each of four GPUs then sends 311 GB/s, with 8 MiB for every peer. Copies
+// side by side send about 210 GB/s beside a GEMM (docs/internals/performance.md).
 class CopyEngineRows final : public SharedTransport {
  public:
   CopyEngineRows(SharedService& shared, const tilepost_plan_t& plan)
@@ -38,9 +38,9 @@ class CopyEngineRows final : public SharedTransport {
 
   bool posts() const override { return true; }
 
-  // Tiles may read this rank's own rows together with the rows of others that are posted here, and
-  // no announcement tells of own rows, since no other rank waits for them. So tasks that copy own
-  // rows are waited for before anything is posted.
+  // Tiles may read this rank's own rows together with the rows of others that are posted here. Own
+  // rows are not announced, since no other rank waits for them. So this waits for tasks that copy
+  // own rows before it posts anything.
   tilepost_result_t arrive(const Buffers& buffers, const ArrivingGroups& arrivals,
                            cudaStream_t stream) override {
     TILEPOST_TRY(check_usable());
@@ -98,7 +98,8 @@ class CopyEngineRows final : public SharedTransport {
     }
   }
 
-  // Announces behind the copies what this rank has copied, whatever this rank waits for itself.
+  // Announces, behind the copies, the rows that this rank has copied. This does not wait for other
+  // ranks' rows.
   tilepost_result_t announce(const GroupRun& run) {
     announced_ = true;
     TILEPOST_TRY(join(announcing_.get()));
@@ -106,8 +107,8 @@ class CopyEngineRows final : public SharedTransport {
     return TILEPOST_OK;
   }
 
-  // The ranks that bring the rows of a group: steps behind this rank's own announcement need what
-  // those ranks announce. None for the own rows.
+  // The ranks that bring the rows of a group: the steps behind this rank's own announcement need
+  // what those ranks announce. There are none for the own rows.
   static uint64_t sources_of(const std::vector<Step>& steps) {
     const auto announced = std::ranges::find(steps, StepKind::announce, &Step::kind);
     return announced == steps.end() ? 0 : needed_by({announced + 1, steps.end()});
@@ -120,13 +121,13 @@ class CopyEngineRows final : public SharedTransport {
             before};
   }
 
-  // A rank without rows has no tasks that copy them.
+  // A rank without rows has no tasks that copy own rows.
   tilepost_result_t wait_for_own_rows(cudaStream_t stream) {
     if (own_chunks_ > 0) TILEPOST_CUDA(launch_wait_added(flags(), 0, own_chunks_, stream));
     return TILEPOST_OK;
   }
 
-  // Copies from here on follow `stream`.
+  // Lets copies from here on follow `stream`.
   tilepost_result_t fork(cudaStream_t stream) {
     copies_ = true;
     return follow(copying_.get(), fork_, stream);
@@ -137,7 +138,7 @@ class CopyEngineRows final : public SharedTransport {
     return copy(to, from, bytes, copying_.get());
   }
 
-  // What comes on `stream` follows all copies so far.
+  // Lets later work on `stream` follow all copies so far.
   tilepost_result_t join(cudaStream_t stream) {
     if (copies_) TILEPOST_TRY(follow(stream, copied_, copying_.get()));
     copies_ = false;
@@ -151,9 +152,9 @@ class CopyEngineRows final : public SharedTransport {
   Event fork_;               // caller's stream → copying
   Event copied_;             // copying → announcing
   Event done_;               // announcing → caller's
-  bool announced_ = false;   // anything in this run
-  bool copies_ = false;      // there are copies that no stream has joined
-  uint32_t own_chunks_ = 0;  // of group 0, the own rows, which tasks may copy
+  bool announced_ = false;   // whether anything was announced in this run
+  bool copies_ = false;      // whether there are copies that no stream has joined
+  uint32_t own_chunks_ = 0;  // the chunks of group 0, the own rows, which tasks may copy
 };
 
 }  // namespace

@@ -1,5 +1,5 @@
-// Pattern gemm: every rank keeps what it has computed, so there is no communicator to make and
-// nothing to enqueue.
+// Pattern gemm: every rank keeps what it has computed. So no communicator is made, and no work is
+// enqueued.
 #include "runtime/cuda/transport/transport.h"
 
 namespace tilepost::cuda {

@@ -1,8 +1,9 @@
-// Transport 'nccl': stock NCCL collectives per group, on the SMs that the plan leaves free.
+// Transport 'nccl': stock NCCL collectives for each group, on the SMs that the plan leaves free.
 //
 // With two lanes consecutive groups go to two communicators, whose collectives overlap: while one
-// fills or drains its ring, the other has the links. Every rank issues them in the same order, and
-// the plan leaves SMs for both, so that neither waits for the other's.
+// fills or drains its ring, the other has the links. Every rank issues the collectives in the same
+// order, and the plan leaves SMs for both communicators. So no collective waits for one of the
+// other communicator.
 #include "runtime/cuda/transport/nccl_collective.h"
 
 namespace tilepost::cuda {

@@ -12,15 +12,14 @@ void* at(void* base, int64_t element, tilepost_dtype_t type) {
   return static_cast<char*>(base) + element * element_bytes(type);
 }
 
-// Whether this rank's share is a short one. What is received for the rest of a full share then
-// belongs to no rank.
+// Whether this rank's share is short. A full share is received, and its rest belongs to no rank.
 bool needs_scratch(const Buffers& buffers, const Step& step) {
   return buffers.scratch != nullptr && step.kind == StepKind::reduce_scatter &&
          step.keep < step.count;
 }
 
-// Whether the steps bring the own rows and then those of all ranks to the same place. NCCL can do
-// both at once, because it copies the own rows too.
+// Whether the steps bring the own rows and then the rows of all ranks to the same place. One NCCL
+// call can do both, because NCCL copies the own rows too.
 bool gathers_at_once(std::span<const Step> steps) {
   return steps.size() == 2 && steps[0].kind == StepKind::own_rows &&
          steps[1].kind == StepKind::all_gather;

@@ -1,5 +1,4 @@
-// Carries out steps as stock NCCL calls on child communicators. The transports that use NCCL share
-// this.
+// Carries out steps as stock NCCL calls on child communicators, for all transports that use NCCL.
 #pragma once
 
 #include <vector>
@@ -8,10 +7,10 @@
 
 namespace tilepost::cuda {
 
-// The type that NCCL is told.
+// NCCL's name for a type of elements.
 ncclDataType_t nccl_type(tilepost_dtype_t type);
 
-// A plan's communicators, one per lane, which the caller's thread issues calls on.
+// A plan's communicators, one for each lane. The caller's thread issues calls on them.
 class NcclChannel final : public ControlChannel {
  public:
   explicit NcclChannel(std::vector<std::shared_ptr<ChildComm>> lanes) : lanes_(std::move(lanes)) {}
@@ -28,10 +27,11 @@ class NcclChannel final : public ControlChannel {
   const std::vector<std::shared_ptr<ChildComm>> lanes_;
 };
 
-// Makes as many lanes as the plan has, each with an equal part of its CTAs. Collective.
+// Makes as many lanes as the plan has. Each gets an equal part of the plan's CTAs. Collective.
 tilepost_result_t make_channel(const TransportSetup& setup, std::shared_ptr<NcclChannel>& channel);
 
-// Carries out steps that are messages: with one NCCL call each, or one call for all of a group.
+// Carries out steps that are messages, with one NCCL call for each step or one group of calls for
+// all steps of a group.
 class NcclCollective final : public Transport {
  public:
   NcclCollective(std::shared_ptr<NcclChannel> channel, const tilepost_plan_t& plan)

@@ -1,6 +1,6 @@
 // Transport 'nccl_symmetric': stock NCCL collectives like those of transport nccl, but on memory
-// that NCCL knows as a symmetric window, which its kernels move with fewer SMs. The caller's out is
-// no window. So what has come is copied there, on the lane's stream.
+// that is a symmetric window of NCCL, which NCCL's kernels move with fewer SMs. The caller's out is
+// no window. So results are copied there, on the lane's stream.
 #include "runtime/cuda/transport/nccl_collective.h"
 #include "runtime/cuda/transport/window_memory.h"
 #include "tilepost/dtype.h"

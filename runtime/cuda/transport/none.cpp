@@ -1,5 +1,5 @@
-// Transport 'none': the whole GEMM and its collective, one after the other, each with all of the
-// GPU to itself.
+// Transport 'none': the whole GEMM and its collective, one after the other. Each has all of the GPU
+// to itself.
 #include "runtime/cuda/transport/nccl_collective.h"
 
 namespace tilepost::cuda {

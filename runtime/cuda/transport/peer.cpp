@@ -1,8 +1,7 @@
-// Transport 'peer': the kernels store their tiles where they belong, in the memory of the rank that
-// owns the rows, and raise that rank's counters. What is left to do when a group is complete is
-// local: adding the parts up, or moving rows to out. Either tasks of the kernel do that, and push
-// an AllReduce's sums. Or kernels of the runtime do it, and such sums are pulled. Rows of A are
-// pushed by tasks.
+// Transport 'peer': the kernels store their tiles in the memory of the rank that owns the rows, and
+// raise that rank's counters. When a group is complete, the remaining work is local: adding the
+// parts up, or moving rows to out. Either tasks of the kernel do this work, and push an AllReduce's
+// sums. Or kernels of the runtime do it, and the sums are pulled. Tasks push rows of A.
 #include "runtime/cuda/transport/shared_tiles.h"
 #include "tilepost/dtype.h"
 
@@ -19,8 +18,8 @@ class PeerTiles final : public SharedTiles {
     return TILEPOST_OK;
   }
 
-  // Parts that were added to one another as they were stored are one part, which is set to zero
-  // again before the next run.
+  // Parts that were added to one another as they were stored are one part. It is set to zero again
+  // before the next run.
   void find_parts(const Buffers& /*buffers*/, const Step& step,
                   SumArguments& arguments) const override {
     const bool added = plan().sum == TILEPOST_SUM_ADDED;

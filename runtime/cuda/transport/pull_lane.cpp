@@ -24,8 +24,7 @@ void PullLane::reset() {
   busy_ = 0;
 }
 
-// Adding follows the caller's stream from the run's first group on, though that group may have no
-// sum.
+// Adding follows the caller's stream from the run's first group on, even if that group has no sum.
 tilepost_result_t PullLane::enter(cudaStream_t stream) {
   TILEPOST_TRY(follow(stream_.get(), begun_, stream));
   if (used_) return TILEPOST_OK;

@@ -17,8 +17,8 @@ tilepost_result_t SharedTiles::create() {
   return TILEPOST_OK;
 }
 
-// Whether lanes copy from other ranks. What kernels have stored with its owner needs no copy, but
-// sums that all ranks want do.
+// Whether lanes copy from other ranks. Tiles that kernels have stored with their owner need no
+// copy, but sums that all ranks get need one.
 bool SharedTiles::copies() const {
   return path_of(plan_, true).exchanged == Memory::shared || spreads_sums();
 }
@@ -54,7 +54,7 @@ tilepost_result_t SharedTiles::rejoin(cudaStream_t stream) {
   return TILEPOST_OK;
 }
 
-// Tiles are waited for even if nothing is done with them: a run has not ended before they are all
+// Waits for tiles even if there are no steps, because a run has not ended before all tiles are
 // stored.
 tilepost_result_t SharedTiles::communicate(const Buffers& buffers, const GroupRun& run,
                                            cudaStream_t stream) {
@@ -92,7 +92,7 @@ tilepost_result_t SharedTiles::take(const Buffers& buffers, const GroupRun& run,
   }
 }
 
-// The announcement covers what precedes it on the stream; streams that pull start behind the wait.
+// The announcement covers earlier work on the stream. Streams that pull start behind the wait.
 tilepost_result_t SharedTiles::announce(Flag flag, const GroupRun& run, uint64_t sources,
                                         cudaStream_t stream) {
   if (sources == 0) {
@@ -103,7 +103,7 @@ tilepost_result_t SharedTiles::announce(Flag flag, const GroupRun& run, uint64_t
   return lanes_[run.lane].fork(sources, stream);
 }
 
-// Adds behind the pulls, and behind the wait for tiles that were not pulled.
+// Adds behind the pulls, and behind the wait for tiles where tiles are not pulled.
 tilepost_result_t SharedTiles::add_up(const Buffers& buffers, const Step& step, PullLane& lane) {
   TILEPOST_TRY(lane.begin_adding());
   TILEPOST_TRY(lane.join(lane.adding()));
@@ -117,8 +117,8 @@ tilepost_result_t SharedTiles::add_up(const Buffers& buffers, const Step& step, 
   return TILEPOST_OK;
 }
 
-// Moves within this rank's memory. CUDA does not do it, because its copies within a device are
-// kernels that take the free SMs until they are through.
+// Moves rows within this rank's memory. CUDA's copies within a device are not used, because they
+// are kernels that take the free SMs until they end.
 tilepost_result_t SharedTiles::move(void* to, const void* from, int64_t count, PullLane& lane) {
   TILEPOST_TRY(lane.begin_adding());
   SumArguments arguments{};

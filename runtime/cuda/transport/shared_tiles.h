@@ -1,6 +1,6 @@
-// The steps that follow a group's tiles, where ranks touch each other's memory: parts and sums are
-// announced, pulled and added up. runtime/cuda/transport/copy_engine.cpp and
-// runtime/cuda/transport/peer.cpp say how a rank knows its tiles, and where parts lie.
+// The steps that follow a group's tiles, where ranks read or write each other's memory: parts and
+// sums are announced, pulled and added up. The derived classes know how a rank waits for its tiles,
+// and where parts lie (runtime/cuda/transport/copy_engine.cpp, runtime/cuda/transport/peer.cpp).
 #pragma once
 
 #include <vector>
@@ -13,7 +13,8 @@ namespace tilepost::cuda {
 
 class SharedTiles : public SharedTransport {
  public:
-  // Makes the lanes and loads the kernels that runs put on them. Once, before anything else.
+  // Makes the lanes and loads the kernels that runs put on them. Called once, before all other
+  // calls.
   tilepost_result_t create();
 
   tilepost_result_t communicate(const Buffers& buffers, const GroupRun& run,
@@ -24,16 +25,16 @@ class SharedTiles : public SharedTransport {
   SharedTiles(SharedService& shared, const tilepost_plan_t& plan)
       : SharedTransport(shared), plan_(plan) {}
 
-  // Waits until the tiles of a group are there, if this transport has to.
+  // Waits until the tiles of a group are there, if this transport has to wait.
   virtual tilepost_result_t wait_for_tiles(int group, cudaStream_t stream) = 0;
-  // Fills in the parts of a sum, in the order of ranks, and the memory that is cleared behind it.
+  // Fills in the parts of a sum, in the order of ranks, and the memory that is zeroed after adding.
   virtual void find_parts(const Buffers& buffers, const Step& step,
                           SumArguments& arguments) const = 0;
   // The place that an own_part step reads.
   virtual const void* own_part(const Buffers& buffers, const Step& step) const = 0;
 
   const tilepost_plan_t& plan() const { return plan_; }
-  // The place of an element of what has come from rank `source`.
+  // The place of an element in the slot of rank `source`.
   void* slot(int source, int64_t element) const;
 
  private:

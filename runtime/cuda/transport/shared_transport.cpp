@@ -3,7 +3,7 @@
 namespace tilepost::cuda {
 namespace {
 
-// Whether a step needs what its peer has announced.
+// Whether a step needs data that its peer has announced.
 bool needs_peer(StepKind kind) {
   return kind == StepKind::pull_part || kind == StepKind::pull || kind == StepKind::pull_sums ||
          kind == StepKind::landed_rows;

@@ -1,9 +1,9 @@
-// What transports have in common whose ranks touch each other's memory. Each of their runs begins
-// when all ranks have ended the run before, and tells the other ranks when it has ended
+// The common part of transports whose ranks read or write each other's memory. Each run begins when
+// all ranks have ended the run before, and announces its end to the other ranks
 // (runtime/cuda/shared/flags.h).
 //
-// Which of them a plan has follows from what is left to do beside the GEMM:
-//   nothing: its tasks do all of it    KernelTransport
+// A plan's transport follows from the work that is left beside the GEMM:
+//   none: the kernel does all of it    KernelTransport
 //   tiles to wait for, parts to add    SharedTiles (shared_tiles.h)
 //   rows of A to copy to the others    CopyEngineRows (copy_engine_rows.cpp)
 #pragma once
@@ -15,23 +15,23 @@ namespace tilepost::cuda {
 
 class SharedTransport : public Transport {
  public:
-  // `shared` outlives it.
+  // `shared` outlives this object.
   explicit SharedTransport(SharedService& shared) : shared_(shared) {}
 
-  // Makes a run that has nothing in it but what the kinds of transport add (warm_up_lanes).
+  // Makes a run without a GEMM, which has only the work of warm_up_lanes().
   tilepost_result_t warm_up(cudaStream_t stream) final;
   tilepost_result_t begin(const RunBeginning& beginning, cudaStream_t stream) final;
   tilepost_result_t end(cudaStream_t stream) final { return shared_.end(stream); }
   void close(bool failed) final { shared_.close(failed); }
 
  protected:
-  // Puts on the lanes what warming up does there. It moves zeros to where other zeros are, beside
-  // all memory that runs use, so that no rank writes what another reads.
+  // Puts the work of warming up on the lanes. It copies zeros over other zeros, in memory that runs
+  // do not use, so that no rank writes what another rank reads.
   virtual tilepost_result_t warm_up_lanes(cudaStream_t stream) = 0;
-  // Called when a run begins. Nothing is on the lanes then.
+  // Called when a run begins. The lanes then have no work.
   virtual void reset_lanes() = 0;
 
-  // TILEPOST_ABORTED after SharedService::abort.
+  // Returns TILEPOST_ABORTED after SharedService::abort.
   tilepost_result_t check_usable() const;
   const SharedRegions& regions() const { return shared_.regions(); }
   const SharedFlags& flags() const { return shared_.flags(); }
@@ -40,7 +40,7 @@ class SharedTransport : public Transport {
   SharedService& shared_;
 };
 
-// For plans whose kernel does all that is left to do: nothing is put beside it.
+// For plans whose kernel does all the work, so that no work is put beside it.
 class KernelTransport final : public SharedTransport {
  public:
   explicit KernelTransport(SharedService& shared) : SharedTransport(shared) {}
@@ -53,12 +53,12 @@ class KernelTransport final : public SharedTransport {
   void reset_lanes() override {}
 };
 
-// Makes a plan's SharedService, and the way in which its runs in sequence communicate. Ranks tell
-// each other their addresses by the first of the channels. Collective.
+// Makes a plan's SharedService, and the transport of its runs in sequence. Ranks exchange their
+// addresses through the first of the channels. Collective.
 tilepost_result_t make_shared_service(const TransportSetup& setup, Transports& transports,
                                       std::unique_ptr<SharedService>& shared);
 
-// A transport of class Kind, made of a service and a plan.
+// Makes a transport of class Kind from a service and a plan.
 template <class Kind>
 tilepost_result_t make_shared(SharedService& shared, const tilepost_plan_t& plan,
                               std::unique_ptr<Transport>& transport) {
@@ -69,16 +69,16 @@ tilepost_result_t make_shared(SharedService& shared, const tilepost_plan_t& plan
 }
 
 // Makes the transport of rows of A that copy engines bring. A rank's copies to the others go one
-// after the other, and each group is announced when it is there.
+// after the other, and each group is announced when its copies have ended.
 //   next peer's:    group 1   group 2 …
 //   announcing:             └ announce 1   announce 2 …
 //   caller's:       one kernel: { wait for others' 1, post 1, wait for others' 2, … }
-// The transport posts what has come (arrivals.h). Copies to the others wait for nothing but the
-// run's beginning. Tasks that copy the own rows are waited for before anything is posted.
+// The transport posts the groups that have come (arrivals.h). Copies to the others wait only for
+// the run's beginning. Before the first post the transport waits for tasks that copy the own rows.
 tilepost_result_t make_copy_engine_rows(SharedService& shared, const tilepost_plan_t& plan,
                                         std::unique_ptr<Transport>& transport);
 
-// ---- What these transports put on streams, and where
+// ---- The work that these transports put on streams
 
 constexpr int64_t kWarmUpBytes = 16;
 
@@ -86,25 +86,25 @@ constexpr uint64_t bit_of(int rank) {
   return uint64_t{1} << rank;
 }
 
-// The address that lies `bytes` behind `base`.
+// The address `bytes` bytes behind `base`.
 inline void* at(const void* base, int64_t bytes) {
   return const_cast<char*>(static_cast<const char*>(base)) + bytes;
 }
 
-// What comes on `stream` from here on follows what is on `leader` so far.
+// Lets later work on `stream` follow the work on `leader` so far.
 tilepost_result_t follow(cudaStream_t stream, const Event& event, cudaStream_t leader);
 
-// Copies with copy engines. Does nothing where both places are the same.
+// Copies with copy engines. Does nothing if both places are the same.
 tilepost_result_t copy(void* to, const void* from, int64_t bytes, cudaStream_t stream);
 
-// All ranks but this one, a bit each.
+// A bit for each rank but this one.
 uint64_t others_of(const SharedFlags& flags);
 
-// The ranks that the steps behind an announcement need, a bit each. What peers have announced is
-// needed by pulls, and by rows that have landed; such steps come directly behind the announcement.
+// A bit for each rank that the steps behind an announcement need. Pulls, and rows that have landed,
+// need what peers have announced. Such steps come directly behind the announcement.
 uint64_t needed_by(std::span<const Step> steps);
 
-// The error that a transport cannot carry out such a step.
+// Fails with the error that a transport cannot carry out steps of this kind.
 tilepost_result_t refuse_step(StepKind kind);
 
 }  // namespace tilepost::cuda

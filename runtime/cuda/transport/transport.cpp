@@ -49,8 +49,8 @@ tilepost_result_t Transports::check_async() {
   return TILEPOST_OK;
 }
 
-// Aborting a communicator waits for the device, where the collective of another communicator may go
-// on for ever until that one is aborted too. So all are aborted at once.
+// Aborting a communicator waits for the device, where the collective of another communicator may
+// hang until that one is aborted too. So all are aborted at once.
 void Transports::abort() {
   if (shared) shared->abort();
   for_all_at_once(channels, [](const auto& channel) { channel->abort(); });
@@ -62,7 +62,7 @@ void Transports::close(bool failed, bool stuck) {
   if (stuck && windows) windows->leak();
   if (stuck && shared) shared->leak();
   overlapping.reset();
-  // The memory of other processes that it has mapped belongs to this device.
+  // The memory of other processes that the service has mapped belongs to this device.
   shared.reset();
   windows.reset();
 }

@@ -13,7 +13,8 @@ int64_t round_up(int64_t bytes, int64_t unit) {
   return (bytes + unit - 1) / unit * unit;
 }
 
-// NCCL's ways to say that this machine, or how NCCL is set up, has no symmetric windows.
+// Whether NCCL reports by this error that this machine, or the way NCCL is set up, has no symmetric
+// windows.
 bool says_unsupported(ncclResult_t result) {
   return result == ncclInvalidUsage || result == ncclInvalidArgument;
 }
@@ -43,9 +44,9 @@ tilepost_result_t WindowMemory::create(const Ranks& ranks, const WindowLayout& l
   return result;
 }
 
-// Registering waits for all ranks, without a bound. So all ranks say beforehand that they have come
-// this far. Each then registers with every lane, even if an earlier lane failed, because the others
-// do so.
+// Registering waits for all ranks, without a bound. So all ranks first report that they have come
+// this far. Each rank then registers with every lane, even if an earlier lane failed, because the
+// others do so.
 tilepost_result_t WindowMemory::share(const Ranks& ranks) {
   NumberExchange numbers(ranks.channel, ranks.ranks, ranks.seconds);
   TILEPOST_TRY(numbers.create(1));
@@ -76,7 +77,8 @@ tilepost_result_t WindowMemory::share(const Ranks& ranks) {
   return judge(ranks.rank, all);
 }
 
-// Zeroed in the stream of the exchange, so that a rank that is told of the memory finds it zeroed.
+// Memory is zeroed in the stream of the exchange, so that it is zeroed before another rank learns
+// of it.
 tilepost_result_t WindowMemory::allocate(cudaStream_t stream) {
   const auto bytes = static_cast<size_t>(layout_.bytes);
   TILEPOST_NCCL(ncclMemAlloc(&memory_, bytes));
@@ -100,8 +102,8 @@ WindowMemory::Outcome WindowMemory::register_with(const std::shared_ptr<ChildCom
   return registered;
 }
 
-// Every rank takes the worst of all ranks' outcomes: a collective takes the same way on all of
-// them.
+// Every rank takes the worst of all ranks' outcomes, because a collective must use windows on all
+// ranks or on none.
 tilepost_result_t WindowMemory::judge(int rank, const std::vector<int64_t>& outcomes) {
   const auto worst = std::ranges::max_element(outcomes);
   const auto where = static_cast<int>(worst - outcomes.begin());
@@ -116,8 +118,8 @@ tilepost_result_t WindowMemory::judge(int rank, const std::vector<int64_t>& outc
   return TILEPOST_OK;
 }
 
-// An aborted communicator has given its windows up by itself, or will without being asked. An error
-// here cannot be helped, and must not take the place of the error that led here.
+// An aborted communicator has already given up its windows, or will do so by itself. An error here
+// has no remedy, and must not replace the error that led here.
 void WindowMemory::take_windows_back() {
   for (const Window& window : windows_) {
     if (window.comm->aborted()->load()) continue;

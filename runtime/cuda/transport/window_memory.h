@@ -1,6 +1,6 @@
-// Memory of an operation that NCCL knows as a symmetric window (NCCL documentation, "Window
-// Registration"): through it NCCL's kernels read and write the other ranks' memory directly. Both
-// sides of a collective have to lie in windows, at the same place on every rank.
+// Memory of an operation that is a symmetric window of NCCL (NCCL documentation, "Window
+// Registration"). Through it NCCL's kernels read and write the other ranks' memory directly. Both
+// sides of a collective must lie in windows, at the same place on every rank.
 #pragma once
 
 #include <cstdint>
@@ -14,19 +14,20 @@
 
 namespace tilepost::cuda {
 
-// Where things are, in bytes from the beginning; the same on every rank. What the plan has no use
-// for has no bytes.
+// The regions of the memory. Offsets are in bytes from the beginning, and the same on every rank. A
+// region that the plan does not need has no bytes.
 struct WindowLayout {
   struct Region {
     int64_t at = 0, bytes = 0;
   };
   Region send;      // where the kernel stores
-  Region received;  // what steps receive, before it is copied to out or read by a consumer
+  Region received;  // where steps receive rows, before they are copied to out or read by a consumer
   Region gathered;  // all_gather_gemm: all rows of A
   int64_t bytes = 0;
 };
 
-// `most`: of the plan's largest run (most_sizes), the same on every rank.
+// The layout of a plan. `most`: the sizes of the plan's largest run (most_sizes), the same on every
+// rank.
 WindowLayout window_layout(const tilepost_plan_t& plan, const RunSizes& most);
 
 class WindowMemory {
@@ -34,13 +35,13 @@ class WindowMemory {
   WindowMemory() = default;
   WindowMemory(const WindowMemory&) = delete;
   WindowMemory& operator=(const WindowMemory&) = delete;
-  // Takes the windows back, unless the communicators were aborted, and frees the memory, unless
-  // leak() was called. What used it has ended.
+  // Deregisters the windows, unless the communicators were aborted, and frees the memory, unless
+  // leak() was called. All work that used the memory has ended.
   ~WindowMemory() { release(); }
 
-  // The participants: the communicators that send out of the memory, and how ranks tell each other
-  // how far they are, which is aborted when a rank does not come within `seconds` (0: waits for
-  // ever).
+  // The participants: the communicators that send from the memory, and the channel through which
+  // ranks exchange how far they are. The channel is aborted when a rank does not come within
+  // `seconds` (0: waits for ever).
   struct Ranks {
     std::vector<std::shared_ptr<ChildComm>> lanes;
     ControlChannel& channel;
@@ -48,26 +49,26 @@ class WindowMemory {
     double seconds;
   };
 
-  // Allocates `layout`, zeroed, and registers it with every lane. Collective. What fails on one
-  // rank fails on all: memory that cannot be had, or an error of NCCL. It is no failure if NCCL
-  // gives no window, on whichever rank. The memory is then ordinary on all ranks, and warnings()
-  // says so.
+  // Allocates `layout`, zeroed, and registers it with every lane. Collective. A failure on one rank
+  // fails on all: memory that cannot be had, or an error of NCCL. It is no failure if NCCL gives no
+  // window on some rank. The memory is then ordinary memory on all ranks, with a text in
+  // warnings().
   tilepost_result_t create(const Ranks& ranks, const WindowLayout& layout);
 
   const WindowLayout& layout() const { return layout_; }
-  // Null where the layout has none.
+  // These are null if the layout has no such region.
   void* send() const { return at(layout_.send); }
   void* received() const { return at(layout_.received); }
   void* gathered() const { return at(layout_.gathered); }
 
-  // A line of text, or nothing.
+  // One line of text, or an empty text.
   const std::string& warnings() const { return warnings_; }
 
-  // Leaves the memory to the process: for when the device may still use it.
+  // Leaves the memory to the process, for when the device may still use it.
   void leak();
 
  private:
-  // What registering came to, the worst last.
+  // The outcomes of registering, the worst last.
   enum Outcome : int64_t { registered = 0, no_window = 1, failed = 2 };
 
   struct Window {

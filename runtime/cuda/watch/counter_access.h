@@ -1,5 +1,5 @@
-// Reads and writes the counters while the device is stuck, by copies on a stream of their own, with
-// a bound on how long they may take. Any thread may call it.
+// Reads and writes the counters while the device is stuck, by copies on a stream of their own. The
+// time of a copy is bounded. Any thread may call.
 #pragma once
 
 #include <cstdint>
@@ -14,25 +14,26 @@ class CounterAccess {
  public:
   tilepost_result_t create(int num_groups);
 
-  // The groups' counters of one bank; empty if the copy did not finish in time.
+  // The groups' counters of one bank. Empty if the copy did not finish in time.
   std::vector<uint32_t> read(const uint32_t* bank);
 
-  // All words of as many lines as there are groups, TILEPOST_COUNTER_STRIDE words each; empty as
-  // above.
+  // All words of as many lines as there are groups, TILEPOST_COUNTER_STRIDE words each. Empty if
+  // the copy did not finish in time.
   std::vector<uint32_t> read_lines(const uint32_t* lines);
 
-  // Words that lie side by side, one for each group; empty as above.
+  // Words that lie side by side, one for each group. Empty if the copy did not finish in time.
   std::vector<uint32_t> read_words(const uint32_t* words);
 
-  // Sets the groups' counters of one bank, so that what waits for them goes on. Because of that an
-  // earlier copy that did not finish in time gets some more time. If that is not enough nothing is
-  // done.
+  // Sets the groups' counters of one bank, so that waits for them end. Because this matters, an
+  // earlier copy that did not finish in time gets some more time. If it still does not finish,
+  // nothing is written.
   void write(uint32_t* bank, const std::vector<uint32_t>& values);
 
-  // Leaves its memory to the process: a copy may still be under way.
+  // Leaves its memory to the process, because a copy may still be under way.
   void leak() { mirror_.leak(); }
 
-  // Waits for `stream` to run dry, within the bound. Returns false if it does not.
+  // Waits until `stream` has no work left, within the bound. Returns false if it still has work
+  // then.
   static bool drain(cudaStream_t stream);
 
  private:

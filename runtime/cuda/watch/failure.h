@@ -1,5 +1,5 @@
-// The error that ended an operation: recorded once, by whichever thread meets it, and reported to
-// every caller after that.
+// The error that ended an operation. The thread that meets it records it once, and every later
+// caller gets it.
 #pragma once
 
 #include <atomic>
@@ -24,10 +24,10 @@ class Failure {
     return true;
   }
 
-  // The recorded error, as this thread's. Requires is_set().
+  // Fails with the recorded error, as this thread's last error. Requires is_set().
   tilepost_result_t report() const { return fail(result_, "%s", text_.c_str()); }
 
-  // For calls that come too late: TILEPOST_ABORTED, quoting the recorded error.
+  // Fails with TILEPOST_ABORTED, quoting the recorded error, for calls that come after it.
   tilepost_result_t refuse() const {
     return fail(TILEPOST_ABORTED, "the communicator was aborted, make a new one; the reason: %s",
                 text_.c_str());
@@ -36,7 +36,7 @@ class Failure {
  private:
   std::atomic<bool> set_ = false;
   std::mutex mutex_;
-  tilepost_result_t result_ = TILEPOST_OK;  // these two never change once set_ is true
+  tilepost_result_t result_ = TILEPOST_OK;  // result_ and text_ never change once set_ is true
   std::string text_;
 };
 

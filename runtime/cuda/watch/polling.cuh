@@ -1,4 +1,4 @@
-// Waiting for a word from a kernel, and telling the host.
+// How kernels wait for a word, and report to the host.
 #pragma once
 
 #include <cstdint>
@@ -8,17 +8,17 @@
 
 namespace tilepost::cuda {
 
-// Reading the abort word crosses PCIe; the word that is waited for is in this GPU's memory. So look
-// at the abort word, and at the clock, only every so often: about ten times a millisecond.
+// Reading the abort word crosses PCIe, but the word that a kernel waits for is in its GPU's memory.
+// So the kernel reads the abort word, and the clock, only about ten times a millisecond.
 constexpr int kPollsPerCheck = 512;
 constexpr unsigned kPollNanoseconds = 32;
 
-// Signed distance, as in epoch.h.
+// Whether `value` has reached `target`, by signed distance as in epoch.h.
 __device__ __forceinline__ bool has_reached(uint32_t value, uint32_t target) {
   return static_cast<int32_t>(value - target) >= 0;
 }
 
-// Stores a word for the host, after everything this thread stored before.
+// Stores a word for the host, after everything that this thread stored before.
 __device__ __forceinline__ void publish(uint32_t* word, uint32_t value) {
   __threadfence_system();
   *static_cast<volatile uint32_t*>(word) = value;
@@ -32,8 +32,8 @@ struct Poll {
 };
 enum class PollEnd { reached, aborted, late };
 
-// Polls until is_reached() says so, the host says abort or the deadline has passed (0: none).
-// `waiting()` is called every so often meanwhile.
+// Polls until is_reached() is true, the host stores the abort word or the deadline has passed (0:
+// none). `waiting()` is called every so often meanwhile.
 template <class IsReached, class Waiting>
 __device__ __forceinline__ PollEnd poll_until(IsReached is_reached, uint64_t deadline_ns,
                                               const WatchPage* page, Waiting waiting) {
@@ -49,8 +49,9 @@ __device__ __forceinline__ PollEnd poll_until(IsReached is_reached, uint64_t dea
   }
 }
 
-// As poll_until(), until the word has reached the target. Orders nothing: polling with relaxed
-// loads and acquiring once, behind this, pays for one invalidation of L1 instead of one per poll.
+// Polls like poll_until(), until the word has reached the target. It orders no memory accesses:
+// polling with relaxed loads, and one acquire afterwards, costs one invalidation of L1 instead of
+// one for each poll.
 template <class Waiting>
 __device__ __forceinline__ PollEnd poll(const Poll& args, Waiting waiting) {
   return poll_until([&] { return has_reached(ptx::load_relaxed_sys(args.word), args.target); },

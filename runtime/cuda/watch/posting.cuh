@@ -1,4 +1,4 @@
-// Raises the counter of a group whose input has arrived, by one thread.
+// Raises the counter of a group whose input has arrived. One thread calls it.
 #pragma once
 
 #include "runtime/cuda/watch/polling.cuh"
@@ -6,11 +6,11 @@
 
 namespace tilepost::cuda {
 
-// What precedes in the stream is complete and visible to the thread, whatever wrote it (CUDA C++
-// Programming Guide, Streams), and so is what the thread has acquired. The release hands both on
-// (PTX ISA 8.9.5, Causality Order). It has .sys scope, because NCCL's kernels ran in another memory
-// synchronisation domain. It is a plain store of the run's number and not an addition, because one
-// thread at a time writes a counter, in the order of the stream.
+// Earlier work in the stream is complete and visible to the thread, whatever wrote it (CUDA C++
+// Programming Guide, Streams), and so is everything that the thread has acquired. The release hands
+// both on (PTX ISA 8.9.5, Causality Order). It has .sys scope, because NCCL's kernels ran in
+// another memory synchronisation domain. It is a plain store of the run's number and not an
+// addition, because one thread at a time writes a counter, in the order of the stream.
 __device__ __forceinline__ void post(const PostArguments& args) {
   const auto store = [&](uint32_t value) {
     for (int i = 0; i <= args.behind; ++i)
@@ -18,8 +18,8 @@ __device__ __forceinline__ void post(const PostArguments& args) {
   };
   store(args.value);
   publish(args.progress, args.progress_value);
-  // The host says abort before it releases the counters. If it has, this post may have overwritten
-  // the released value, so it stores that again.
+  // The host stores the abort word before it releases the counters. If it has, this post may have
+  // overwritten the released value, so the value is stored again.
   if (ptx::load_relaxed_sys(&args.page->abort) != 0) store(args.value + kReleased);
 }
 

@@ -16,9 +16,9 @@ using Word = std::atomic<uint64_t>;
 // Only atomics that need no lock work between processes (C++, [atomics.lockfree]).
 static_assert(Word::is_always_lock_free);
 
-constexpr size_t kLine = 64;  // bytes that processors hand to each other at once
+constexpr size_t kLine = 64;  // the bytes that processors pass to each other at once
 constexpr int kOwnerOnly = 0600;
-constexpr int kNumberBits = 48;  // of a stamp
+constexpr int kNumberBits = 48;  // the bits of a stamp that hold the number
 
 constexpr uint64_t number_of(uint64_t stamp) {
   return stamp & ((uint64_t{1} << kNumberBits) - 1);
@@ -31,20 +31,21 @@ int64_t random_token() {
 
 }  // namespace
 
-// A run. `stamp` is its number and, in the high bits, how many runs had been taken back, so that no
-// two runs have the same stamp. It is 0 while the rest is being written. Whoever reads the same
-// stamp before and after the rest has read that run.
+// A run. `stamp` is the run's number and, in the high bits, how many runs had been taken back, so
+// that no two runs have the same stamp. It is 0 while the other words are being written. A reader
+// that reads the same stamp before and after the other words has read that run.
 struct alignas(kLine) RunBoard::Entry {
   Word stamp, m, schedule, overlaps, output, digest;
 };
 
-// A rank's part of the board. Only that rank writes it.
+// A rank's part of the board. Only the rank itself writes it.
 struct alignas(kLine) RunBoard::Line {
-  Word joined;    // 1: the rank says what it calls
-  Word said;      // number of its last run
+  Word joined;    // 1: the rank writes its calls to the board
+  Word said;      // the number of its last run
   Word captured;  // 1: some of its runs are in graphs
   Entry entries[kKept];
-  Entry replays[kMostRanges];  // the one that is under way, if any; without a digest
+  Entry replays[kMostRanges];  // the replay of each plan that is under way, if any; without a
+                               // digest
 };
 
 // The whole board, zero at first. The ranks' lines follow it.
@@ -75,7 +76,7 @@ RunBoard::Address RunBoard::make(int ranks, RunBoard& board) {
   return {id, token};
 }
 
-// An id belongs to an IPC namespace. In another namespace it is nobody's, or another segment's.
+// An id belongs to an IPC namespace. In another namespace it may name no segment or another one.
 bool RunBoard::join(const Address& address, int rank, int ranks) {
   const size_t bytes = sizeof(Segment) + static_cast<size_t>(ranks) * sizeof(Line);
   if (address.token == 0) return false;
@@ -102,8 +103,8 @@ RunBoard::Line& RunBoard::line_of(int rank) const {
   return reinterpret_cast<Line*>(segment_ + 1)[rank];
 }
 
-// Every word is released behind the stamp 0. So whoever acquires a new word sees the stamp 0, or
-// the new one, when it reads the stamp again (C++, [atomics.order]).
+// Every word is released after the stamp 0. So a reader that acquires a new word sees the stamp 0,
+// or the new stamp, when it reads the stamp again (C++, [atomics.order]).
 void RunBoard::write(Entry& entry, uint64_t stamp, const Call& call, uint64_t digest) {
   entry.stamp.store(0, std::memory_order_relaxed);
   entry.m.store(static_cast<uint64_t>(call.m), std::memory_order_release);
@@ -114,7 +115,7 @@ void RunBoard::write(Entry& entry, uint64_t stamp, const Call& call, uint64_t di
   entry.stamp.store(stamp, std::memory_order_release);
 }
 
-// `said` is released behind the entry.
+// Writes a run to the board. `said` is released after the entry.
 void RunBoard::say(const Call& call) {
   Line& line = line_of(rank_);
   const uint64_t last = line.said.load(std::memory_order_relaxed), number = last + 1;
@@ -150,7 +151,7 @@ const RunBoard::Entry& RunBoard::entry_of(int rank, uint64_t number) const {
   return line_of(rank).entries[number % kKept];
 }
 
-// Nothing if the entry has another run by now, or is being written.
+// Returns nothing if the entry has another run by now, or is being written.
 std::optional<RunBoard::Known> RunBoard::read(const Entry& entry, uint64_t number) {
   const uint64_t stamp = entry.stamp.load(std::memory_order_acquire);
   if (number == 0 || number_of(stamp) != number) return {};
@@ -175,7 +176,8 @@ std::optional<RunBoard::Difference> RunBoard::find_difference(bool late) const {
   return {};
 }
 
-// Goes from the last run that both have called back to the first one in which their digests differ.
+// Goes back from the last run that both ranks have called to the first run in which their digests
+// differ.
 std::optional<RunBoard::Difference> RunBoard::compare(int rank) const {
   const Line &own = line_of(rank_), &theirs = line_of(rank);
   uint64_t number = std::min(own.said.load(std::memory_order_acquire),

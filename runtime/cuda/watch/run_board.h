@@ -1,13 +1,13 @@
-// What every rank of an operation has called, in memory where the other ranks of its host can read
-// it.
+// The calls of every rank of an operation, in memory that the other ranks of its host can read.
 //
-// Ranks that run with different numbers of rows make NCCL wait for what never comes, or take what
-// is not meant for them: NCCL does not compare counts. So every rank writes what it runs to memory
-// that the ranks of a host share, before any of it can reach another rank. Whoever watches runs
-// reads what the others wrote. Nobody waits for anybody, and none of this is on the device.
+// Ranks that run with different numbers of rows make NCCL wait for data that never comes, or take
+// data that is not meant for them, because NCCL does not compare counts. So every rank writes its
+// runs to memory that the ranks of a host share, before any work of a run can reach another rank.
+// Threads that watch runs read what the others wrote. No rank waits for another, and none of this
+// is on the device.
 //
-// The board keeps a rank's last runs. Each entry also has a digest of all runs up to it, so that
-// ranks which have any run in common compare all runs before it too.
+// The board keeps a rank's last runs. Each entry also has a digest of all runs up to it. So ranks
+// that find any run in common compare all runs before it too.
 #pragma once
 
 #include <cstdint>
@@ -21,17 +21,17 @@ namespace tilepost::cuda {
 
 class RunBoard {
  public:
-  // Twice RunTracker::kMaxInFlight: as many runs as two ranks together have in flight.
+  // Twice RunTracker::kMaxInFlight, because two ranks together have so many runs in flight.
   static constexpr int kKept = 64;
 
-  // How ranks find the board; both are 0 where there is none.
+  // How ranks find the board. Both fields are 0 if there is no board.
   struct Address {
     int64_t segment, token;
   };
 
-  // What ranks must have in common in a run.
+  // The facts that ranks must have in common in a run.
   struct Call {
-    int64_t m;          // 0 where rows are routed
+    int64_t m;          // rows of the run; 0 if rows are routed
     uint64_t schedule;  // RunMap::schedule_hash
     bool overlaps;
     uint32_t output;  // RunTerms::output
@@ -50,46 +50,50 @@ class RunBoard {
   RunBoard& operator=(const RunBoard&) = delete;
   ~RunBoard();
 
-  // One rank makes the board, and keeps it until the others have joined. The address is empty where
-  // the system gives no memory. When this returns, no memory can be left behind, however processes
-  // end.
+  // Makes the board. One rank calls this, and keeps the board until the others have joined. The
+  // address is empty if the system gives no memory. When this returns, the memory is sure to be
+  // freed, however processes end.
   static Address make(int ranks, RunBoard& board);
-  // Called by every rank, also by the one that has made the board. Returns false where the board
-  // cannot be found: this rank is on another host, or in a container that shares no memory with the
-  // rank that has made it.
+  // Called by every rank, also by the one that has made the board. Returns false if the board
+  // cannot be found, because this rank is on another host, or in a container that shares no memory
+  // with the rank that has made it.
   bool join(const Address& address, int rank, int ranks);
   bool is_joined() const { return rank_ >= 0; }
 
-  // Writes down this rank's next run, before anything of it can reach another rank. This call and
-  // the next two are made by the thread that issues runs.
+  // Writes this rank's next run to the board, before any work of it can reach another rank. The
+  // thread that issues runs makes this call and the next two.
   void say(const Call& call);
-  // Takes the last run back. It has come to nothing, and nothing of it has reached another rank.
+  // Takes back the last run, of which no work was started that can reach another rank.
   void take_back();
-  // From now on graphs replay runs of this rank without a call. So what this rank calls as its run
-  // n may be another rank's run n + 1.
+  // From now on graphs replay runs of this rank without a call. So run n of this rank may be run n
+  // + 1 of another rank.
   void say_captured();
 
-  // Replays call nothing. So whoever watches writes down which replay is under way on this rank,
-  // where `number` is how many have begun there, and that none is any more. Only one thread at a
-  // time may do this for each `range`, the plan whose runs these are (runtime/core/ranges.h).
+  // Replays happen without a call. So a thread that watches writes which replay is under way on
+  // this rank, and when none is any more. `number` is how many replays have begun. `range` is the
+  // plan of these runs (runtime/core/ranges.h), and only one thread at a time may call for each
+  // range.
   void say_replay(uint64_t number, const Call& call, size_t range = 0);
   void end_replay(size_t range = 0);
 
-  // Everything below may be called by any thread.
+  // Any thread may call the functions below.
   struct Difference {
-    int rank = 0;          // the first that has called another run
-    uint64_t number = 0;   // of the run, from 1: the first that differs, or that is still known
-    bool is_here = false;  // what differs is that run; if not, an earlier one
+    int rank = 0;          // the first rank that has called another run
+    uint64_t number = 0;   // the number of the run, from 1: the first run that differs, or the
+                           // first that is still known
+    bool is_here = false;  // whether run `number` itself differs; if not, an earlier run does
     Call own{}, theirs{};
   };
-  // A difference between the runs that this rank and another one have both called; nothing where
-  // they were all the same. Where one of the two ranks has captured runs, calls differ in correct
-  // programs too. Such ranks are compared only if a run is `late`.
+  // Finds a difference between the runs that this rank and another one have both called. Returns
+  // nothing if they are all equal. If one of the two ranks has captured runs, calls differ in
+  // correct programs too. Such ranks are compared only if a run is `late`.
   std::optional<Difference> find_difference(bool late) const;
-  // A rank that is in the replay of the same number as this rank, but of another run; nothing where
-  // there is none. For replays that are late, because ranks need not have replayed equally often.
+  // Finds a rank that is in the replay of the same number as this rank, but of another run. Returns
+  // nothing if there is none. It is for replays that are late, because ranks need not have replayed
+  // equally often.
   std::optional<Difference> find_other_replay(size_t range = 0) const;
-  // The ranks that have not called run `number`; nothing where one of them cannot be asked.
+  // The ranks that have not called run `number`, or nothing if one of the ranks does not write to
+  // the board.
   std::optional<std::vector<int>> find_absent(uint64_t number) const;
 
  private:
@@ -108,7 +112,7 @@ class RunBoard {
 
   Segment* segment_ = nullptr;
   int rank_ = -1, ranks_ = 0;
-  uint64_t taken_back_ = 0;  // runs
+  uint64_t taken_back_ = 0;  // how many runs were taken back
 };
 
 }  // namespace tilepost::cuda

@@ -20,7 +20,7 @@ void RunLedger::fill(const RunMap& map, uint32_t output, RunRecord& record) cons
   record.call = RunBoard::call_of(*plan_, map, output);
   record.targets.clear();
   // Tiles that are stored with their owner raise the owner's counters, which this ledger does not
-  // count (runtime/cuda/shared/flags.h).
+  // have (runtime/cuda/shared/flags.h).
   const bool elsewhere = arrivals_ || map.path.whole_run || map.access() == TILEPOST_ACCESS_WRITE;
   for (const uint32_t target : map.targets) record.targets.push_back(elsewhere ? 0 : target);
 }
@@ -33,7 +33,7 @@ const RunRecord& RunLedger::next(const RunMap& map, uint32_t output) {
   record.number = runs_ + 1;
   record.called = *called_ + 1;
   record.progress = progress_;
-  // A run that does not overlap finds its input in place and waits for no new value.
+  // A run that does not overlap finds its input in place, so it waits for no new value.
   record.ready = ready_ + (map.overlaps ? 1 : 0);
   record.before.assign(sums_.begin(), sums_.begin() + record.groups);
   return record;

@@ -15,21 +15,22 @@ std::string group_name(const TimeoutFacts& facts, size_t group) {
   return "group " + std::to_string(group + 1) + " of " + std::to_string(facts.groups);
 }
 
-// The first group from `first` on whose tiles are not all there, or the number of groups.
+// The first group from `first` on whose tiles have not all come, or the number of groups.
 size_t first_incomplete(const TimeoutFacts& facts, size_t first) {
   size_t group = first;
   while (group < facts.arrived.size() && facts.arrived[group] >= facts.targets[group]) ++group;
   return group;
 }
 
-// "rank 2", "ranks 2, 3".
+// Such as "rank 2" or "ranks 2, 3".
 std::string names_of(const std::vector<int>& ranks) {
   std::string text = ranks.size() == 1 ? "rank " : "ranks ";
   for (size_t i = 0; i < ranks.size(); ++i) text += (i == 0 ? "" : ", ") + std::to_string(ranks[i]);
   return text;
 }
 
-// NCCL does not say which rank is missing, but ranks may have said what they call (RunBoard).
+// NCCL does not report which rank is missing, but ranks may have written their calls to the board
+// (RunBoard).
 std::string collective_missing(const TimeoutFacts& facts) {
   const std::string text = std::string("the ") + facts.collective + " did not finish: ";
   if (!facts.absent) return text + "a rank did not arrive";
@@ -48,7 +49,8 @@ std::string missing_tiles(const TimeoutFacts& facts, size_t group) {
          std::to_string(facts.targets[group]) + "; the GEMM has stopped or is still waiting to run";
 }
 
-// The collective comes before the GEMM: as a whole, or group by group while the GEMM runs.
+// The text for a collective that comes before the GEMM, as a whole or group by group while the GEMM
+// runs.
 std::string what_is_missing_at_first(const TimeoutFacts& facts, const std::string& late) {
   if (!facts.overlaps)
     return "all groups" + late + collective_missing(facts) + ", or the GEMM after it has stopped";
@@ -58,8 +60,8 @@ std::string what_is_missing_at_first(const TimeoutFacts& facts, const std::strin
   return "all groups" + late + "their rows have arrived, but the GEMM has stopped";
 }
 
-// What tasks have not done: they copy the rank's own rows, or add up tiles that were stored. If
-// tiles were not stored, the text is another one.
+// The text for chunks of tasks that are missing. Tasks copy the rank's own rows, or add up tiles
+// that were stored. If tiles were not stored, the text is another one.
 std::string not_done(const TimeoutFacts& facts, const std::string& within,
                      const std::string& chunks) {
   if (facts.gathers)
@@ -71,7 +73,8 @@ std::string not_done(const TimeoutFacts& facts, const std::string& within,
          "stopped";
 }
 
-// Signals of several ranks are one sum, but each rank says when it begins a run.
+// Signals of several ranks are one sum, so the sum does not show which rank is missing. But each
+// rank announces that it has begun a run.
 std::string who_may_lack(const TimeoutFacts& facts) {
   if (!facts.absent) return "the GEMM of a rank has stopped, or a rank did not arrive";
   if (facts.absent->empty()) return "all ranks have begun the run, so the GEMM of one has stopped";
@@ -108,7 +111,7 @@ std::string what_is_awaited(const TimeoutFacts& facts, const OpenWait& wait) {
          std::to_string(wait.missing) + " signals are missing; " + who_may_lack(facts);
 }
 
-// Groups are waited for in order, and no wait is open at the moment.
+// The text if no wait is open. Groups are waited for in order.
 std::string not_stored_yet(const TimeoutFacts& facts, const std::string& late) {
   const auto passed = static_cast<size_t>(facts.passed);
   if (facts.tasks && facts.passed < facts.groups)

@@ -8,7 +8,7 @@ tilepost_result_t query(cudaEvent_t event, bool& done) {
   done = state == cudaSuccess;
   if (done) return TILEPOST_OK;
   if (state != cudaErrorNotReady) return fail_cuda(TILEPOST_PLACE(cudaEventQuery(event)), state);
-  cudaGetLastError();  // otherwise 'not ready' stays CUDA's last error
+  cudaGetLastError();  // otherwise 'not ready' would stay CUDA's last error
   return TILEPOST_OK;
 }
 

@@ -1,7 +1,7 @@
-// The eager runs in flight. An event where each begins and one where it ends tell the host when a
-// run started, and when it finished.
+// The eager runs in flight. By an event where each run begins and one where it ends, the host sees
+// when a run started and when it finished.
 //
-// One thread issues runs; the watchdog and status() look. Events are made once and used in turn.
+// One thread issues runs. The watchdog and status() read. Events are made once and reused in turn.
 #pragma once
 
 #include <array>
@@ -17,7 +17,8 @@ namespace tilepost::cuda {
 class RunTracker {
  public:
   using Clock = std::chrono::steady_clock;
-  // Enough to keep a GPU busy, few enough that the runs' commands fit CUDA's launch queue.
+  // This is enough to keep a GPU busy, and few enough that the runs' commands fit CUDA's launch
+  // queue.
   static constexpr int kMaxInFlight = 32;
 
   tilepost_result_t create();
@@ -28,25 +29,25 @@ class RunTracker {
   bool has_room();
   cudaEvent_t begin_event() const { return slots_[next_].begin.get(); }
   cudaEvent_t end_event() const { return slots_[next_].end.get(); }
-  // For a run that ends apart: recorded where ranks have compared what the run was, when its output
-  // is there already. The run counts as in flight until then.
+  // For a run that ends apart, after its output is complete. The event is recorded when ranks have
+  // compared their runs. Until then the run counts as in flight.
   cudaEvent_t apart_event() const { return slots_[next_].apart.get(); }
   void commit(uint64_t run, bool apart = false);
 
-  // Whether any run has not been seen to end.
+  // Whether there is a run whose end was not seen yet.
   bool has_any() const;
-  // Whether the run of this number, or one before it, has not been seen to end.
+  // Whether the end of run number `run`, or of a run before it, was not seen yet.
   bool is_in_flight(uint64_t run);
 
-  // The end of the run committed last, or null before the first.
+  // The end of the run that was committed last, or null before the first run.
   cudaEvent_t last_end() const { return last_end_; }
 
   struct Oldest {
     uint64_t run = 0;
-    bool started = false;     // its stream has come to it
+    bool started = false;     // whether its stream has reached it
     Clock::time_point since;  // when it was first seen started
   };
-  // Drops the runs that have finished. The oldest run that has not, if any, goes to `oldest`.
+  // Drops the runs that have finished. Sets `oldest` to the oldest run that has not, if any.
   tilepost_result_t observe(std::optional<Oldest>& oldest);
 
  private:

@@ -8,7 +8,7 @@ namespace {
 
 constexpr int kThreads = 32;
 
-// A wait that gave up says so, and which counter value it saw last.
+// Reports that a wait gave up, and the last value of the counter.
 __device__ void report_timeout(const WaitArguments& args) {
   WaitRecord report = args.report;
   report.timed_out = 0;
@@ -17,11 +17,11 @@ __device__ void report_timeout(const WaitArguments& args) {
   publish(&args.on_timeout->timed_out, 1);
 }
 
-// The acquire behind the polling pairs with the kernel's red.release at .sys scope: NCCL's kernels
-// are launched in another memory synchronisation domain, from which only .sys is seen (CUDA C++
-// Programming Guide, "Memory Synchronization Domains"). It reads the same counter, which never
-// falls, so it observes the release or a later one of its release sequence (PTX ISA, "Memory
-// Consistency Model").
+// The acquire after the polling pairs with the kernel's red.release at .sys scope. NCCL's kernels
+// are launched in another memory synchronisation domain, where only operations of .sys scope are
+// seen (CUDA C++ Programming Guide, "Memory Synchronization Domains"). The acquire reads the same
+// counter, which never falls, so it observes the release or a later one of its release sequence
+// (PTX ISA, "Memory Consistency Model").
 __global__ void __launch_bounds__(kThreads)
     wait_kernel(const __grid_constant__ WaitArguments args) {
   if (threadIdx.x != 0) return;
@@ -36,7 +36,8 @@ __global__ void post_kernel(const __grid_constant__ PostArguments args) {
   post(args);
 }
 
-// One fence serves all words: the host reads the others only behind the number of the replay.
+// One fence serves all words, because the host reads the others only after the number of the
+// replay.
 __global__ void replay_begin_kernel(WatchPage* page, uint32_t which, uint32_t* counters,
                                     int groups) {
   for (int group = threadIdx.x; group < groups; group += kThreads)

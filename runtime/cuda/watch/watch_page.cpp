@@ -3,8 +3,8 @@
 namespace tilepost::cuda {
 namespace {
 
-// What the places of a row are for. A row has kMostPeers places of the same kind and, for flags, of
-// the same lane, by source.
+// The kind of waits that have their places in a row. A row has kMostPeers places of one kind, and
+// for flags of one lane, by source rank.
 Awaited kind_of(int row) {
   if (row < kMostLanes) return Awaited::block;
   if (row < kFlags * kMostLanes) return Awaited::sums;
@@ -13,7 +13,7 @@ Awaited kind_of(int row) {
   return row == kFlags * kMostLanes + 1 ? Awaited::stored : Awaited::added;
 }
 
-// Whether a place of this kind is for a group. If not, it is for a rank.
+// Whether a place of this kind belongs to a group. If not, it belongs to a rank.
 bool is_of_group(Awaited what) {
   return what == Awaited::stored || what == Awaited::added;
 }

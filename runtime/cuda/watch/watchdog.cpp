@@ -12,26 +12,27 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// How often a watchdog looks within a deadline. So a missed deadline is noticed at most this
-// fraction of its length late.
+// How often a watchdog looks within a deadline. So it notices a missed deadline at most this
+// fraction of the deadline late.
 constexpr double kPeriodsPerDeadline = 50;
 constexpr std::chrono::nanoseconds kShortestPeriod = 1ms, kLongestPeriod = 100ms;
 constexpr auto kRetirePatience = 2s;
 
-// The watchdogs of this process that run.
+// The running watchdogs of this process.
 struct Running {
   std::mutex mutex;
   std::set<Watchdog*> all;
-  pid_t process = 0;  // the one that has registered retire_all()
+  pid_t process = 0;  // the process that has registered retire_all()
 };
 
-// Never destroyed: what std::exit() calls may run after static objects are gone.
+// It is never destroyed, because functions that std::exit() calls may run after static objects are
+// gone.
 Running& running() {
   static auto* const instance = new Running;
   return *instance;
 }
 
-// A forked process has none of the threads, and maybe a locked mutex.
+// A forked process has none of the threads, and perhaps a locked mutex.
 void retire_all() {
   Running& watchdogs = running();
   if (watchdogs.process != getpid()) return;

@@ -1,9 +1,9 @@
-// A thread that observes an operation's runs until it is stopped, so that a run that hangs is ended
-// at its deadline whether or not anybody asks for its status. It sleeps while nothing is in flight.
+// A thread that observes an operation's runs until it is stopped. So a run that hangs is ended at
+// its deadline, even if no thread queries its status. The thread sleeps while nothing is in flight.
 //
-// At the end of the process CUDA is taken down while threads still run. So a function that
-// std::exit() calls stops all watchdogs first. It is registered after CUDA's own, and therefore
-// called before.
+// At the end of the process CUDA is unloaded while threads still run. So a function that
+// std::exit() calls stops all watchdogs first. It is registered after CUDA's own function, and
+// therefore called before it.
 #pragma once
 
 #include <chrono>
@@ -16,8 +16,8 @@ namespace tilepost::cuda {
 
 class Watchdog {
  public:
-  // What observing has found. idle: nothing is in flight, and nothing begins by itself; busy:
-  // something is or may be; over: all runs have ended for good.
+  // The results of observing. idle: nothing is in flight, and nothing begins by itself. busy:
+  // something is or may be in flight. over: all runs have ended for good.
   enum class Found { idle, busy, over };
 
   Watchdog() = default;
@@ -26,13 +26,13 @@ class Watchdog {
   ~Watchdog() { stop(); }
 
   // Starts the thread, which has `device` current and calls `observe` several times within the
-  // deadline; without a deadline there is nothing to watch for, and no thread.
+  // deadline. Without a deadline it starts no thread.
   void start(int device, double deadline_seconds, std::function<Found()> observe);
-  // A run has been issued.
+  // Called when a run has been issued.
   void wake();
   void stop();
 
-  // For the end of the process. After it no call of `observe` begins any more, and one that was
+  // For the end of the process. After it no call of `observe` begins any more, and a call that was
   // under way has returned unless it takes too long.
   void retire();
 

@@ -1,5 +1,5 @@
-// The counters of an operation's groups, and the page on which the device tells the host what it
-// waits for.
+// The counters of an operation's groups, and the page on which the device reports to the host what
+// it waits for.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@ namespace tilepost::cuda {
 
 class RunCounters {
  public:
-  // Makes them for runs of up to so many groups, zeroed on `stream`.
+  // Makes the counters for runs of up to `most_groups` groups, zeroed on `stream`.
   tilepost_result_t create(int most_groups, cudaStream_t stream);
 
   WatchPage* page() const { return static_cast<WatchPage*>(watch_memory_.get()); }
@@ -22,18 +22,18 @@ class RunCounters {
   // The bytes of all counters on the device.
   size_t bytes() const { return kBanks * words() * sizeof(uint32_t); }
 
-  // Read and set the groups' counters of one bank while the device is stuck (CounterAccess). Called
-  // by any thread.
+  // Reads and sets the groups' counters of one bank while the device is stuck (CounterAccess). Any
+  // thread may call.
   std::vector<uint32_t> read(Bank which) { return access_.read(bank(which)); }
   void write(Bank which, const std::vector<uint32_t>& values) {
     access_.write(bank(which), values);
   }
 
-  // Leaves the memory to the process: for after a failure that the device has not come back from.
+  // Leaves the memory to the process, for after a failure from which the device has not recovered.
   void leak();
 
  private:
-  size_t words() const {  // of a bank
+  size_t words() const {  // words of a bank
     return most_groups_ * static_cast<size_t>(TILEPOST_COUNTER_STRIDE);
   }
 

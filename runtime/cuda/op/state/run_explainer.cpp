@@ -11,7 +11,7 @@ std::string RunExplainer::late(const RunInFlight& run) const {
   const RunRecord issued = run.bank == kEager ? ledger_.of_run(run.run)
                                               : ledger_.of_captured(static_cast<size_t>(run.run));
   TimeoutFacts facts = facts_of(run.bank, issued.called);
-  // Ranks that run different things wait for something that never comes.
+  // Ranks whose runs differ wait for something that never comes.
   if (transports_.shared)
     if (const std::optional<RunDifference> found = transports_.shared->find_difference())
       return explain(*found, facts.run);
@@ -80,13 +80,14 @@ std::string RunExplainer::explain(const RunDifference& difference, const std::st
     return where + name(other) + " runs another operation of those that share memory than " +
            name(traits_.rank) + kSameOrder;
   const auto call_of = [](const RunWords& words) {
-    return RunBoard::Call{words.m, words.schedule, false, words.output};  // all overlap
+    // All of these runs overlap.
+    return RunBoard::Call{words.m, words.schedule, false, words.output};
   };
   return where + explain_calls(other, call_of(difference.theirs), call_of(difference.own));
 }
 
-// Whether the other rank's run is of the same operation as the caller sees it. If it is, the ranks
-// differ in m only.
+// Whether the other rank's run is of the operation that the caller sees. If it is, the ranks differ
+// only in m.
 bool RunExplainer::is_own(const RunWords& theirs) const {
   return std::ranges::find(traits_.own_words, theirs.plan) != traits_.own_words.end();
 }
@@ -122,14 +123,14 @@ std::string RunExplainer::explain(const RunBoard::Difference& difference,
          "; pass the same m and outputs, and set the same routes, on every rank";
 }
 
-// Replays happen without a call, so the board knows nothing about them.
+// Replays happen without a call, so the board does not have them.
 std::optional<std::vector<int>> RunExplainer::find_absent(const RunInFlight& run,
                                                           uint64_t called) const {
   if (traits_.board == nullptr || run.bank != kEager) return {};
   return traits_.board->find_absent(called);
 }
 
-// Tasks wait inside the GEMM. What waits for the sums of tasks really waits for the tiles that
+// Tasks wait inside the GEMM. A wait for the sums of tasks is really a wait for the tiles that
 // these tasks lack, if they lack any.
 void RunExplainer::find_missing_tiles(TimeoutFacts& facts) const {
   facts.tasks = true;

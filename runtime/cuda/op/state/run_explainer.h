@@ -1,5 +1,5 @@
-// Says in words what a run waits for and why runs fail. It looks at the state of the runs, and at
-// what ranks see of each other, and changes neither.
+// Explains in words what a run waits for and why runs fail. It reads the state of the runs and what
+// ranks see of each other, and changes nothing.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ namespace tilepost::cuda {
 // A run that the device has begun and not finished.
 struct RunInFlight {
   Bank bank;
-  uint64_t run;  // number of an eager run, or which captured run
+  uint64_t run;  // the number of an eager run, or the index of a captured run
   RunTracker::Clock::time_point since;
 };
 
@@ -30,19 +30,19 @@ class RunExplainer {
                const Transports& transports)
       : traits_(traits), ledger_(ledger), counters_(counters), transports_(transports) {}
 
-  // Explains a difference between runs that the device has found, also if the run has ended since.
-  // Empty if there is none.
+  // Explains a difference between runs that the device has found, even if the run has ended since.
+  // The text is empty if there is none.
   std::string device_difference(const std::optional<RunInFlight>& started) const;
-  // Explains calls of other ranks that differ from this rank's, also if nothing hangs because of
-  // them. Empty if there are none.
+  // Explains calls of other ranks that differ from this rank's calls, even if nothing hangs because
+  // of them. The text is empty if there are none.
   std::string other_calls(bool late) const;
-  // Text for a waiter of this rank on the device that has given up by its own clock; empty when
-  // none has. The run may have ended since, with a collective over unfinished tiles.
+  // Text about a waiter of this rank that has given up by the device's clock. It is empty if no
+  // waiter has. The run may have ended since, with a collective over unfinished tiles.
   std::string given_up() const;
-  // Whether a wait for another rank has given up by its own clock. Its run has not ended: such a
-  // wait stays for a moment (runtime/cuda/shared/flags.h).
+  // Whether a wait for another rank has given up by the device's clock. Its run has not ended,
+  // because such a wait stays for a moment (runtime/cuda/shared/flags.h).
   bool gave_up_on_others() const;
-  // What a run waits for that has missed its deadline.
+  // Explains what a run waits for that has missed its deadline.
   std::string late(const RunInFlight& run) const;
 
  private:

@@ -11,7 +11,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto kRestPatience = 1s;  // for runs that have been released
+constexpr auto kRestPatience = 1s;  // how long to wait for runs that have been released
 
 }  // namespace
 
@@ -47,7 +47,7 @@ tilepost_result_t RunState::observe() {
   std::optional<RunInFlight> started;
   tilepost_result_t result = find_in_flight(busy, started);
   if (result == TILEPOST_OK) result = transports_.check_async();
-  // At the end of the process no run that this could end goes on, and CUDA can no longer be called.
+  // When the process ends, abort() could end no run any more, and CUDA must not be called.
   if (result != TILEPOST_OK && is_unloaded()) return result;
   if (result != TILEPOST_OK) {
     abort(result, "rank " + std::to_string(traits.rank) + ": " + tilepost_last_error());
@@ -67,7 +67,7 @@ tilepost_result_t RunState::observe() {
   return busy ? TILEPOST_IN_PROGRESS : TILEPOST_OK;
 }
 
-// `started` is the oldest run that the device has begun and not finished.
+// Sets `started` to the oldest run that the device has begun and not finished.
 tilepost_result_t RunState::find_in_flight(bool& busy, std::optional<RunInFlight>& started) {
   std::optional<RunTracker::Oldest> oldest;
   TILEPOST_TRY(tracker.observe(oldest));
@@ -92,7 +92,7 @@ void RunState::find_replay(std::optional<RunInFlight>& started) {
   replay_seen_ = begun;
   started->since = replay_since_ = Clock::now();
   if (traits.board == nullptr) return;
-  // On the board the number of a replay is never 0. The page's number may be 0: it counts
+  // On the board the number of a replay is never 0. The page's number may be 0, because it counts
   // modulo 2^32.
   constexpr uint64_t kFirst = uint64_t{1} << 32;
   traits.board->say_replay(
@@ -105,22 +105,22 @@ bool RunState::is_late(const RunInFlight& run) const {
   return traits.deadline_seconds > 0 && elapsed.count() > traits.deadline_seconds;
 }
 
-// Text for a waiter on the device that has given up by its own clock; empty when none has.
+// Text about a waiter that has given up by the device's clock. It is empty if none has.
 std::string RunState::explain_given_up(const std::optional<RunInFlight>& started) {
   if (std::string text = explainer_.given_up(); !text.empty()) return text;
   return explainer_.gave_up_on_others() ? explainer_.late(started.value_or(latest())) : "";
 }
 
-// The run that a text is about if a wait gave up before the run was seen to begin. A replay counts
-// itself only behind its first wait.
+// The run that an error names if a wait gave up before the run was seen to begin. A replay counts
+// itself only after its first wait.
 RunInFlight RunState::latest() const {
   if (captured && !tracker.has_any()) return {kCaptured, load(page()->replayed), Clock::now()};
   return {kEager, ledger.runs(), Clock::now()};
 }
 
-// Runs of other operations that share this one's memory are queued behind the run that broke off.
-// When that run is released they no longer wait for anything. They must be known to be worth
-// nothing by then, even those that end before anybody looks.
+// Runs of other operations that share this operation's memory are queued behind the run that
+// failed. When that run is released they no longer wait for anything. So their failure must be
+// recorded before the release, or a run that ends soon after would pass for good.
 void RunState::abort(tilepost_result_t result, const std::string& reason) {
   std::call_once(abort_once_, [&] {
     failure.record(result, reason);
@@ -131,9 +131,9 @@ void RunState::abort(tilepost_result_t result, const std::string& reason) {
 }
 
 // Waiters that poll look at the abort word. A stream waits for a value, so its counter gets the
-// value that the last run waits for; earlier runs wait for less. A GEMM whose input arrives waits
-// for a value too, and the run that broke off may not be counted yet. So the counters of arrivals
-// go far beyond any run's value (waiter.h).
+// value that the last run waits for. Earlier runs wait for lower values. A GEMM whose input arrives
+// waits for a value too, and the run that failed may not be counted yet. So the counters of
+// arrivals are set far beyond any run's value (waiter.h).
 void RunState::release_waits() {
   store(page()->abort, 1);
   if (!traits.stream_waits && !ledger.arrivals()) return;
@@ -151,8 +151,8 @@ void RunState::record_no_memory() noexcept {
   if (!failure.is_set()) failure.record(TILEPOST_OUT_OF_MEMORY, std::move(no_memory_));
 }
 
-// Ending the runs may need memory too. Recording the failure and storing the word that releases the
-// device do not.
+// Ending the runs may need memory too. Recording the failure needs none, nor does storing the word
+// that releases the device.
 template <class Body>
 tilepost_result_t RunState::quietly(Body body) noexcept {
   try {
@@ -168,8 +168,8 @@ tilepost_result_t RunState::quietly(Body body) noexcept {
   }
 }
 
-// Replays begin without a call of ours. So once a run has been captured the watchdog does not
-// sleep.
+// Replays begin without a call of the runtime. So once a run has been captured the watchdog does
+// not sleep.
 Watchdog::Found RunState::watch() noexcept {
   const tilepost_result_t result = quietly([this] { return observe(); });
   if (result == TILEPOST_IN_PROGRESS) return Watchdog::Found::busy;
