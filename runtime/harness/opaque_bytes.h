@@ -1,4 +1,4 @@
-// Random bytes for data whose form is known only to a kernel of the user's own.
+// Random bytes for data whose form only a kernel of the user's own knows.
 #pragma once
 
 #include <cstdint>
@@ -6,10 +6,10 @@
 
 namespace tilepost::harness {
 
-// Random bytes that are finite numbers in every floating-point type, at even addresses: types of 16
-// bits and more have magnitudes from 2^-15 to 2, types of 8 bits below 2. Read as whole numbers the
-// bytes are random, except that bit 6 of every byte is 0 and that every second byte has three more
-// fixed bits.
+// Random bytes that are finite numbers in every floating-point type, at even addresses. Types of 16
+// bits and more have magnitudes from 2^-15 to 2, and types of 8 bits have magnitudes below 2. Read
+// as integers the bytes are random, except that bit 6 of every byte is 0 and that every second byte
+// has three more fixed bits.
 inline std::vector<unsigned char> opaque_bytes(int64_t count, uint64_t stream) {
   std::vector<unsigned char> bytes(static_cast<size_t>(count));
   uint64_t bits = 0;

@@ -13,7 +13,8 @@ void RankTeam::run(const std::function<void(int)>& body) {
 }
 
 bool RankTeam::step(int rank, const std::function<void()>& step) {
-  // No rank enters before all have seen the state of the step before, so all agree on `skip`.
+  // No rank enters the step before all have read the state of the step before, so all agree on
+  // `skip`.
   const bool skip = failed();
   barrier_.arrive_and_wait();
   if (!skip) {

@@ -1,4 +1,4 @@
-// One thread for each rank; the threads go through a check in step with each other.
+// A thread for each rank. The threads go through a check in step with each other.
 #pragma once
 
 #include <barrier>
@@ -8,23 +8,23 @@
 
 namespace tilepost::harness {
 
-// What the ranks of one check share. A rank that fails in a step still meets the others at the end
-// of the step, so that none waits for it in vain.
+// The shared state of the ranks of one check. A rank that fails in a step still meets the others at
+// the end of the step, so that no rank waits for it in vain.
 class RankTeam {
  public:
   explicit RankTeam(int ranks) : ranks_(ranks), barrier_(ranks) {}
 
-  // Calls body(rank) on a thread per rank and returns when all have returned.
+  // Calls body(rank) on one thread for each rank, and returns when all calls have returned.
   void run(const std::function<void(int)>& body);
 
   // Runs `step` on this rank, unless some rank has already failed. An exception of `step` becomes a
   // failure. Then waits for all other ranks. Returns true if no rank has failed.
   bool step(int rank, const std::function<void()>& step);
 
-  // Notes a failure. Only the first one is kept.
+  // Records a failure. Only the first one is kept.
   void fail(const std::string& text);
 
-  // After run(): "" or what the first rank to fail said.
+  // After run(): the text of the first failure, or "".
   const std::string& failure() const { return failure_; }
 
  private:

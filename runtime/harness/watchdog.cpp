@@ -27,7 +27,7 @@ void Watchdog::arm(double seconds, std::string line) {
   changed_.notify_all();
 }
 
-// The watching thread sees the later deadline when it wakes at the earlier one.
+// The watching thread reads the later deadline when it wakes at the earlier one.
 void Watchdog::alive() {
   const std::lock_guard lock(mutex_);
   deadline_ = Clock::now() + patience_;

@@ -1,4 +1,5 @@
-// The last resort against a hang. The runtime's own deadlines should end every wait before it acts.
+// The last resort against a hang. The runtime's own deadlines should end every wait before the
+// watchdog acts.
 #pragma once
 
 #include <chrono>

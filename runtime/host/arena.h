@@ -16,7 +16,7 @@ namespace tilepost {
 // How much memory an operation needs there.
 struct ArenaNeed {
   int parts;      // parts that have flags
-  int64_t bytes;  // for its slots, or for the rows of A that arrive
+  int64_t bytes;  // for its slots, or for the rows of A that arrive; twice, by the parity of runs
 };
 ArenaNeed arena_need(const tilepost_plan_t& plan);
 
@@ -30,16 +30,18 @@ class HostArena {
   bool has_room(const ArenaNeed& need) const {
     return need.parts <= room_.parts && need.bytes <= room_.bytes;
   }
-  // Fills in where things lie, which is the same on every rank whose arena has as much room.
+  // Fills in the places of the arena's regions. They are the same on every rank whose arena has as
+  // much room.
   void place(tilepost_exchange_t& exchange);
   int64_t bytes() const { return static_cast<int64_t>(memory_.size() * sizeof(Line)); }
   char* memory() { return reinterpret_cast<char*>(memory_.data()); }
 
   // Words that only this rank changes: the number of its last run, and the kind of that run.
   uint32_t run[kReadWord + 1] = {};
-  // What the last two of this rank's runs are, by the parity of their numbers. A run's terms are
-  // written before this rank says that it has begun the run, and are read by ranks that have seen
-  // that. No rank ends a run before all others have begun it, and so have compared the one before.
+  // The terms of this rank's last two runs, by the parity of the runs' numbers. A run's terms are
+  // written before this rank announces that it has begun the run, and only ranks that have seen the
+  // announcement read them. No rank ends a run before all others have begun it, and so have
+  // compared the run before. So no terms are overwritten too early.
   RunTerms terms[2];
 
  private:

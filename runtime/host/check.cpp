@@ -9,7 +9,8 @@
 namespace tilepost {
 namespace {
 
-constexpr int kMany = std::numeric_limits<int>::max();  // no limit: the host target's tables grow
+// No limit, because the host target's tables grow.
+constexpr int kMany = std::numeric_limits<int>::max();
 constexpr PlanLimits kLimits = {"host", TILEPOST_ACCESS_TILES, kMany, 1, kMany, kMany, kMany};
 
 const tilepost_plan_t* find_host_plan(const tilepost_program_t& program) {

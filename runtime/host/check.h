@@ -1,4 +1,4 @@
-// What a program must satisfy before the host target runs it.
+// The checks of a program before the host target runs it.
 #pragma once
 
 #include "runtime/core/ranges.h"
@@ -6,8 +6,8 @@
 namespace tilepost {
 
 // Finds the program's plans for the host target and checks them against a communicator of `world`
-// ranks. TILEPOST_UNSUPPORTED: there is no such plan, or a plan asks for what this target does not
-// do. TILEPOST_INVALID_ARGUMENT: a plan contradicts itself, the communicator or another plan.
+// ranks. TILEPOST_UNSUPPORTED: there is no such plan, or this target does not support a plan.
+// TILEPOST_INVALID_ARGUMENT: a plan contradicts itself, the communicator or another plan.
 tilepost_result_t check_host_program(const tilepost_program_t& program, int world,
                                      PlanRanges& checked);
 

@@ -22,7 +22,7 @@ void all_reduce(const HostTeam& team, int rank, const Step& step) {
   add_up(sum);
 }
 
-// Sums this rank's part of every rank's block, as far as the step keeps it.
+// Sums this rank's part of all ranks' blocks, as far as the step keeps it.
 template <class T>
 void reduce_scatter(const HostTeam& team, int rank, size_t index, const Step& step) {
   Sum<T> sum{{}, {static_cast<T*>(team.buffers[rank]->received) + step.to}, step.keep};
@@ -53,7 +53,8 @@ bool sends_rows(StepKind kind) {
   return kind == StepKind::send_rows || kind == StepKind::send_own_rows;
 }
 
-// Send number `number`, from 0, of the peer's sends to this rank; null if there is none.
+// Finds send number `number`, counted from 0, among the peer's sends to this rank. Returns null if
+// there is none.
 const Step* find_send(const HostBuffers& peer, bool rows, int rank, int number) {
   for (const Step& step : peer.steps)
     if ((rows ? sends_rows(step.kind) : step.kind == StepKind::send) && step.peer == rank &&
@@ -67,7 +68,7 @@ class Receiver {
   Receiver(const HostTeam& team, int rank)
       : team_(team), rank_(rank), received_(static_cast<size_t>(team.ranks), 0) {}
 
-  // Returns false if the peer sends nothing, or another number of elements.
+  // Returns false if the peer has no such send, or sends another number of elements.
   bool receive(const Step& step) {
     const bool rows = step.kind == StepKind::receive_rows;
     const HostBuffers& peer = *team_.buffers[step.peer];
@@ -84,7 +85,7 @@ class Receiver {
  private:
   const HostTeam& team_;
   const int rank_;
-  std::vector<int> received_;  // [ranks] how many sends of each were received in this group
+  std::vector<int> received_;  // [ranks] how many sends of each rank were received in this group
 };
 
 // Whether the collective has the same place among the steps, and the same size, on every rank.

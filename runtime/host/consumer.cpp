@@ -9,14 +9,15 @@
 namespace tilepost {
 namespace {
 
-// The offset of row `row` in tile column `column`, in elements, where slots are in schedule order.
+// The offset of row `row` in tile column `column`, in elements, if slots are in schedule order.
 int64_t place_in_slots(const RunMap& run, int64_t row, int64_t column) {
   const tilepost_map_t& map = run.map();
   const int32_t position = run.tiles.positions[row / map.tile_m * tiles_n(map) + column];
   return (run.tiles.tiles[position].row + row % map.tile_m) * map.tile_n;
 }
 
-// As place_in_slots(), where data lie by source, then by tile column, then by row.
+// The offset of row `row` in tile column `column`, in elements, if data lie by source, then by tile
+// column, then by row.
 int64_t place_from_sources(const RunMap& run, int rank, int64_t row, int64_t column) {
   const tilepost_map_t& map = run.map();
   int source = 0;

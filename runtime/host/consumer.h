@@ -1,4 +1,5 @@
-// The consumer on the host target: it puts received rows in order, or normalises them, into out.
+// The consumer on the host target. It puts received rows into order, or normalises them, and writes
+// them to out.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +13,7 @@ struct HostConsumer {
   const tilepost_plan_t& plan;
   const RunMap& run;
   int rank;
-  const void* data;         // what the steps left: the send buffer, or received memory
+  const void* data;         // where the steps leave rows: the send buffer, or received memory
   const void* norm_weight;  // [n]
   void* norm_residual;      // [rows, n]
   float norm_epsilon;
@@ -23,7 +24,7 @@ struct HostConsumer {
 void load_row(const HostConsumer& consumer, int64_t row, void* to);
 
 // Carries out the plan's consumer. Norms are computed in fp32. The sum with the residual is rounded
-// before it is squared, so that the sum that is kept is the one that is normalised.
+// before it is squared, so that the sum that is kept is also the one that is normalised.
 void consume(const HostConsumer& consumer);
 
 }  // namespace tilepost

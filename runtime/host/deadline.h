@@ -20,7 +20,7 @@ class Deadline {
               std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
   }
 
-  // "0.5 s".
+  // Such as "0.5 s".
   std::string text() const {
     char text[32];
     std::snprintf(text, sizeof text, "%g s", seconds_);
@@ -28,7 +28,7 @@ class Deadline {
   }
   bool passed() const { return seconds_ > 0 && Clock::now() >= time_; }
 
-  // Waits until `ready` holds. Returns false if the deadline passed before that.
+  // Waits until `ready` holds. Returns false if the deadline passes first.
   template <class Ready>
   bool wait(std::condition_variable& changed, std::unique_lock<std::mutex>& lock,
             Ready ready) const {

@@ -27,7 +27,8 @@ void with_element(tilepost_dtype_t output, Body body) {
       output, [&](auto dtype) { body(HostElement<in_kernels(dtype.value)>{}); });
 }
 
-// A sum over ranks: a block of terms from each, in the order of ranks, and where the sum goes.
+// A sum over ranks: a block of terms from each rank, in the order of ranks, and the places for the
+// sum.
 template <class T>
 struct Sum {
   std::vector<const T*> terms;

@@ -40,7 +40,7 @@ bool HostGroup::begin_collective(int rank, const HostStep& step, const void* bro
                                  double seconds) {
   const Deadline deadline(seconds);
   std::unique_lock lock(mutex_);
-  if (aborted()) return false;  // others may still read what was brought before
+  if (aborted()) return false;  // others may still read what this rank brought before
   brought_[rank] = brought;
   if (!meet(rank, step, deadline, lock) || aborted()) return false;
   inside_.fetch_add(1, std::memory_order_relaxed);
@@ -89,7 +89,7 @@ void HostGroup::leave_locked() {
   if (aborted()) wake_streams();  // destructors and synchronize wait for ended()
 }
 
-// Counts this rank as arrived and waits for the others. Requires mutex_.
+// Counts this rank as arrived and waits for the others. The caller holds mutex_.
 bool HostGroup::meet(int rank, const HostStep& step, const Deadline& deadline,
                      std::unique_lock<std::mutex>& lock) {
   if (aborted()) return false;
@@ -121,8 +121,8 @@ bool HostGroup::meet(int rank, const HostStep& step, const Deadline& deadline,
 }
 
 // Aborts with a text that names the ranks missing from this rank's meeting. If some of them are
-// known to wait for a counter, the text says what the first one waits for, which is nearest to the
-// cause. Requires mutex_.
+// known to wait for a counter, the text names the counter of the first one, which is nearest to the
+// cause. The caller holds mutex_.
 void HostGroup::report_absent(int rank, const HostStep& step, const Deadline& deadline) {
   std::string absent, detail;
   for (int other = 0; other < world_; ++other) {

@@ -7,10 +7,10 @@
 namespace tilepost {
 namespace {
 
-// How many runs may wait for their turn. Posting another one waits for a free place.
+// How many runs may wait for their turn. Posting another run waits for a free place.
 constexpr size_t kQueueLength = 256;
 
-// Stands for a, b and out on a rank that reads and writes none of their rows.
+// Replaces a, b and out on a rank that reads and writes none of their rows.
 alignas(kVectorAlignment) char no_rows[kVectorAlignment];
 
 }  // namespace
@@ -68,7 +68,7 @@ void* HostOp::at(Buffer place, const Request& request) {
     case Buffer::out:
       break;
     case Buffer::send:
-    case Buffer::owners:  // the kernel looks up by a table where to store
+    case Buffer::owners:  // the kernel looks up in a table where to store
       return staging_.data();
     case Buffer::received:
       return received_.data();
@@ -78,8 +78,8 @@ void* HostOp::at(Buffer place, const Request& request) {
   return request.operands.out;
 }
 
-// The map of a run. It is made on the first run with this number of rows, and again if the cache
-// has dropped it since.
+// The map of a run. It is made for the first run with this number of rows, and made again if the
+// cache has dropped it since.
 std::shared_ptr<const RunMap> HostOp::run_map(int64_t rows) {
   if (is_routed(plan_)) return routed_;
   if (rows == 0) return nothing_;
@@ -145,8 +145,9 @@ tilepost_result_t HostOp::refuse() const {
               group_->failure_text());
 }
 
-// Requires idle() or an ended group. An operation that still had runs returns the failure that
-// ended them. Any other returns that the communicator was aborted.
+// The result of the operation's runs. Requires idle() or an ended group. An operation that still
+// had runs returns the failure that ended them. Any other operation returns that the communicator
+// was aborted.
 tilepost_result_t HostOp::result() const {
   if (!group_->aborted()) return TILEPOST_OK;
   if (!idle()) return fail(group_->failure(), "%s", group_->failure_text());

@@ -1,11 +1,11 @@
 // One operation on one rank of the host target.
 //
-// `workers` threads compute tiles, and one more thread per operation communicates. The
-// communicating thread waits for each group's counter and carries out the group's steps while the
-// workers go on with later groups. Where A is gathered, it carries out the steps and then raises
-// the counters that the workers wait for. Where ranks share memory (op_shared.cpp), the kernels of
-// all ranks may store into this rank's memory. Runs queue up, and the next one starts when this
-// rank's last one is complete.
+// `workers` threads compute tiles, and one more thread for each operation communicates. The
+// communicating thread waits for each group's counter and carries out the group's steps, while the
+// workers go on with later groups. Where A is gathered, the thread carries out the steps and then
+// raises the counters for which the workers wait. Where ranks share memory (op_shared.cpp), the
+// kernels of all ranks may store into this rank's memory. Runs queue up, and a run starts when this
+// rank's run before it is complete.
 #pragma once
 
 #include <memory>
@@ -27,10 +27,10 @@
 
 namespace tilepost {
 
-// Where kernels exchange tiles: the memory of one rank into which the kernels of other ranks store.
+// The memory of one rank into which the kernels of other ranks store, where kernels exchange tiles.
 struct HostExchangeMemory {
   std::shared_ptr<HostArena> arena;
-  void* landed;  // sums that come in a second shot
+  void* landed;  // where sums land that come in a second shot
 };
 
 class HostOp final : public tilepost_op {
@@ -62,11 +62,12 @@ class HostOp final : public tilepost_op {
     uint32_t ready = 0;        // tilepost_view_t::ready
     void* gathered = nullptr;  // where all ranks' rows of A arrive and are read
     uint32_t output = 0;       // RunTerms::output
-    std::vector<void*> there;  // [ranks] that output on every rank; empty if it is not registered
+    std::vector<void*> there;  // [ranks] the registered output on every rank; empty if out is not
+                               // registered
     std::vector<void*> user;   // the run's user data
   };
 
-  // What the operation's threads do (op_threads.cpp).
+  // The work of the operation's threads (op_threads.cpp).
   template <class Body>
   void end_by_abort(Body body);
   void work(int worker);
@@ -125,10 +126,10 @@ class HostOp final : public tilepost_op {
   tilepost_result_t refuse() const;
 
   bool idle() const { return finished_ == posted_; }
-  // Whether no rank will touch this operation's memory again.
+  // Whether no rank accesses this operation's memory any more.
   bool is_let_go() const { return group_->aborted() ? group_->ended() : idle(); }
   tilepost_result_t result() const;
-  // Whether the kernel of a run must not start before the communicating thread says so.
+  // Whether the kernel of a run must not start before the communicating thread calls open().
   static bool waits_to_start(const RunPath& path) {
     return path.stores_by_owner || path.whole_run || path.waits == Waits::kernel;
   }
@@ -143,61 +144,65 @@ class HostOp final : public tilepost_op {
   const RunPaths paths_;
   const double deadline_seconds_;
   const int num_workers_;
-  const int input_bytes_;   // per element of A and B
-  const int output_bytes_;  // per element of the output
+  const int input_bytes_;   // bytes of an element of A and B
+  const int output_bytes_;  // bytes of an element of the output
   std::vector<uint32_t> counters_;
-  std::vector<uint32_t> reached_;  // by group: what its counter reads after the runs so far
+  std::vector<uint32_t> reached_;  // [groups] the counter's value after the runs so far
   std::vector<uint8_t> staging_;   // Buffer::send
   std::vector<uint8_t> received_;  // Buffer::received
   std::vector<uint8_t> packed_;    // rows of A by destination: RunPath::sorts_a
-  std::vector<uint8_t> gathered_;  // all ranks' rows of A, where the caller does not want them, or
-                                   // other ranks read them
+  std::vector<uint8_t> gathered_;  // all ranks' rows of A, if the caller passes no memory for them,
+                                   // or if other ranks read or write them
   // The host keeps a block for every rank, even with TILEPOST_SUM_ADDED, so that the order of
   // additions does not depend on which rank stores first.
   const Slots blocks_;
-  std::vector<uint8_t> slots_, sums_, landed_;  // what ranks share (steps.h)
-  HostMemory memory_{};                         // these addresses, for the other ranks
+  std::vector<uint8_t> slots_, sums_, landed_;  // memory that ranks share (steps.h)
+  HostMemory memory_{};                         // the addresses of this memory, for the other ranks
   // What this rank has brought to a collective (HostGroup::begin_collective): its buffers for a
-  // group of messages, and the numbers that it tells the others about a route or an output. They
-  // are members because other ranks may still read them when the call that brought them has
+  // group of messages, and the numbers that it sends to the others about a route or an output.
+  // These are members because other ranks may still read them when the call that brought them has
   // returned.
   HostBuffers own_{};
   std::vector<int64_t> told_;
-  // TILEPOST_ACCESS_WRITE: by owner, where this rank's kernel stores in this run, and which
-  // counters it raises.
+  // TILEPOST_ACCESS_WRITE: by owner, the places where this rank's kernel stores in this run, and
+  // the counters that it raises.
   std::vector<void*> peer_out_;
   std::vector<uint32_t*> peer_counters_;
-  // TILEPOST_ACCESS_TILES: this rank's memory, that of all ranks, and what the kernel of a run
-  // works with.
+  // TILEPOST_ACCESS_TILES: this rank's memory, the memory of all ranks, and the arguments of the
+  // kernel of a run.
   std::shared_ptr<HostArena> arena_;
   HostExchangeMemory own_arena_{};
   std::vector<HostExchangeMemory> others_arenas_;
   tilepost_exchange_t exchange_{};
   std::vector<HostRows> slot_rows_;  // tilepost_exchange_t::slot_maps
   std::vector<void*> landed_of_;     // tilepost_exchange_t::there
-  uint32_t over_ = 0;                // not 0: kernels stop waiting
-  uint32_t awaited_ = 0;             // 1 + the rank that a worker has been waiting for
+  uint32_t over_ = 0;                // not 0 if kernels must stop waiting
+  uint32_t awaited_ = 0;             // 1 + the rank for which a worker has been waiting
   std::vector<int32_t> rows_;        // tilepost_op_info_t::rows
-  const std::shared_ptr<const RunMap> nothing_ = std::make_shared<RunMap>();  // the run of no rows
+  // The run without rows.
+  const std::shared_ptr<const RunMap> nothing_ = std::make_shared<RunMap>();
   std::shared_ptr<const RunMap> planned_;  // the run of the plan's m; null for routed plans
-  ScheduleCache<std::shared_ptr<const RunMap>> others_;  // those of other m; a run keeps its own
-                                                         // alive
-  std::shared_ptr<const RunMap> routed_;                 // the run of the last route
+  // The runs of other m; a run that is posted keeps its own map alive.
+  ScheduleCache<std::shared_ptr<const RunMap>> others_;
+  std::shared_ptr<const RunMap> routed_;  // the run of the last route
   Arrivals arrivals_;
   uint64_t routes_ = 0;
   std::vector<RegisteredRange> registered_;        // outputs into which other ranks push instead of
                                                    // landed_
-  std::vector<std::vector<void*>> registered_on_;  // for each of these, [ranks] where it begins
-  uint32_t registrations_ = 0;                     // made so far; and calls that made or undid one
+  std::vector<std::vector<void*>> registered_on_;  // for each of registered_, [ranks] where it
+                                                   // begins on each rank
+  uint32_t registrations_ = 0;                     // how many registrations were made;
+                                                   // registration_calls_ also counts calls that
+                                                   // failed or removed one
   uint64_t registration_calls_ = 0;
-  uint32_t overlapped_ = 0;  // posted runs whose A arrives while they compute
+  uint32_t overlapped_ = 0;  // how many runs were posted whose A arrives while they compute
 
   HostStream& stream_;  // its mutex guards all members below
   std::vector<Request> queue_;
   uint64_t posted_ = 0;
   uint64_t finished_ = 0;
-  uint64_t returned_ = 0;  // kernel calls that have returned, over all runs
-  uint64_t opened_ = 0;    // runs whose kernels may start
+  uint64_t returned_ = 0;  // how many kernel calls have returned, over all runs
+  uint64_t opened_ = 0;    // how many runs' kernels may start
   bool stop_ = false;
   std::vector<std::thread> threads_;
 };

@@ -1,11 +1,12 @@
 // Runs whose kernels exchange tiles, or rows of A, by themselves (TILEPOST_ACCESS_TILES;
 // tilepost/host/exchange.h).
 //
-// This file has what the first CTA does besides on GPUs. On the host the communicating thread does
-// it. The thread tells all ranks which run this rank begins, and that the run before has ended.
-// Behind a run of another kind it waits until all ranks have ended that run, and only then lets the
-// workers in. While the workers compute, it meets the other ranks. No run ends before all ranks
-// have begun it, so two buffers are enough (docs/internals/exchange-of-tiles.md).
+// This file does what the first CTA does besides its tiles on GPUs. On the host the communicating
+// thread does it. The thread announces to all ranks which run this rank begins, and that the run
+// before has ended. After a run of another kind it waits until all ranks have ended that run, and
+// only then lets the workers start. While the workers compute, it meets the other ranks. No run
+// ends before all ranks have begun it, so two buffers are enough
+// (docs/internals/exchange-of-tiles.md).
 #include <algorithm>
 
 #include "runtime/core/plan_hash.h"
@@ -17,25 +18,26 @@
 namespace tilepost {
 namespace {
 
-constexpr int kSharedParts = 4096;  // parts in memory that operations share: more than most have
+constexpr int kSharedParts = 4096;  // parts in memory that operations share; most operations have
+                                    // fewer
 
-// "rank 1", "ranks 1, 3".
+// Such as "rank 1" or "ranks 1, 3".
 std::string in_words(const std::vector<int>& ranks) {
   std::string text = ranks.size() == 1 ? "rank " : "ranks ";
   for (const int rank : ranks) text += (rank == ranks.front() ? "" : ", ") + std::to_string(rank);
   return text;
 }
 
-// Whether the plan's operation may share an arena. Lines are told from those of earlier runs by
-// their numbers alone, so nothing else may have been stored in their place.
+// Whether the plan's operation may share an arena. Only the number in a line distinguishes it from
+// lines of earlier runs. So nothing else may be stored in the place of lines.
 bool may_share(const tilepost_plan_t& plan) {
   return plan.shots != TILEPOST_ONE_SHOT_LINES;
 }
 
 }  // namespace
 
-// All ranks make their operations in the same order, and so choose the same arenas. Shared arenas
-// stay as long as the communicator.
+// Takes an arena for the operation. All ranks make their operations in the same order, and so
+// choose the same arenas. Shared arenas stay as long as the communicator.
 void HostOp::take_arena(bool share) {
   if (plan_.access != TILEPOST_ACCESS_TILES) return;
   ArenaNeed need = arena_need(plan_);
@@ -52,7 +54,7 @@ void HostOp::take_arena(bool share) {
   arena_ = arenas.emplace_back(std::make_shared<HostArena>(plan_.ranks, need));
 }
 
-// Here and below, false means that the communicator was aborted.
+// Carries out a run. Here and below, false means that the communicator was aborted.
 bool HostOp::exchange_tiles(uint64_t run, const Request& request) {
   if (others_arenas_.empty() && !meet_arenas(place_of(request, HostStep::kBegin))) return false;
   const HostStep place = place_of(request, HostStep::kExchange);
@@ -70,8 +72,8 @@ bool HostOp::exchange_tiles(uint64_t run, const Request& request) {
   return true;
 }
 
-// In an operation's first run the ranks tell each other where their memory is. On GPUs they do so
-// when the operation is made.
+// In an operation's first run the ranks exchange where their memory is. On GPUs they do so when the
+// operation is made.
 bool HostOp::meet_arenas(const HostStep& place) {
   own_arena_ = {arena_, landed_.data()};
   if (!group_->begin_collective(rank_, place, &own_arena_, deadline_seconds_)) return false;
@@ -81,7 +83,7 @@ bool HostOp::meet_arenas(const HostStep& place) {
   return visit.end_collective(rank_, place, deadline_seconds_);
 }
 
-// Sets what the kernel of the run works with. A slot has the rows that its rank gets in this run.
+// Sets the arguments of the kernel of the run. A slot has the rows that its rank gets in this run.
 void HostOp::set_exchange(const Request& request) {
   const RunMap& map = *request.run;
   const bool gathers = row_of(plan_).moves_input();
@@ -122,9 +124,9 @@ void HostOp::set_exchange(const Request& request) {
   __atomic_store_n(&awaited_, 0u, __ATOMIC_RELAXED);
 }
 
-// Tells every rank that this one has begun the run and, if the last run exchanged tiles or rows,
-// that it has ended that. Both are release operations: a rank that reads the number sees what the
-// run is, and all that the run before did on this rank.
+// Announces to every rank that this rank has begun the run. If the last run exchanged tiles or
+// rows, also announces that it has ended. Both are release operations. A rank that reads the number
+// sees the terms of the run, and everything that the run before did on this rank.
 void HostOp::tell_begun(const RunTerms& terms) {
   const uint32_t number = arena_->run[kRunWord] + 1;
   arena_->terms[number & 1] = terms;
@@ -165,7 +167,8 @@ bool HostOp::await_ranks(const HostStep& place, int64_t lines, uint32_t number, 
   }
 }
 
-// Whether all ranks have begun the same run. Requires that all have begun a run of this number.
+// Whether all ranks have begun the same run. Requires that all ranks have begun a run of this
+// number.
 bool HostOp::compare_ranks(const HostStep& place) {
   const uint32_t number = arena_->run[kRunWord] + 1;
   for (int rank = 0; rank < plan_.ranks; ++rank) {
@@ -178,8 +181,8 @@ bool HostOp::compare_ranks(const HostStep& place) {
   return true;
 }
 
-// If a run's workers take too long: a text that says which rank's tiles or rows of A they wait for;
-// empty if they wait for none.
+// A text for a run whose workers take too long. It names the rank whose tiles or rows of A they
+// wait for, and is empty if they wait for none.
 std::string HostOp::what_is_awaited() {
   const uint32_t source = __atomic_load_n(&awaited_, __ATOMIC_RELAXED);
   if (source == 0) return {};

@@ -1,5 +1,5 @@
-// Registering outputs: the ranks tell each other which buffers they pass, and where these are.
-// Ranks that push in a step also get the pointer anew in every run (HostMemory::landed).
+// Registers outputs. The ranks exchange which buffers they pass, and where these are. Ranks that
+// push in a step also get the pointer anew in every run (HostMemory::landed).
 #include <bit>
 
 #include "runtime/core/error.h"
@@ -7,8 +7,8 @@
 
 namespace tilepost {
 
-// `own` is the result of this rank's check of its buffer. If it is an error, its text is the
-// thread's last error. `there` gets where each rank's buffer begins.
+// Lets ranks agree on a call. `own` is the result of this rank's check of its buffer. If it is an
+// error, its text is the thread's last error. Sets `there` to where each rank's buffer begins.
 tilepost_result_t HostOp::agree_on_output(Registration call, tilepost_result_t own,
                                           const RegisteredRange& range, std::vector<void*>& there) {
   const std::string text = own != TILEPOST_OK ? tilepost_last_error() : "";

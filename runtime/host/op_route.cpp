@@ -1,4 +1,4 @@
-// Setting a route: the ranks tell each other how many rows they have and how many go to each rank.
+// Sets a route. The ranks exchange how many rows they have and how many rows go to each rank.
 #include <algorithm>
 
 #include "runtime/core/error.h"
@@ -6,8 +6,8 @@
 
 namespace tilepost {
 
-// Ranks meet in the same place for routes and for runs. So a route waits until none of this rank's
-// runs is left. Returns false if the communicator was aborted.
+// Waits until none of this rank's runs is left, because ranks meet in the same place for routes and
+// for runs. Returns false if the communicator was aborted.
 bool HostOp::wait_for_stream() {
   std::unique_lock lock(stream_.mutex);
   stream_.changed.wait(lock,
@@ -15,9 +15,10 @@ bool HostOp::wait_for_stream() {
   return !group_->aborted();
 }
 
-// Tells all ranks `mine`. `all` gets what the ranks have told, in their order. False as above.
+// Sends `mine` to all ranks. Sets `all` to the numbers of all ranks, in the ranks' order. Returns
+// false if the communicator was aborted.
 bool HostOp::exchange(const HostStep& place, std::vector<int64_t> mine, std::vector<int64_t>& all) {
-  if (group_->aborted()) return false;  // others may still read what was told before
+  if (group_->aborted()) return false;  // others may still read what this rank sent before
   told_ = std::move(mine);
   if (!group_->begin_collective(rank_, place, &told_, deadline_seconds_)) return false;
   HostGroup::Visit visit(*group_);
@@ -29,7 +30,7 @@ bool HostOp::exchange(const HostStep& place, std::vector<int64_t> mine, std::vec
   return visit.end_collective(rank_, place, deadline_seconds_);
 }
 
-// `number` counts the operation's calls of this kind.
+// `number`: the number of the call among the operation's calls of this kind.
 HostStep HostOp::exchange_place(Meeting call, uint64_t number) const {
   HostStep place{{}, HostStep::kExchange};
   place.terms.program = name_;
@@ -40,8 +41,8 @@ HostStep HostOp::exchange_place(Meeting call, uint64_t number) const {
   return place;
 }
 
-// Ranks choose the same groups because they all know the most rows that any rank has. They refuse a
-// route alike because they all know all of its counts.
+// Ranks choose the same groups because they all know the most rows that any rank has. If one
+// refuses a route all do, because they all know all of the route's counts.
 tilepost_result_t HostOp::agree_on_route(RouteInputs& inputs, std::unique_ptr<RunMap>& run) {
   const auto failed = [&] { return fail(group_->failure(), "%s", group_->failure_text()); };
   const HostStep place = exchange_place(Meeting::route, ++routes_);

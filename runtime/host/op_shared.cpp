@@ -1,10 +1,10 @@
 // Runs whose ranks share memory (runtime/map/steps.h): ranks read each other's memory, or their
 // kernels store into it.
 //
-// Ranks meet where a run begins, because from then on what others have read or stored may be
-// written again. They meet where a rank announces something, which the others then read. And they
-// meet where the run ends. A kernel that stores into other ranks' memory starts behind the first
-// meeting.
+// Ranks meet where a run begins, because from then on places that others have read or stored to may
+// be written again. They meet where a rank announces something, because the others read it from
+// then on. And they meet where the run ends. A kernel that stores into other ranks' memory starts
+// after the first meeting.
 #include <cstring>
 
 #include "runtime/host/op.h"
@@ -19,7 +19,7 @@ void HostOp::allocate_shared(const RunSizes& most) {
   landed_.assign(most.landed * output_bytes_, 0);
 }
 
-// Here and below, false means that the communicator was aborted.
+// Carries out a run. Here and below, false means that the communicator was aborted.
 bool HostOp::share_memory(uint64_t run, const Request& request) {
   const RunMap& map = *request.run;
   void* landed = request.output != 0 ? request.operands.out : landed_.data();
@@ -83,7 +83,8 @@ void HostOp::set_places(const RunMap& map, const std::vector<const HostMemory*>&
   }
 }
 
-// For a run that does not overlap, in which the kernel stores into this rank's own memory.
+// Sets the places for a run that does not overlap, in which the kernel stores into this rank's own
+// memory.
 void HostOp::set_own_place(void* send) {
   peer_out_.assign(1, send);
   peer_counters_.assign(1, counters_.data());

@@ -1,4 +1,4 @@
-// What the threads of an operation do.
+// The work of the threads of an operation.
 #include <bit>
 #include <cstring>
 #include <limits>
@@ -10,13 +10,13 @@
 namespace tilepost {
 namespace {
 
-// When a run is given up, the counters that workers wait for are raised by this much. That is
-// beyond anything that workers may wait for, and still ahead by signed distance.
+// When a run is given up, the counters for which workers wait are raised by this much. That is
+// beyond every value that workers may wait for, and still ahead by signed distance.
 constexpr uint32_t kFarAhead = 1u << 30;
 
 }  // namespace
 
-// Waits for the turn of run `run`. Returns false if the operation ends.
+// Waits for the turn of run `run`. Returns false if the operation ends first.
 bool HostOp::next_request(uint64_t run, Request& request) {
   std::unique_lock lock(stream_.mutex);
   const auto its_turn = [&] {
@@ -28,8 +28,8 @@ bool HostOp::next_request(uint64_t run, Request& request) {
   return true;
 }
 
-// No exception may leave a thread, so what `body` throws ends the communicator instead. The texts
-// are short enough for a std::string that allocates nothing.
+// Calls `body`. No exception may leave a thread, so an exception of `body` ends the communicator
+// instead. The texts are short enough for a std::string that allocates nothing.
 template <class Body>
 void HostOp::end_by_abort(Body body) {
   try {
@@ -79,8 +79,8 @@ void HostOp::compute_alone(const Request& request, int worker) {
     view.share_rows = static_cast<int32_t>(share_rows(run.map()));
     view.share_tiles = share_tiles(run.map());
   } else if (run.path.stores_by_owner) {
-    view.share_rows = std::numeric_limits<int32_t>::max();  // all tiles belong to owner 0, which is
-                                                            // this rank
+    // All tiles belong to owner 0, which is this rank.
+    view.share_rows = std::numeric_limits<int32_t>::max();
   }
   view.peer_out = peer_out_.data();
   view.peer_counters = peer_counters_.data();
@@ -99,7 +99,7 @@ void HostOp::compute_alone(const Request& request, int worker) {
   }
 }
 
-// What the kernel gets as A. Where rows of A are exchanged, it is a pointer from which this rank's
+// The kernel's argument A. Where rows of A are exchanged, it is a pointer from which this rank's
 // own rows are at their places among all rows.
 const void* HostOp::rows_of_a(const Request& request) const {
   const RunMap& run = *request.run;
@@ -115,16 +115,16 @@ void HostOp::launch(const Request& request, int worker, const tilepost_view_t& v
                              run.shape, request.epilogue, worker, num_workers_, view);
 }
 
-// The wait also ends when the run is given up, as a kernel's own wait does (input_ready).
+// This wait also ends when the run is given up, like a kernel's own wait (input_ready).
 void HostOp::wait_arrival(int group, uint32_t ready) const {
   const uint32_t* counter = counters_.data() + size_t{TILEPOST_COUNTER_STRIDE} * group;
   while (static_cast<int32_t>(__atomic_load_n(counter, __ATOMIC_ACQUIRE) - ready) < 0)
     std::this_thread::yield();
 }
 
-// Waits until the kernel of the run may start: what it reads is there, or it may store into other
-// ranks' memory. Returns false if the communicator was aborted. The communicating thread keeps the
-// deadline.
+// Waits until the kernel of the run may start: its input is there, or it may store into other
+// ranks' memory. Returns false if the communicator was aborted. The communicating thread enforces
+// the deadline.
 bool HostOp::wait_open(uint64_t run) {
   std::unique_lock lock(stream_.mutex);
   stream_.changed.wait(lock, [&] { return opened_ >= run || group_->aborted(); });
@@ -143,7 +143,7 @@ void HostOp::communicate() {
     for (uint64_t run = 1; next_request(run, request) && communicate_run(run, request); ++run) {
       const std::lock_guard lock(stream_.mutex);
       finished_ = run;
-      queue_[run % queue_.size()].run.reset();  // the cache may have dropped it since
+      queue_[run % queue_.size()].run.reset();  // the cache may have dropped the map since
       ++stream_.completed;
       stream_.changed.notify_all();
     }
@@ -151,7 +151,7 @@ void HostOp::communicate() {
   release_workers();
 }
 
-// Returns false if the communicator was aborted.
+// Does everything of a run but computing. Returns false if the communicator was aborted.
 bool HostOp::communicate_run(uint64_t run, const Request& request) {
   if (plan_.any_m != 0 && !says_the_same(request)) return false;
   if (request.run->does_nothing()) return wait_workers(run, request);
@@ -166,8 +166,8 @@ bool HostOp::communicate_run(uint64_t run, const Request& request) {
   return true;
 }
 
-// Ranks that run different plans of a family would never meet, and neither would a rank that runs
-// without rows and one that has some. So their runs are compared first.
+// Compares this rank's run with the other ranks' runs. Ranks that run different plans of a family
+// would never meet, and neither would a rank with rows and one without. So runs are compared first.
 bool HostOp::says_the_same(const Request& request) {
   return !row_of(plan_).communicates() ||
          group_->compare(rank_, place_of(request, HostStep::kExchange).terms);
@@ -191,7 +191,8 @@ bool HostOp::exchange_messages(uint64_t run, const Request& request) {
   return true;
 }
 
-// Sorts rows of A by destination. Earlier runs have ended on all ranks that read what these sorted.
+// Sorts rows of A by destination. Earlier runs have ended on all ranks that read the rows which
+// those runs sorted.
 void HostOp::pack(const Request& request) {
   const auto bytes = static_cast<size_t>(plan_.k) * input_bytes_;
   const auto* from = static_cast<const uint8_t*>(request.operands.a);
@@ -202,7 +203,7 @@ void HostOp::pack(const Request& request) {
   }
 }
 
-// Does what follows the kernel and the steps. That includes a norm which on GPUs the kernel
+// Does the work after the kernel and the steps. This includes a norm, which on GPUs the kernel
 // computes (RunPath::normalises).
 void HostOp::finish_run(const Request& request) {
   const RunMap& map = *request.run;
@@ -226,7 +227,7 @@ HostBuffers HostOp::buffers_of(const Request& request, int group) {
           request.gathered, request.run->steps[group]};
 }
 
-// Carries out a group's steps. All ranks meet even where this one neither sends nor receives.
+// Carries out a group's steps. All ranks meet, even if this rank neither sends nor receives.
 bool HostOp::carry_out(const HostStep& place) {
   copy_own_rows(own_, input_bytes_);
   if (!group_->begin_collective(rank_, place, &own_, deadline_seconds_)) return false;
@@ -242,7 +243,7 @@ bool HostOp::carry_out(const HostStep& place) {
   return visit.end_collective(rank_, place, deadline_seconds_);
 }
 
-// Waits for the group's tiles. Counters are never reset: a run starts from the sum of the targets
+// Waits for the group's tiles. Counters are never reset. A run starts from the sum of the targets
 // of all runs before it, modulo 2^32.
 bool HostOp::wait_group(const HostStep& place, uint32_t target) {
   const int group = place.group;
@@ -253,21 +254,22 @@ bool HostOp::wait_group(const HostStep& place, uint32_t target) {
   return true;
 }
 
-// The store is a release operation, so a kernel whose acquire load reads it sees the group's rows.
+// Sets a group's counter. The store is a release operation, so a kernel whose acquire load reads
+// the value sees the group's rows.
 void HostOp::raise(int group, uint32_t value) {
   __atomic_store_n(counters_.data() + size_t{TILEPOST_COUNTER_STRIDE} * group, value,
                    __ATOMIC_RELEASE);
 }
 
-// The run's last group also raises the counters of groups that the run lacks. Numbers of runs are
-// compared by signed distance, so no counter may fall behind.
+// Raises the group's counter. The run's last group also raises the counters of groups that the run
+// does not have. Numbers of runs are compared by signed distance, so no counter may fall behind.
 void HostOp::raise_arrived(int group, const Request& request) {
   const int groups = request.run->num_groups();
   const int end = group + 1 == groups ? plan_.map.num_groups : group + 1;
   for (; group < end; ++group) raise(group, request.ready);
 }
 
-// Nothing will arrive any more. Releases workers that wait for it inside the kernel.
+// Releases workers that wait inside the kernel for input, when no input will arrive any more.
 void HostOp::release_workers() {
   __atomic_store_n(&over_, 1u, __ATOMIC_RELAXED);
   if (!row_of(plan_).moves_input()) return;
@@ -276,8 +278,8 @@ void HostOp::release_workers() {
     raise(static_cast<int>(group), overlapped_ + kFarAhead);
 }
 
-// Waits until the run's workers have returned. Only then is the run complete, so that the caller
-// may free A and B.
+// Waits until the run's workers have returned. Only then is the run complete, and the caller may
+// free A and B.
 bool HostOp::wait_workers(uint64_t run, const Request& request) {
   const Deadline deadline(deadline_seconds_);
   {

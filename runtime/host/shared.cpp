@@ -5,8 +5,8 @@
 namespace tilepost {
 namespace {
 
-// Adds up the parts of a sum. Each is in a block of slots. Only where ranks read each other's
-// memory, this rank's own part is where its kernel has stored it, in `send`.
+// Adds up the parts of a sum. Each part is in a block of slots. But where ranks read each other's
+// memory, this rank's own part is in `send`, where its kernel has stored it.
 template <class T>
 void add_parts(const HostSharedRun& run, const Step& step) {
   const HostMemory& own = *run.memory[run.rank];

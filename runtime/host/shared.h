@@ -10,8 +10,8 @@
 namespace tilepost {
 
 // The memory that a rank brings to a run whose ranks share memory (steps.h). Elements have the
-// output's type, and in `gathered` that of A. The other ranks read send, gathered and sums, or push
-// into gathered and landed. Their kernels store into slots and landed, and raise `counters`.
+// output's type, and in `gathered` the type of A. The other ranks read send, gathered and sums, or
+// push into gathered and landed. Their kernels store into slots and landed, and raise `counters`.
 struct HostMemory {
   void* send;
   void* slots;
@@ -21,21 +21,20 @@ struct HostMemory {
   uint32_t* counters;
 };
 
-// What the steps of one rank work with.
+// The arguments of one rank's steps.
 struct HostSharedRun {
   const tilepost_plan_t& plan;
   const RunPath& path;
   int rank;
-  Slots slots;                      // of every rank
+  Slots slots;                      // the slots of every rank
   const HostMemory* const* memory;  // [ranks]
-  const void* a;                    // this rank's rows
+  const void* a;                    // this rank's rows of A
   void* received;                   // RunPath::results
-  int input_bytes;                  // per element of A
+  int input_bytes;                  // bytes of an element of A
 };
 
 // Carries out one step. The caller makes announcements itself. Sums are added in fp32, in the order
-// of the ranks, and rounded once. With TILEPOST_SUM_ADDED they are added in the same order and
-// rounded after every addition.
+// of the ranks, and rounded once. With TILEPOST_SUM_ADDED they are rounded after every addition.
 void carry_out_step(const HostSharedRun& run, const Step& step);
 
 }  // namespace tilepost
