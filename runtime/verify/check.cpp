@@ -115,7 +115,8 @@ void Check::compare_run(int rank, int set, int run) {
   if (buffers.gathers()) compare_gathered(buffers, rank, run);
 }
 
-// If rows of the product are routed, the output has rows of every rank's product.
+// Compares the output. If rows of the product are routed, the output has rows of every rank's
+// product.
 void Check::compare_out(const RankOperation& operation, int rank, int set, int run) {
   std::vector<unsigned char> out;
   const std::string overwritten = operation.buffers(set).fetch_out(out);
@@ -140,7 +141,7 @@ void Check::compare_kept(const RunBuffers& buffers, int rank, int run) {
   hold(comparison, "the sum with the residual: ", run);
 }
 
-// Every checked row of A must be in its place, bit by bit.
+// Compares the gathered A. Every checked row of A must be in its place, bit by bit.
 void Check::compare_gathered(const RunBuffers& buffers, int rank, int run) {
   std::vector<unsigned char> gathered;
   const std::string overwritten = buffers.fetch_gathered(gathered);
@@ -158,7 +159,7 @@ void Check::compare_gathered(const RunBuffers& buffers, int rank, int run) {
   if (!overwritten.empty()) throw TargetError(harness::format("run %d: ", run + 1) + overwritten);
 }
 
-// Throws if any element differs; otherwise keeps the worst error.
+// Throws if any element differs. Otherwise keeps the worst error.
 void Check::hold(const Comparison& comparison, const std::string& what, int run) {
   const std::string rows =
       problem_.any_m ? harness::format(" with m = %lld", static_cast<long long>(shape_.m())) : "";
@@ -170,7 +171,8 @@ void Check::hold(const Comparison& comparison, const std::string& what, int run)
     worst_error_ = comparison.worst_error, worst_bound_ = comparison.worst_bound;
 }
 
-// Whether outputs must be equal bit by bit: operands are integers, and results of these are exact.
+// Whether outputs must be equal bit by bit, because operands are integers and results of these are
+// exact.
 bool Check::equals() const {
   return distribution_.kind == DataKind::exact && problem_.linear() && !problem_.normalises();
 }

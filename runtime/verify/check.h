@@ -1,5 +1,5 @@
-// One check: it sends one kind of data through one program. The program runs on all ranks, each run
-// gets a reference, and every output is compared with it.
+// One check. It sends one kind of data through one program. The program runs on all ranks, each run
+// gets a reference, and every output is compared with its reference.
 #pragma once
 
 #include <functional>
@@ -18,7 +18,7 @@ namespace tilepost::verify {
 
 using Operations = std::vector<std::unique_ptr<RankOperation>>;
 
-// What a check works on. All of it must outlive the check.
+// The objects that a check uses. They must outlive the check.
 struct CheckSetup {
   const Problem& problem;
   const tilepost_plan_t& plan;
@@ -43,7 +43,7 @@ class Check {
   void compare_kept(const RunBuffers& buffers, int rank, int run);
   void compare_gathered(const RunBuffers& buffers, int rank, int run);
   void hold(const Comparison& comparison, const std::string& what, int run);
-  // Where `rank` gets the rows of its residual from.
+  // The source of the rows of the residual of `rank`.
   RowSource residual_source(int rank, int run) const;
   bool equals() const;
   std::string success(int runs) const;
@@ -58,11 +58,11 @@ class Check {
   const Distribution distribution_;
   const ErrorWeights weights_;
   const uint64_t seed_;
-  // What follows is of the run that is compared. Rank 0 creates it, then each rank fills in its
-  // part.
+  // The members below belong to the run that is compared. Rank 0 creates them, then each rank fills
+  // in its part.
   RunShape shape_;
   std::vector<Expected> expected_, kept_;
-  Originals originals_;           // in place of a reference, where only the kernel knows what it
+  Originals originals_;           // replaces the reference if only the kernel knows what it
                                   // computes
   std::vector<TileIndex> tiles_;  // by the rank whose product has the tiles
   std::mutex worst_mutex_;

@@ -26,7 +26,7 @@ Problem problem_of(const tilepost_plan_t& plan, const World& world) {
   return problem;
 }
 
-// "gemm_all_to_all rows"; nothing for gemm_all_reduce.
+// Such as "gemm_all_to_all rows"; empty for gemm_all_reduce.
 std::string pattern_of(const tilepost_plan_t& plan) {
   if (plan.pattern == TILEPOST_GEMM_ALL_REDUCE) return "";
   std::string text = std::string("  ") + name_of(plan.pattern);
@@ -39,8 +39,8 @@ std::string consumer_of(const tilepost_plan_t& plan) {
   return std::string(" ") + name_of(plan.consumer);
 }
 
-// The types of A and the output, then the layout of B and the epilogue where they are not the usual
-// ones: "f16", "f16 nn scale+bias".
+// The types of A and the output, then the layout of B and the epilogue if they are not the usual
+// ones, such as "f16" or "f16 nn scale+bias".
 std::string types_of(const tilepost_plan_t& plan) {
   std::string text = name_of(plan.input);
   if (row_of(plan.input).sums_short())
@@ -59,8 +59,8 @@ double products(const tilepost_plan_t& plan) {
   return static_cast<double>(plan.map.m) * plan.map.n * plan.k * plan.ranks;
 }
 
-// The bounds of the program's other plans that are for fewer rows than `plan`: they serve some of
-// the operation's runs in its place.
+// The bounds of the program's other plans that are for fewer rows than `plan`. These plans serve
+// some of the operation's runs.
 std::vector<int64_t> bounds_of(const tilepost_program_t& program, const tilepost_plan_t& plan) {
   std::vector<int64_t> bounds;
   for (int i = 0; i < program.num_plans; ++i) {
@@ -71,7 +71,7 @@ std::vector<int64_t> bounds_of(const tilepost_program_t& program, const tilepost
   return bounds;
 }
 
-// The data of some runs, and which runs they are.
+// The data of some runs, and the list of these runs.
 struct DataRuns {
   DataKind kind;
   RunList list;
@@ -102,8 +102,8 @@ std::vector<CheckResult> check_data(const tilepost_program_t& program, const Pro
   return results;
 }
 
-// The text for a kernel of the user's own that is woven correctly, but computes something else than
-// the spec asks for.
+// The text for a kernel of the user's own that is woven correctly, but does not compute what the
+// spec asks for.
 constexpr char kOtherProduct[] =
     " as you launch it gives what the pattern gives, so it computes something else than the spec's "
     "product: see gemm.layout and kernel.arguments, or what it does to its sums";

@@ -8,7 +8,7 @@ namespace tilepost::verify {
 // One line of the report.
 struct CheckResult {
   bool ok = false;
-  std::string text;  // "exact: 8256 elements equal, 3 runs", or what went wrong and where
+  std::string text;  // such as "exact: 8256 elements equal, 3 runs", or what went wrong and where
 };
 
 }  // namespace tilepost::verify

@@ -1,6 +1,6 @@
 // The verify harness. It checks every program that it was built with, and prints one line for each
-// check. A line starts with "ok    ", "FAIL  " or "skip  ". Lines that start with "# " are signs of
-// life, and the counts at the end. Exit status: 0 all checks passed, 1 a check failed, 2 wrong
+// check. A line starts with "ok    ", "FAIL  " or "skip  ". Lines that start with "# " show
+// progress, and at the end the counts. Exit status: 0 all checks passed, 1 a check failed, 2 wrong
 // command line, 77 no check failed, but some program could not be run here.
 #include <chrono>
 #include <cstdio>
@@ -58,8 +58,8 @@ class Harness {
   }
 
  private:
-  // Arms the watchdog for the entry, and returns the plan that runs here. `label` becomes the label
-  // of its lines.
+  // Arms the watchdog for the entry, and returns the plan that runs here. Sets `label` to the label
+  // of the entry's lines.
   const tilepost_plan_t& arm(const Entry& entry, const tilepost_program_t& program, World& world,
                              std::string& label) {
     const tilepost_plan_t& plan = world.plan_of(program);
@@ -95,7 +95,8 @@ class Harness {
     return *world;
   }
 
-  // Also prints a sign of life, so that a reader of the lines knows that work goes on.
+  // Restarts the watchdog's time. Also prints progress, so that a reader of the lines sees that
+  // work goes on.
   void alive(const Entry& entry, int runs) {
     watchdog_.alive();
     const auto now = std::chrono::steady_clock::now();

@@ -8,9 +8,10 @@ namespace tilepost::verify {
 
 struct Entry {
   const char* name;    // name of the program
-  const char* varied;  // what a sweep varied and the report's line does not show otherwise, or ""
+  const char* varied;  // what a sweep varied, if the report's line does not show it otherwise; else
+                       // ""
   const tilepost_program_t* (*program)(void);
-  harness::PlainLaunch (*plain)() = nullptr;  // for a kernel of the user's own; else null
+  harness::PlainLaunch (*plain)() = nullptr;  // for a kernel of the user's own; otherwise null
 };
 
 struct Registry {

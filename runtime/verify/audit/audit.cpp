@@ -15,9 +15,9 @@ namespace {
 
 using harness::format;
 
-constexpr int64_t kMostPositions = 16384;  // positions that are looked at one by one
-constexpr int64_t kAtOnce = 256;           // positions that are launched before their findings are
-                                           // fetched
+constexpr int64_t kMostPositions = 16384;  // how many positions are checked one by one
+constexpr int64_t kAtOnce = 256;           // how many positions are launched before their findings
+                                           // are fetched
 constexpr int kRandomSchedules = 3;
 
 class Audit {
@@ -60,7 +60,7 @@ class Audit {
     return {m, 1};
   }
 
-  // The first position of each set of CTAs that run together: of all sets, or of a sample with the
+  // The first position of each set of CTAs that run together. It is all sets, or a sample with the
   // first, the last and random ones in between.
   std::vector<int64_t> positions_to_look_at(const Schedule& schedule) const {
     const int64_t cluster = plan_.map.cluster;
@@ -120,8 +120,8 @@ class Audit {
       throw TargetError("the kernel stores into " + changed);
   }
 
-  // Checks that the plain kernel reads no more of the data that only it knows than the spec says
-  // there is. If it does, its result depends on the bytes around that data.
+  // Checks that the plain kernel reads no more bytes of its opaque data than the spec says there
+  // are. If it reads more, its result depends on the bytes around that data.
   void check_bytes(Workbench& bench) const {
     OpaqueMemory& opaque = bench.opaque();
     for (int i = 0; i < opaque.count(); ++i) {
@@ -141,8 +141,8 @@ class Audit {
     bench.renew();
   }
 
-  // Checks that the plain kernel itself stores all of its output, the same whatever was there
-  // before, and nothing beside it.
+  // Checks that the plain kernel itself stores all of its output, equal whatever was there before,
+  // and nothing beside it.
   void check_plain(Workbench& bench) const {
     Schedule one;
     one.tiles = {{0, 0, 0, 0}};

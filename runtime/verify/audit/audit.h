@@ -1,5 +1,6 @@
-// The audit of a kernel of the user's own. It checks what the kernel stores and which counters it
-// raises, position by position, and whether the woven kernel gives the same bits as the plain one.
+// The audit of a kernel of the user's own. It checks, position by position, what the kernel stores
+// and which counters it raises. It also checks that the woven kernel gives the same bits as the
+// plain one.
 #pragma once
 
 #include <functional>
@@ -18,7 +19,8 @@ namespace tilepost::verify {
 // bits: under the plan's schedule and under three random ones, each tile has the bits that the
 //   plain kernel gives it.
 //
-// Both checks are done at the plan's m and, where m is known at run time only, at m = 1 too.
+// Both checks are done at the plan's m. If m is known only at run time, they are also done at m =
+// 1.
 std::vector<CheckResult> audit_kernel(const harness::PlainLaunch& plain,
                                       const tilepost_plan_t& plan, World& world, uint64_t seed,
                                       const std::function<void(int)>& alive);

@@ -11,16 +11,16 @@ namespace {
 using harness::format;
 using Bytes = std::vector<unsigned char>;
 
-// An element's bits, the highest byte first: "0x3f80".
+// An element's bits, the highest byte first, such as "0x3f80".
 std::string bits_at(const Bytes& memory, int64_t at, int bytes) {
   std::string text = "0x";
   for (int i = bytes; i-- > 0;) text += format("%02x", memory[static_cast<size_t>(at + i)]);
   return text;
 }
 
-// The element of the output that byte `at` of the memory is in.
+// The element of the output that contains byte `at` of the memory.
 struct Element {
-  int64_t row, column, at;  // `at` is its first byte
+  int64_t row, column, at;  // `at` is the element's first byte
 };
 
 Element element_at(const Workbench& bench, int64_t at) {
@@ -29,7 +29,7 @@ Element element_at(const Workbench& bench, int64_t at) {
           bench.begin() + in_output / bytes * bytes};
 }
 
-// The index of the place that a byte is in; -1: none.
+// The index of the place that contains a byte, or -1.
 int place_of(const Look& look, int64_t at) {
   for (int i = 0; i < kMostPlaces; ++i) {
     Look one = look;
@@ -40,14 +40,15 @@ int place_of(const Look& look, int64_t at) {
   return -1;
 }
 
-// "element (130, 70)" of the output or, with a tile, of the product.
+// A label such as "element (130, 70)". It counts rows of the output, or with a tile, of the
+// product.
 std::string label_of(const Element& element, const tilepost_tile_t* tile) {
   const int64_t row = tile == nullptr ? element.row : element.row - tile->row + tile->m;
   return format("element (%lld, %lld)", static_cast<long long>(row),
                 static_cast<long long>(element.column));
 }
 
-// What was found in both memories, by kind.
+// The findings in both memories, by kind.
 struct Seen {
   int64_t first[3] = {-1, -1, -1}, count[3] = {0, 0, 0};  // kMissing, kOutside, kUnequal
 };
@@ -107,8 +108,8 @@ std::string describe_counters(const Look& look, const std::vector<uint32_t>& cou
   return "";
 }
 
-// Describes what `kernel` did wrong to memories and counters, as elements of a position's tile if
-// `tiles` is not null; "" if nothing is wrong.
+// Describes what `kernel` did wrong to memories and counters. If `tiles` is not null, elements are
+// those of a position's tile. The text is "" if nothing is wrong.
 std::string describe_with(Workbench& bench, const Look& look, const tilepost_tile_t* tiles,
                           const std::string& kernel) {
   const Bytes memory[2] = {bench.memory(0), bench.memory(1)};
@@ -135,7 +136,7 @@ std::string describe_with(Workbench& bench, const Look& look, const tilepost_til
   return describe_counters(look, bench.counters());
 }
 
-// "position 17, tile at (128, 64), which goes to row 32"
+// Such as "position 17, tile at (128, 64), which goes to row 32".
 std::string label_of(int64_t position, const tilepost_tile_t& tile) {
   const std::string name =
       format("position %lld, tile at (%d, %d)", static_cast<long long>(position), tile.m, tile.n);
@@ -143,8 +144,8 @@ std::string label_of(int64_t position, const tilepost_tile_t& tile) {
                               : format(", which goes to row %d", tile.row));
 }
 
-// What the memory should have, by the schedule and the plain kernel's memory. Rows that may be
-// stored to, but need not, keep what is there.
+// The memory as it should be, by the schedule and the plain kernel's memory. Rows that the kernel
+// may store to, but need not, are taken from `got`.
 Bytes expected_memory(const Workbench& bench, const tilepost_plan_t& plan, const Schedule& schedule,
                       const Bytes& plain, const Bytes& got) {
   Bytes expected(plain.size());
@@ -167,7 +168,7 @@ Bytes expected_memory(const Workbench& bench, const tilepost_plan_t& plan, const
   return expected;
 }
 
-// The position whose tile is stored where the element lies; -1: none.
+// The position whose tile is stored where the element lies, or -1.
 int64_t position_of(const Workbench& bench, const tilepost_plan_t& plan, const Schedule& schedule,
                     const Element& element) {
   for (size_t i = 0; i < schedule.tiles.size(); ++i) {

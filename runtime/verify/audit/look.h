@@ -1,5 +1,5 @@
-// What a kernel has changed in memory that had been filled with a pattern. The host and a GPU judge
-// it with the same code.
+// Finds what a kernel has changed in memory that had been filled with a pattern. The host and a GPU
+// judge the memory with the same code.
 //
 // Two memories are filled with patterns that differ in every byte, and the kernel runs once on
 // each. A byte that the kernel has stored differs from at least one of the patterns, whatever its
@@ -18,32 +18,32 @@ TILEPOST_VERIFY_INLINE uint32_t fill_word(int64_t index, int which) {
   return which == 0 ? word : ~word;
 }
 
-// A rectangle of the output that must be stored to, and `spare` rows behind it that may be: if a
-// tile is not whole, nobody reads the rest of its place.
+// A rectangle of the output that the kernel must store to, and `spare` rows behind it that the
+// kernel may store to. Where a tile is not whole, nobody reads the rest of its place.
 struct TilePlace {
   int64_t row, rows, column, columns, spare;
 };
 
-// What went wrong: a set of these bits.
+// The findings: a set of these bits.
 constexpr uint32_t kMissing = 1;  // a byte of a place is not stored
 constexpr uint32_t kOutside = 2;  // a byte outside of the places is stored
-constexpr uint32_t kUnequal = 4;  // what is stored depends on what was there before
+constexpr uint32_t kUnequal = 4;  // stored values depend on what was there before
 constexpr uint32_t kCounter = 8;  // a counter did not rise as it should
 
-// The most places of one look: each of the CTAs that run together has one.
+// The most places of one look. Each of the CTAs that run together has one place.
 constexpr int kMostPlaces = 8;
 
-// What one look is about. Memory is that of the device that looks.
+// The arguments of one look. Memory is that of the device that looks.
 struct Look {
   uint32_t* memory[2];
   int64_t words;  // words of each memory
   int64_t begin;  // the byte at which the output begins
   int64_t row_bytes;
   int element_bytes;
-  TilePlace places[kMostPlaces];  // an entry without rows is no place
+  TilePlace places[kMostPlaces];  // an entry without rows counts as no place
   uint32_t* counters;
   int64_t num_counters;         // words
-  int64_t raised[kMostPlaces];  // indices of the words that must rise, -1: none
+  int64_t raised[kMostPlaces];  // indices of the words that must rise; -1 if there is none
   uint32_t signals;             // what each entry of `raised` adds to its word
 };
 
@@ -63,7 +63,7 @@ TILEPOST_VERIFY_INLINE bool is_placed(const Look& look, int64_t at) {
   return false;
 }
 
-// Whether byte `at` is in the spare rows behind one of the places.
+// Whether byte `at` is in the spare rows behind a place.
 TILEPOST_VERIFY_INLINE bool is_spare(const Look& look, int64_t at) {
   const int64_t row = (at - look.begin) / look.row_bytes;
   const int64_t in_row = (at - look.begin) % look.row_bytes;
@@ -75,7 +75,7 @@ TILEPOST_VERIFY_INLINE bool is_spare(const Look& look, int64_t at) {
   return false;
 }
 
-// What is wrong with byte `at`, whose values in the two memories are `got`.
+// The findings for byte `at`, whose values in the two memories are `got`.
 TILEPOST_VERIFY_INLINE uint32_t judge_byte(const Look& look, int64_t at, const uint8_t (&got)[2]) {
   const int shift = static_cast<int>(at % 4) * 8;
   const auto fill = static_cast<uint8_t>(fill_word(at / 4, 0) >> shift);
@@ -84,7 +84,7 @@ TILEPOST_VERIFY_INLINE uint32_t judge_byte(const Look& look, int64_t at, const u
   return !stored ? kMissing : got[0] != got[1] ? kUnequal : 0;
 }
 
-// What is wrong with the bytes of a word of the memories.
+// The findings for the bytes of a word of the memories.
 TILEPOST_VERIFY_INLINE uint32_t judge_word(const Look& look, int64_t word) {
   uint32_t found = 0;
   for (int64_t at = word * 4; at < word * 4 + 4; ++at) {
@@ -96,7 +96,7 @@ TILEPOST_VERIFY_INLINE uint32_t judge_word(const Look& look, int64_t word) {
   return found;
 }
 
-// What is wrong with a word of the counters.
+// The findings for a word of the counters.
 TILEPOST_VERIFY_INLINE uint32_t judge_counter(const Look& look, int64_t word) {
   uint32_t expected = 0;
   for (const int64_t raised : look.raised)

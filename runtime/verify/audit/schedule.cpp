@@ -10,7 +10,8 @@
 namespace tilepost::verify {
 namespace {
 
-// Shuffles a list. std::shuffle gives other orders for the same seed in other standard libraries.
+// Shuffles a list. std::shuffle is not used, because its order for a seed differs between standard
+// libraries.
 template <class T>
 void shuffle(std::vector<T>& list, std::mt19937_64& random) {
   for (size_t i = list.size(); i > 1; --i) std::swap(list[i - 1], list[random() % i]);
@@ -61,7 +62,7 @@ Schedule random_schedule(const tilepost_plan_t& plan, int64_t m, const Schedule&
       schedule.tiles.push_back(tile);
     }
   }
-  // There are two more places than tiles in a column.
+  // Each column has two more places than tiles.
   std::map<int32_t, int32_t> in_column;
   for (const tilepost_tile_t& tile : schedule.tiles) in_column[tile.n] += tile.row >= 0;
   int32_t most = 0;
@@ -97,7 +98,8 @@ TileExtent extent_of(const tilepost_plan_t& plan, const tilepost_tile_t& tile, i
 
 int64_t spare_rows(const tilepost_plan_t& plan, const tilepost_tile_t& tile,
                    const Schedule& schedule, int64_t m) {
-  // A kernel with user data takes the arguments that the spec names, none of which is a tensor map.
+  // A kernel with user data takes the arguments that the spec names, and no tensor map is among
+  // them.
   if (plan.kernel.launch != TILEPOST_LAUNCH_CUSTOM || plan.kernel.num_user > 0) return 0;
   const int64_t rows = extent_of(plan, tile, m).rows;
   return std::clamp<int64_t>(schedule.rows - tile.row - rows, 0, plan.map.tile_m - rows);

@@ -23,7 +23,7 @@ Workbench::Workbench(RankDevice& device, KernelRunner& runner, const harness::Pl
   const int64_t input = tilepost::element_bytes(plan.input);
   element_bytes_ = static_cast<int>(tilepost::element_bytes(plan.output));
   row_bytes_ = n * element_bytes_;
-  // Room before and behind the output, in which a stray store is seen and does no harm.
+  // There is room before and behind the output, in which a stray store is found and does no harm.
   begin_ = aligned_bytes(std::max(kLeastMargin, 2 * plan.map.tile_m * row_bytes_));
   words_ = (2 * begin_ + aligned_bytes(std::max(largest.rows, m) * row_bytes_)) / 4;
   num_counters_ = static_cast<int64_t>(largest.targets.size()) * TILEPOST_COUNTER_STRIDE;

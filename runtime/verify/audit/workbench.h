@@ -24,16 +24,17 @@ class Workbench {
   int64_t m() const { return operands_.shape.m; }
 
   void upload(const Schedule& schedule);
-  // Run one of the kernels; the woven one for `count` positions of the uploaded schedule, from
+  // Run one of the kernels. The woven one runs for `count` positions of the uploaded schedule, from
   // `first` on.
   void run_plain(int which);
   void run_woven(int which, int64_t first, int64_t count);
 
-  // A look that expects these positions to have been stored in both memories.
+  // A look that expects the tiles of these positions in both memories.
   Look look_for(const Schedule& schedule, int64_t first, int64_t count) const;
-  // Adds what the look finds to found()[slot]. Memories and counters are filled anew behind it.
+  // Adds the findings of the look to found()[slot]. Memories and counters are filled anew
+  // afterwards.
   void look(const Look& look, int64_t slot);
-  std::vector<uint32_t> found(int64_t slots);  // also sets them to 0
+  std::vector<uint32_t> found(int64_t slots);  // also sets the findings to 0
 
   void renew();  // fills memories and counters anew
   std::vector<unsigned char> memory(int which) const;
@@ -46,7 +47,7 @@ class Workbench {
   // The data whose form only the kernel knows.
   OpaqueMemory& opaque() { return opaque_; }
 
-  // The name of an operand that has changed: A, B or user data; "" if none has.
+  // The name of an operand that has changed (A, B or user data), or "".
   std::string changed_operand() const;
 
   static constexpr int64_t kMostSlots = 1 << 16;
@@ -62,7 +63,7 @@ class Workbench {
   std::vector<void*> taken_;
   OpaqueMemory opaque_;
   KernelRunner::Operands operands_{};
-  std::vector<unsigned char> a_, b_;  // A and B as they were filled
+  std::vector<unsigned char> a_, b_;  // copies of A and B from when they were filled
   int64_t begin_ = 0, words_ = 0, row_bytes_ = 0, num_counters_ = 0;
   int element_bytes_ = 2;
   uint32_t* memory_[2]{};

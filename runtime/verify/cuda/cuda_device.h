@@ -1,4 +1,4 @@
-// One rank's GPU as the checks see it.
+// One rank's GPU, as the checks use it.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -32,7 +32,7 @@ class CudaDevice final : public RankDevice {
 
  private:
   const int device_;
-  cudaStream_t stream_ = nullptr;  // made by the first enter()
+  cudaStream_t stream_ = nullptr;  // the first enter() makes it
 };
 
 }  // namespace tilepost::verify

@@ -10,7 +10,7 @@ namespace tilepost::verify {
 
 class CudaRunner final : public KernelRunner {
  public:
-  // The device must be current, and must stay so.
+  // The device must be current, and must stay current.
   CudaRunner(const tilepost_plan_t& plan, const harness::PlainLaunch& plain, cudaStream_t stream);
 
   void upload(void* to, const void* from, int64_t bytes) override;

@@ -1,4 +1,5 @@
-// The CUDA target: rank r is GPU r, each rank has one thread, and all have one NCCL communicator.
+// The CUDA target. Rank r is GPU r, each rank has one thread, and all ranks have one NCCL
+// communicator.
 #include <algorithm>
 #include <memory>
 #include <string>

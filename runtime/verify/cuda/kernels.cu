@@ -4,7 +4,7 @@ namespace tilepost::verify {
 namespace {
 
 constexpr int kThreads = 256;
-constexpr int kTile = 32;  // threads along each side of a block of the product
+constexpr int kTile = 32;  // the threads along each side of a block of the product
 
 int blocks_for(int64_t count) {
   const int64_t blocks = (count + kThreads - 1) / kThreads;
@@ -56,8 +56,8 @@ __global__ void row_norms_kernel(const float* values, int64_t num_rows, int64_t 
   }
 }
 
-// Each thread computes one element. A block reads the rows and columns that it needs through shared
-// memory.
+// Adds one rank's products. Each thread computes one element. A block reads the rows and columns
+// that it needs through shared memory.
 template <class Sum>
 __global__ void add_products_kernel(RankProducts p) {
   __shared__ float a[kTile][kTile + 1], b[kTile][kTile + 1];

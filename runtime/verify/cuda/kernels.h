@@ -1,6 +1,6 @@
-// The harness's own GPU kernels: they make operands from their hash, and a plain reference.
+// The harness's own GPU kernels. They make operands from their hash, and a plain reference.
 //
-// They are written to be obviously right: one thread computes one element. They use nothing of the
+// They are written to be obviously right: one thread computes one element. They use no code of the
 // kernels or collectives that are checked.
 #pragma once
 
@@ -46,10 +46,10 @@ struct RankProducts {
   float* bound;  // [rows][cols]
 };
 
-// Sums in fp32 where `exact` (every partial sum is an integer below 2^24), else in fp64.
+// Sums in fp32 if `exact`, when every partial sum is an integer below 2^24, and otherwise in fp64.
 cudaError_t add_products(const RankProducts& products, bool exact, cudaStream_t stream);
 
-// Calls finish() for every element. The expected values, rounded to float, go to `narrowed`.
+// Calls finish() for every element. Stores the expected values, rounded to float, in `narrowed`.
 struct FinishSums {
   const int64_t* output_rows;  // [rows]
   int64_t rows, cols;
@@ -64,7 +64,7 @@ cudaError_t finish_sums(const FinishSums& sums, cudaStream_t stream);
 // memory[i] = fill_word(i, which).
 cudaError_t fill_words(uint32_t* memory, int64_t words, int which, cudaStream_t stream);
 
-// Adds to *found what look_at_word and look_at_counter find in all words.
+// Adds the findings of look_at_word() and look_at_counter() for all words to *found.
 cudaError_t look_at_all(const Look& look, uint32_t* found, cudaStream_t stream);
 
 }  // namespace tilepost::verify

@@ -117,7 +117,7 @@ class HostDevice final : public RankDevice {
     for (int64_t i = 0; i < count; ++i) data[i] = scale_at(distribution, stream, i);
   }
 
-  // Integers are summed as integers, which is exact and fast; all else in double.
+  // Integers are summed as integers, which is exact and fast. All other data are summed in double.
   void reference(const ReferenceJob& job) override {
     std::vector<double> sum(static_cast<size_t>(job.num_rows * job.problem.n), 0.0);
     std::fill_n(job.bound, sum.size(), 0.0f);

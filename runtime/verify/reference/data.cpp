@@ -6,10 +6,10 @@
 namespace tilepost::verify {
 namespace {
 
-constexpr int kMostRandomBits = 8;  // of the significand of random data (value_at)
+constexpr int kMostRandomBits = 8;  // the most bits of the significand of random data (value_at)
 
-// The magnitude that sums may reach if what the epilogue makes of them is still to be exact. Each
-// vector of scales may double a sum, and then addends are added.
+// The magnitude that sums may reach if the epilogue's results are still to be exact. Each vector of
+// scales may double a sum, and then addends are added.
 double sum_limit(tilepost_dtype_t output, int epilogue, int more_addends) {
   double limit = exact_limit(output) - more_addends * kMaxAddend;
   if ((epilogue & TILEPOST_BIAS) != 0) limit -= kMaxAddend;
@@ -22,17 +22,16 @@ double sum_limit(tilepost_dtype_t output, int epilogue, int more_addends) {
 
 }  // namespace
 
-// - Many products: they are of {-1, 0, 1}, with limit / 4 non-zero ones on average. By Chernoff's
-// bound
-//   P(X >= 4 mu) <= (e^3 / 4^4)^mu, more than `limit` of them have a probability below 1e-70 with
-//   mu = 64, and below 1e-16 with the 15.5 that the longest epilogue leaves to outputs with the
-//   fewest bits: not in any run.
+// With few products operands are uniform integers, so small that every sum is exact. With many
+// products operands are of {-1, 0, 1}, and limit / 4 products are non-zero on average. By
+// Chernoff's bound P(X >= 4 mu) <= (e^3 / 4^4)^mu. So the probability that more than `limit`
+// products are non-zero is below 1e-70 with mu = 64. It is below 1e-16 with mu = 15.5, which the
+// longest epilogue leaves to outputs with the fewest bits. So this happens in no run.
 Distribution make_distribution(DataKind kind, int64_t k, int ranks, tilepost_dtype_t output,
                                tilepost_dtype_t input, int epilogue, int more_addends) {
   if (kind == DataKind::random)
     return {kind, 0, 0, std::min(format_of(input).fraction_bits + 1, kMostRandomBits)};
-  // 32-bit inputs have no more than TF32's bits, since kernels may multiply in TF32 (PTX
-  // ISA 5.2.3).
+  // 32-bit inputs have no more bits than TF32, since kernels may multiply in TF32 (PTX ISA 5.2.3).
   const int most_in_input = std::min(exact_limit(input), 1 << 11);
   const double products = static_cast<double>(k) * ranks;
   const double limit = sum_limit(output, epilogue, more_addends);

@@ -1,8 +1,9 @@
-// Random operands that any rank can make again: every element is a function of its place.
+// Random operands that any rank can make again, because every element is a function of its place.
 //
 // An element follows from (seed, run, rank, matrix, index) by a hash. So any rank can make any
-// other rank's operands again, bit for bit, on the host and on a GPU alike. All values are exactly
-// representable in their type, those of f32 in TF32 too, so that encoding never rounds. This file
+// other rank's operands again, bit for bit, on the host and on a GPU. All values are exactly
+// representable in their type, and values of f32 also in TF32, so that encoding never rounds. This
+// file uses none of the code that is checked.
 // uses none of the code that is checked.
 #pragma once
 
@@ -29,8 +30,8 @@ enum class Matrix : uint32_t {
   residual = 5,
   norm_weight = 6,
   norm_residual = 7,
-  user = 8  // this and the numbers above it: data that a kernel of the user's own reads in a form
-            // of its own
+  user = 8  // this and higher numbers: data that a kernel of the user's own reads in a form of its
+            // own
 };
 
 enum class DataKind {
@@ -41,13 +42,14 @@ enum class DataKind {
 // How elements are drawn. Passed to GPU kernels by value.
 struct Distribution {
   DataKind kind;
-  int max_value;     // exact: uniform integers of at most this magnitude; 0: {-1, 0, 1} by density
+  int max_value;     // exact: uniform integers of at most this magnitude; if 0, {-1, 0, 1} by
+                     // density
   uint32_t density;  // exact: probability of a non-zero, times 2^32
   int bits = 8;      // random: bits of the significand, 8 or 4
 };
 
 // The distribution of A and B for a check of `kind`. A sum has k products on each of `ranks` ranks.
-// It goes through `epilogue`, a set of TILEPOST_SCALE …, and then `more_addends` are added.
+// It goes through `epilogue`, a set of TILEPOST_SCALE …, and then `more_addends` addends are added.
 Distribution make_distribution(DataKind kind, int64_t k, int ranks, tilepost_dtype_t output,
                                tilepost_dtype_t input = {}, int epilogue = 0, int more_addends = 0);
 
@@ -59,8 +61,8 @@ TILEPOST_VERIFY_INLINE Distribution addends(const Distribution& distribution) {
   return {distribution.kind, kMaxAddend, 0, 8};
 }
 
-// The format of a dtype's numbers, passed to GPU kernels by value: how many bits the exponent and
-// the fraction behind it have (IEEE 754-2019, 3.4).
+// The format of a dtype's numbers, passed to GPU kernels by value: how many bits the exponent has,
+// and how many the fraction (IEEE 754-2019, 3.4).
 struct NumberFormat {
   int exponent_bits, fraction_bits;
 
@@ -78,15 +80,15 @@ constexpr int exact_limit(tilepost_dtype_t type) {
   return 2 << format_of(type).fraction_bits;
 }
 
-// The finaliser of SplitMix64 (Steele, Lea, Flood, OOPSLA 2014): every input bit moves every output
-// bit.
+// The finaliser of SplitMix64 (Steele, Lea, Flood, OOPSLA 2014). Every input bit affects every
+// output bit.
 TILEPOST_VERIFY_INLINE uint64_t mix(uint64_t x) {
   x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
   x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
   return x ^ (x >> 31);
 }
 
-// The number that names one matrix of one rank in one run: a stream of elements.
+// The number that identifies one matrix of one rank in one run: a stream of elements.
 TILEPOST_VERIFY_INLINE uint64_t stream_of(uint64_t seed, int run, int rank, Matrix matrix) {
   const uint64_t place = static_cast<uint64_t>(run) << 32 | static_cast<uint64_t>(rank) << 8 |
                          static_cast<uint64_t>(matrix);
@@ -115,7 +117,7 @@ TILEPOST_VERIFY_INLINE float value_at(const Distribution& distribution, uint64_t
 }
 
 // Element `index` of a stream of scales. In exact data it is 1 or 2, which leaves a sum's
-// significand as it is. Else it is from 0.5 to 2.
+// significand unchanged. In random data it is from 0.5 to 2.
 TILEPOST_VERIFY_INLINE float scale_at(const Distribution& distribution, uint64_t stream,
                                       int64_t index) {
   const uint64_t bits = mix(stream + static_cast<uint64_t>(index) * 0x9e3779b97f4a7c15u);
@@ -156,8 +158,8 @@ inline uint32_t load_bits(const void* data, int64_t i, tilepost_dtype_t type) {
   return bits;
 }
 
-// The value of any bits of an output's type, NaN and infinities included. The bits of a type with
-// float's exponent are the upper ones of a float.
+// The value of any bits of an output's type, NaN and infinities included. If a type has float's
+// exponent, its bits are the upper bits of a float.
 inline float decode(uint32_t number, tilepost_dtype_t type) {
   const NumberFormat format = format_of(type);
   const int dropped = kFloatFractionBits - format.fraction_bits;

@@ -1,5 +1,5 @@
 // The epilogue of the reference. It computes in double precision, and makes its operands from their
-// hash. The host and a GPU share it.
+// hash. The host and a GPU use the same code.
 #pragma once
 
 #include <cmath>
@@ -35,8 +35,8 @@ TILEPOST_VERIFY_INLINE double scale_of(const EpilogueSource& source, int64_t row
   return scale;
 }
 
-// Adds one rank's result, given its sum of products, to `sum`, and its error to `error`. `norms` is
-// the product |a| |b|.
+// Adds one rank's result to `sum`, given its sum of products, and adds the result's error to
+// `error`. `norms` is the product |a| |b|.
 TILEPOST_VERIFY_INLINE void add_partial(const EpilogueSource& source, const ErrorWeights& weights,
                                         int64_t row, int64_t col, double products, float norms,
                                         double& sum, float& error) {
@@ -51,8 +51,8 @@ TILEPOST_VERIFY_INLINE void add_partial(const EpilogueSource& source, const Erro
            weights.arithmetic * static_cast<float>(fabs(scaled) + fabs(bias));
 }
 
-// The operations that follow the sum over ranks. `sum` becomes the expected value, `error` the
-// bound.
+// Carries out the operations that follow the sum over ranks. `sum` becomes the expected value, and
+// `error` becomes the bound.
 TILEPOST_VERIFY_INLINE void finish(const EpilogueSource& source, const ErrorWeights& weights,
                                    int64_t row, int64_t col, double& sum, float& error) {
   const double x = sum;

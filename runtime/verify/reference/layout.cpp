@@ -73,8 +73,8 @@ void TileIndex::build() const {
               [](const Entry& a, const Entry& b) { return a.first_row < b.first_row; });
 }
 
-// Finds the last tile that starts at or before the row. A tile that a share's end cuts off is
-// followed by the first tile of the next share.
+// Finds the last tile that starts at or before the row. A tile that is cut off at the end of a
+// share is followed by the first tile of the next share.
 Place TileIndex::place(int64_t row, int64_t col) const {
   std::call_once(index_->once, [this] { build(); });
   const int64_t width = plan_->map.tile_n;

@@ -1,4 +1,5 @@
-// Where an element of the result lies in `out`, and which tile, position and group it belongs to.
+// The place of an element of the result in `out`, and the tile, position and group to which it
+// belongs.
 #pragma once
 
 #include <cstdint>
@@ -15,8 +16,8 @@ namespace tilepost::verify {
 // The layout of one run's out on one rank, as docs/runtime.md describes it.
 class OutputLayout {
  public:
-  // `slots`: where out keeps the tile layout (gemm, gemm_all_reduce), the slots by tile row and
-  // column (tilepost_op_info_t::rows in host memory); else empty.
+  // `slots`: if out keeps the tile layout (gemm, gemm_all_reduce), the slots by tile row and column
+  // (tilepost_op_info_t::rows in host memory). Otherwise it is empty.
   OutputLayout(const Problem& problem, const RunShape& shape, int rank,
                std::vector<int32_t> slots = {});
 
@@ -30,20 +31,20 @@ class OutputLayout {
   const Block& block_of(int64_t row) const;
 
   int64_t n_, tile_m_, tile_n_, columns_;
-  bool slabs_ = false;         // each block is divided into slabs of one tile column
+  bool slabs_ = false;         // whether each block is divided into slabs of one tile column
   std::vector<Block> blocks_;  // by the rank that the rows come from
   std::vector<int32_t> slots_;
   int64_t elements_;
 };
 
 struct Place {
-  int64_t first_row, first_col;  // of the tile, in the product
-  int position;                  // in the schedule
+  int64_t first_row, first_col;  // the tile's place in the product
+  int position;                  // the tile's position in the schedule
   int group;
 };
 
-// Tells which tile of a rank's schedule computes an element. Only messages about differences need
-// that, so the index is made on first use.
+// Finds the tile of a rank's schedule that computes an element. Only messages about differences
+// need it, so the index is made on first use.
 class TileIndex {
  public:
   TileIndex() = default;
@@ -63,7 +64,7 @@ class TileIndex {
   const tilepost_plan_t* plan_ = nullptr;
   const RunShape* shape_ = nullptr;
   int rank_ = 0;
-  // The first thread that asks makes the index, since the ranks compare side by side.
+  // Ranks compare side by side, so the first thread that needs the index makes it.
   struct Index {
     std::once_flag once;
     std::vector<std::vector<Entry>> columns;  // by tile column; sorted by first row
@@ -71,7 +72,7 @@ class TileIndex {
   std::shared_ptr<Index> index_ = std::make_shared<Index>();
 };
 
-// The slots of a run by tile row and column, made by the runtime's code.
+// The slots of a run, by tile row and tile column, made by the runtime's code.
 std::vector<int32_t> slots_of(const tilepost_plan_t& plan, int rank, int64_t m);
 
 }  // namespace tilepost::verify

@@ -12,16 +12,16 @@ namespace {
 // The error of summing k products, in units of |a| |b|.
 //
 // fp32: n additions err by at most n * u * sum |a b| <= n * u * |a| |b|. Tensor cores truncate
-// instead of rounding, and align products before adding. So u is taken as 2^-22, four times that of
-// IEEE addition.
+// instead of rounding, and align products before adding. So u is taken as 2^-22, four times the u
+// of IEEE addition.
 //
-// 8-bit inputs: the tensor cores keep 13 bits below the largest of what they add. So the worst
-// case, k times 2^-13, would allow anything. But they truncate towards zero, and the products'
-// signs are random here. So the errors add up like a random walk with steps of 2^-13 times the sum
-// so far, which is about |a| |b| / sqrt(k). The standard deviation is then about 2^-13 / 10, and
-// the largest error of a million below 2^-12. Where runs of 128 products are added in fp32 it is
-// smaller by the square root of the number of runs. The weights are many times these values. The
-// last term is for sums in fp32, rounded at random.
+// 8-bit inputs: the tensor cores keep 13 bits below the largest number that they add. The worst
+// case, k times 2^-13, would be too large a bound to find any error. But tensor cores truncate
+// towards zero, and the products' signs are random here. So the errors add up like a random walk
+// with steps of 2^-13 times the sum so far, which is about |a| |b| / sqrt(k). The standard
+// deviation is then about 2^-13 / 10, and the largest error of a million is below 2^-12. Where runs
+// of 128 products are added in fp32 it is smaller by the square root of the number of runs. The
+// weights are many times these values. The last term is for sums in fp32 with random roundings.
 double sum_weight(const Problem& problem) {
   const auto k = static_cast<double>(problem.k);
   if (!row_of(problem.input).sums_short()) return std::ldexp(k, -22);
@@ -33,9 +33,9 @@ double sum_weight(const Problem& problem) {
 
 }  // namespace
 
-// A type's significand has a bit more than its fraction, and its least step is that of its
-// subnormal numbers (IEEE 754-2019, 3.4). A whole step is allowed. For outputs as wide as float it
-// is the least normal number, because GPUs may flush what is below that to zero.
+// A type's significand has one bit more than its fraction, and its least step is that of its
+// subnormal numbers (IEEE 754-2019, 3.4). A whole step is allowed. For outputs as wide as float the
+// least step is the least normal number, because GPUs may flush smaller numbers to zero.
 double half_unit(tilepost_dtype_t type) {
   return std::ldexp(1.0, -format_of(type).fraction_bits - 1);
 }
@@ -52,13 +52,13 @@ Distribution distribution_of(DataKind kind, const Problem& problem) {
                            problem.epilogue, problem.keeps_sum() ? 1 : 0);
 }
 
-// The sum over ranks has as many roundings to the output type as there are ranks, each of a number
-// of at most sum |v_r| (1 + u)^ranks. Below the normal range a rounding errs by half a denormal
-// step instead.
+// The sum over ranks has as many roundings to the output type as there are ranks. Each is the
+// rounding of a number of at most sum |v_r| (1 + u)^ranks. Below the normal range a rounding errs
+// by half a denormal step instead.
 //
 // The epilogue in fp32 has a few roundings of 2^-24 each. erff and expf err by a few units in the
-// last place of numbers up to 1 (CUDA C++ Programming Guide, "Mathematical Functions"), so gelu and
-// silu err by that times |x|. Their derivatives are at most 1.1290 and 1.0999.
+// last place of numbers up to 1 (CUDA C++ Programming Guide, "Mathematical Functions"). So gelu and
+// silu err by these units times |x|. Their derivatives are at most 1.1290 and 1.0999.
 ErrorWeights error_weights(DataKind kind, const Problem& problem) {
   if (kind == DataKind::exact && problem.linear()) return {};
   const bool sums = problem.sums();

@@ -1,5 +1,6 @@
-// What the output must be: a plain sum of plain products, over ranks if the pattern sums them, put
-// through the epilogue; and how far rounding may move it.
+// The expected output, and its error bound. The output is a plain sum of plain products, over ranks
+// if the pattern sums them, which goes through the epilogue. The bound says how far rounding may
+// move it.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +13,7 @@
 
 namespace tilepost::verify {
 
-// The problem as the checks see it. `m` is that of runs, as operations are told it.
+// The problem, as the checks use it. `m` is the m that runs pass to operations.
 struct Problem {
   int64_t m, n, k;
   int ranks;
@@ -24,11 +25,11 @@ struct Problem {
   tilepost_layout_t layout = TILEPOST_PANEL;
   tilepost_routing_t routing = TILEPOST_ROUTING_EVEN;
   tilepost_consumer_t consumer = TILEPOST_CONSUMER_NONE;
-  bool any_m = false;  // m is a bound
+  bool any_m = false;  // whether m is a bound
   int tile_m = 1, tile_n = 1;
-  int64_t most_received = 0;  // where rows of A are routed: the most rows that any rank gets
-  // A kernel that alone knows what it computes, as its author launches it. Null: the product is A ·
-  // B.
+  int64_t most_received = 0;  // the most rows that any rank gets, if rows of A are routed
+  // A kernel that alone knows what it computes, launched in its author's way. If null, the product
+  // is A · B.
   const harness::PlainLaunch* own = nullptr;
 
   // Whether products are summed over ranks. If not, every rank has a product of its own.
@@ -39,11 +40,11 @@ struct Problem {
   int64_t most_rows() const { return row_of(pattern).input_is_routed() ? most_received : m; }
   bool routed() const { return row_of(pattern).routes() && routing != TILEPOST_ROUTING_EVEN; }
   bool normalises() const { return consumer == TILEPOST_CONSUMER_RMS_NORM || keeps_sum(); }
-  // Whether a residual is added before rows are normalised, and the sum is kept.
+  // Whether a residual is added before rows are normalised, so that the sum is kept.
   bool keeps_sum() const { return consumer == TILEPOST_CONSUMER_RESIDUAL_RMS_NORM; }
   // Whether exact data gives exact outputs.
   bool linear() const { return (epilogue & (TILEPOST_GELU | TILEPOST_SILU)) == 0; }
-  // The shape that a kernel is given for a product of so many rows, row-major.
+  // The argument `shape` of a kernel for a product of `rows` rows, row-major.
   tilepost_shape_t shape(int64_t rows) const {
     const auto size = [](int64_t x) { return static_cast<int32_t>(x); };
     return {size(rows), size(n), size(k), size(k), size(operands == TILEPOST_NN ? n : k), size(n)};
@@ -54,17 +55,17 @@ struct Problem {
   }
 };
 
-// How A and B are drawn for a check of `kind`.
+// The distribution of A and B for a check of `kind`.
 Distribution distribution_of(DataKind kind, const Problem& problem);
 
-// How far rounding to an output's type may move a number: relative to it, and below the normal
-// range by a step.
+// How far rounding to an output's type may move a number: half_unit() relative to the number, and
+// least_step() below the normal range.
 double half_unit(tilepost_dtype_t type);
 double least_step(tilepost_dtype_t type);
 
-// The weights of an element's error bound. Rank r's exact sum of products is P_r; with scale and
-// bias it is v_r. |a_r| and |b_r| are the Euclidean norms of its row of A and column of B. The
-// operations that follow the sum x of the v_r give y.
+// The weights of an element's error bound. Rank r's exact sum of products is P_r. With scale and
+// bias it is v_r. |a_r| and |b_r| are the Euclidean norms of the rank's row of A and column of B. x
+// is the sum of the v_r, and y is the result of the operations that follow this sum.
 //   e = sum (partial |v_r| + scale product |a_r| |b_r| + arithmetic (|scale P_r| + |bias|))
 //   bound = slope e + activation (1 + |x|) + arithmetic |y| + last |y| + absolute
 struct ErrorWeights {
@@ -72,18 +73,19 @@ struct ErrorWeights {
   float arithmetic = 0, slope = 1, activation = 0, last = 0;
 };
 
-// The weights are zero for exact data without gelu and silu. Otherwise they are the worst case of
-// the accumulation of k products on each rank, of the epilogue in fp32, of one rounding of each
-// rank's result to the output type, and of one rounding per hop of the sum.
+// The weights are zero for exact data without gelu and silu. Otherwise they cover the worst case of
+// these errors: of accumulating k products on each rank, of the epilogue in fp32, of one rounding
+// of each rank's result to the output type, and of one rounding for each hop of the sum.
 ErrorWeights error_weights(DataKind kind, const Problem& problem);
 
-// The rank that a row of a matrix over all ranks comes from, and which of that rank's rows it is.
+// The rank from which a row of a matrix over all ranks comes, and the number of the row on that
+// rank.
 struct RowOrigin {
   int rank;
   int64_t row;
 };
 
-// A part of the reference: rows[0 .. num_rows) of the output, num_rows * n elements, of the sum of
+// A part of the reference: rows[0 .. num_rows) of the output, num_rows * n elements, summed over
 // ranks first_rank .. end_rank - 1.
 struct ReferenceJob {
   Problem problem;
@@ -96,21 +98,22 @@ struct ReferenceJob {
   int64_t num_rows;
   float* sum;    // [num_rows * n] the expected value
   float* bound;  // [num_rows * n] the largest error allowed
-  // Where the rows of A come from that a rank multiplies; empty: they are the rank's own.
+  // The origins of the rows of A that a rank multiplies. If empty, they are the rank's own rows.
   std::span<const RowOrigin> origins = {};
 };
 
-// The rows to check of `rows` rows: all of them, unless rows * n * k * ranks exceeds
-// `max_products`. Then they are a sorted sample of what `max_products` affords: the first row, the
-// last, and random ones.
+// The rows to check of `rows` rows. They are all rows, unless rows * n * k * ranks exceeds
+// `max_products`. Then they are a sorted sample that `max_products` affords: the first row, the
+// last row, and random ones.
 std::vector<int64_t> rows_to_check(const Problem& problem, int64_t rows, double max_products,
                                    uint64_t seed);
 
-// Where the elements of a row come from, if one rank has the matrix or all ranks have it together.
+// The origin of the elements of a row, for a matrix of one rank or one that all ranks have
+// together.
 struct RowSource {
   uint64_t seed;
   int run, rank;
-  const RowOrigin* origins;  // by row; null: all rows are those of `rank`
+  const RowOrigin* origins;  // by row; if null, all rows are those of `rank`
 
   TILEPOST_VERIFY_INLINE uint64_t stream(int64_t row, Matrix matrix = Matrix::a) const {
     return stream_of(seed, run, origins == nullptr ? rank : origins[row].rank, matrix);

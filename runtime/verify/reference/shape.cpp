@@ -6,7 +6,7 @@
 namespace tilepost::verify {
 namespace {
 
-constexpr int kRunsInFlight = 4;  // enough to catch a run that disturbs the next
+constexpr int kRunsInFlight = 4;  // enough to notice a run that disturbs the next one
 constexpr int kRunsPerRoute = 2;
 constexpr int kSpreads = 4;
 
@@ -25,7 +25,7 @@ int destination_of(Spread spread, int ranks, int64_t share, int64_t row, uint64_
   return drawn;
 }
 
-// `wanted`, or the next rank that has room; -1: none has.
+// `wanted`, or the next rank that has room. It is -1 if no rank has room.
 int next_with_room(const std::vector<int64_t>& room, int wanted) {
   const int ranks = static_cast<int>(room.size());
   for (int i = 0; i < ranks; ++i)
@@ -47,7 +47,8 @@ RunShape::RunShape(const Problem& problem, int64_t m, Spread spread, uint64_t se
     rows_[rank] = static_cast<int64_t>(arrived_[rank].size());
 }
 
-// With some_empty the last rank has no rows to send either, where that is allowed.
+// Draws how many rows each rank has. With some_empty the last rank also has no rows to send, if
+// that is allowed.
 void RunShape::draw_rows(const Problem& problem, Spread spread, uint64_t seed) {
   for (int rank = 0; rank < ranks_; ++rank) {
     const bool varies = problem.routed() && problem.any_m && rank > 0;

@@ -1,5 +1,5 @@
-// What one run asks of every rank: rows, routes, which rows of A a rank multiplies, and which row
-// of the product ends where. It is written from the description of the patterns (tilepost.h),
+// The shape of one run on every rank: rows, routes, the rows of A that a rank multiplies, and where
+// each row of the product ends. It is written from the description of the patterns (tilepost.h),
 // without the runtime's code.
 #pragma once
 
@@ -13,46 +13,47 @@
 
 namespace tilepost::verify {
 
-// Where the rows of a routed run go.
+// The ways in which the rows of a routed run are spread over ranks.
 enum class Spread { random, all_to_one, some_empty, even };
 
 class RunShape {
  public:
   RunShape() = default;
-  // `m`: rows of all ranks (all_gather_gemm) or of each rank. Where a route says the number of
-  // rows, the other ranks' numbers are random and at most m. Destinations follow from the seed. If
-  // a row's rank has no room, the row goes to the next rank that has room, and is left out if none
-  // has.
+  // `m`: the rows of all ranks together (all_gather_gemm) or of each rank. If a route determines
+  // the number of rows, the numbers of the other ranks are random and at most m. Destinations
+  // follow from the seed. If a row's rank has no room, the row goes to the next rank that has room.
+  // It is left out if no rank has room.
   RunShape(const Problem& problem, int64_t m, Spread spread, uint64_t seed);
 
   int64_t m() const { return m_; }
-  // The rows of the product of `rank`.
+  // The number of rows of the product of `rank`.
   int64_t rows(int rank) const { return rows_[rank]; }
-  // The rows of A that `rank` brings along; where rows are routed, those that its route is about.
+  // The number of rows of A that `rank` brings. If rows are routed, these are the rows of its
+  // route.
   int64_t a_rows(int rank) const;
-  // Where the rows of A come from that `rank` multiplies; empty: they are its own.
+  // The origins of the rows of A that `rank` multiplies. If empty, they are its own rows.
   std::span<const RowOrigin> input_rows(int rank) const;
-  // The rows of out on `rank`.
+  // The number of rows of out on `rank`.
   int64_t out_rows(int rank) const;
-  // The rows that `rank` gets from `source`, where rows are routed.
+  // The number of rows that `rank` gets from `source`, if rows are routed.
   int64_t rows_from(int rank, int source) const { return rows_from_[rank][source]; }
 
-  // The row of out on `rank` that row `row` of the product of `source` becomes; -1: another rank
-  // gets it. In patterns where every rank has all rows that it compares with, `source` does not
-  // matter.
+  // The row of out on `rank` that row `row` of the product of `source` becomes. It is -1 if another
+  // rank gets the row. In patterns where every rank has all rows that it compares with, `source`
+  // does not matter.
   int64_t out_row(int rank, int source, int64_t row) const;
 
-  // A rank's share: ceil(m / ranks) rows from own_begin on; the last ranks have what is left.
+  // A rank's share: ceil(m / ranks) rows from own_begin() on. The last ranks have what is left.
   int64_t share() const { return (m_ + ranks_ - 1) / ranks_; }
   int64_t own_begin(int rank) const;
   int64_t own_rows(int rank) const;
   // All m rows, share after share.
   std::span<const RowOrigin> shares() const { return shares_; }
 
-  // What tilepost_op_route takes, in routed problems.
+  // The arguments of tilepost_op_route, in routed problems.
   const std::vector<int64_t>& splits(int rank) const { return splits_[rank]; }
   const std::vector<int32_t>& destinations(int rank) const { return destinations_[rank]; }
-  // Checks what tilepost_op_route hands back; "" if it is right.
+  // Checks the arrivals that tilepost_op_route hands back. Returns "" if they are right.
   std::string wrong_arrivals(int rank, const tilepost_arrivals_t& arrivals) const;
 
  private:
@@ -66,24 +67,25 @@ class RunShape {
   int64_t m_ = 0;
   std::vector<int64_t> rows_;      // [ranks]
   std::vector<RowOrigin> shares_;  // [m]
-  // Where rows are routed.
-  std::vector<std::vector<int32_t>> destinations_;  // [ranks][rows there]
+  // These are used if rows are routed.
+  std::vector<std::vector<int32_t>> destinations_;  // [ranks][rows of that rank]
   std::vector<std::vector<int64_t>> splits_;        // [ranks][ranks] rows to each rank
-  std::vector<std::vector<int64_t>> landed_;        // [ranks][rows there] row at the destination
+  std::vector<std::vector<int64_t>> landed_;        // [ranks][rows of that rank] the row at the
+                                                    // destination
   std::vector<std::vector<int64_t>> rows_from_;     // [ranks][ranks]
   std::vector<std::vector<RowOrigin>> arrived_;     // [ranks][rows that come]
 };
 
 // The runs of one check.
 struct RunList {
-  std::vector<int64_t> m;  // of run i: element i modulo the length
-  int count;               // runs
-  int at_once;             // so many consecutive runs have one route, and are started back to back
+  std::vector<int64_t> m;  // run i has the m of element i modulo the length
+  int count;               // the number of runs
+  int at_once;             // how many consecutive runs have one route and are started back to back
 };
 
-// The runs of a check. `asked`: numbers of rows from the command line. If it is empty they are
-// those at which tiles and shares end, and the `bounds` at which another kernel begins, each with
-// the next number.
+// Lists the runs of a check. `asked`: the numbers of rows from the command line. If it is empty,
+// the numbers are those at which tiles and shares end, and each of the `bounds` at which another
+// kernel begins, with the number after it.
 RunList list_runs(const Problem& problem, const std::vector<int64_t>& bounds,
                   const std::vector<int64_t>& asked, int runs);
 

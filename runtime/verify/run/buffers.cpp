@@ -12,7 +12,7 @@ namespace {
 
 constexpr size_t kOperandAlignment = 16;  // tilepost_op_run
 constexpr int kCanary = 0xa5;
-constexpr int kPoison = 0xff;  // all ones are a NaN in every output's type
+constexpr int kPoison = 0xff;  // all bits one are a NaN in every output's type
 
 }  // namespace
 
@@ -88,8 +88,9 @@ int64_t RunBuffers::count_of(Matrix matrix, int64_t m) const {
   }
 }
 
-// Two runs of three ask for the gathered A. In one of these a rank's own rows already lie in their
-// place there, if every rank can have its rows there and the place is aligned as a must be.
+// Two runs of three request the gathered A. In one of these a rank's own rows already lie in their
+// place in it. This requires that every rank can have its rows there, and that the place has the
+// alignment that a needs.
 void RunBuffers::prepare(const Distribution& distribution, uint64_t seed, int run, int rank,
                          const RunShape& shape, int64_t out_elements) {
   const auto stream = [&](Matrix matrix) { return stream_of(seed, run, rank, matrix); };
@@ -134,7 +135,7 @@ void RunBuffers::fill_consumer(const Distribution& distribution, uint64_t seed, 
                        problem_.output);
 }
 
-// Every rank passes a bias. The runtime has to see to it that only rank 0's bias counts in a sum.
+// Every rank passes a bias. The runtime must ensure that only rank 0's bias counts in a sum.
 tilepost_run_operands_t RunBuffers::operands() const {
   tilepost_run_operands_t operands{};
   operands.struct_size = sizeof operands;

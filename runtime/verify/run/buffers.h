@@ -11,7 +11,7 @@
 
 namespace tilepost::verify {
 
-// Device memory with a canary before and behind it, so that writes beside it are seen.
+// Device memory with a canary before and behind it, so that writes beside it are detected.
 class FencedMemory {
  public:
   FencedMemory(RankDevice& device, size_t most_bytes);
@@ -19,11 +19,11 @@ class FencedMemory {
   FencedMemory(const FencedMemory&) = delete;
   FencedMemory& operator=(const FencedMemory&) = delete;
 
-  // Makes the memory `bytes` bytes long and full of NaN, with canaries where it begins and ends.
+  // Makes the memory `bytes` bytes long and fills it with NaN, with canaries before and behind it.
   void poison(size_t bytes);
   void* data() const { return static_cast<char*>(memory_) + kCanaryBytes; }
-  // Copies the memory to host memory. Returns which canary was overwritten, or "". `name`: what the
-  // memory is called there, such as "the output".
+  // Copies the memory to host memory. Returns a text about the canary that was overwritten, or "".
+  // `name`: the name of the memory in the text, such as "the output".
   std::string fetch(const char* name, std::vector<unsigned char>& bytes) const;
 
  private:
@@ -47,22 +47,24 @@ class RunBuffers {
   void prepare(const Distribution& distribution, uint64_t seed, int run, int rank,
                const RunShape& shape, int64_t out_elements);
 
-  // The operands for tilepost_op_run_with, as far as the problem has them.
+  // The operands for tilepost_op_run_with that the problem has.
   tilepost_run_operands_t operands() const;
 
-  // Copies what a run wrote to host memory. Returns what was overwritten beside it, or "".
+  // Copies the memory that a run wrote to host memory. Returns a text about what was overwritten
+  // beside it, or "".
   std::string fetch_out(std::vector<unsigned char>& out) const;
   std::string fetch_gathered(std::vector<unsigned char>& gathered) const;
   // residual_rms_norm: copies the sums with the residual, row-major.
   void fetch_kept(std::vector<unsigned char>& kept) const;
-  // The product of the last run as a kernel that alone knows what it computes gives it, when its
-  // author launches it. Returns the rows that are asked for, with n elements each.
+  // The product of the last run, from a kernel that alone knows what it computes, launched in its
+  // author's way. Returns rows `rows` of the product, with n elements each.
   std::vector<float> original(const std::vector<int64_t>& rows) const;
-  // Whether the last run was asked for the gathered A.
+  // Whether the last run requested the gathered A.
   bool gathers() const { return gathers_; }
 
  private:
-  // Elements of an operand of the problem's epilogue or consumer for m rows, 0 if it has none.
+  // The number of elements of an operand of the problem's epilogue or consumer for m rows. It is 0
+  // if the problem has no such operand.
   int64_t count_of(Matrix matrix, int64_t m) const;
   size_t input_bytes() const { return static_cast<size_t>(element_bytes(problem_.input)); }
   size_t output_bytes() const { return static_cast<size_t>(element_bytes(problem_.output)); }
@@ -72,7 +74,8 @@ class RunBuffers {
   RankDevice& device_;
   const Problem problem_;
   FencedMemory out_;
-  std::unique_ptr<FencedMemory> gathered_;  // where rows of A come together; else null
+  std::unique_ptr<FencedMemory> gathered_;  // the memory in which rows of A come together;
+                                            // otherwise null
   void* a_ = nullptr;
   void* b_ = nullptr;
   float* scale_a_ = nullptr;
@@ -81,11 +84,11 @@ class RunBuffers {
   void* residual_ = nullptr;
   void* norm_weight_ = nullptr;
   void* norm_residual_ = nullptr;
-  int64_t m_ = 0;                         // m of the last run, as the operation is told it
-  int64_t kept_rows_ = 0;                 // rows of the last run's kept sums
-  int64_t rows_ = 0;                      // rows of the last run's product
+  int64_t m_ = 0;                         // the m that the last run passed to the operation
+  int64_t kept_rows_ = 0;                 // how many rows of the last run's sums are kept
+  int64_t rows_ = 0;                      // how many rows the last run's product has
   std::unique_ptr<OpaqueMemory> opaque_;  // for data whose form only the kernel knows
-  void* run_a_ = nullptr;                 // a of the last run
+  void* run_a_ = nullptr;                 // the `a` of the last run
   bool gathers_ = false;
 };
 

@@ -7,8 +7,9 @@
 namespace tilepost::verify {
 namespace {
 
-// The room around a part: as much as a kernel may read by mistake if it takes each of n * k numbers
-// for four bytes. The least room keeps what lies behind it aligned.
+// The room around a part, in bytes: what a kernel may read by mistake if it takes each of n * k
+// numbers for four bytes. Room is a multiple of the least room, so that the part behind it is
+// aligned.
 constexpr int64_t kLeastRoom = 1 << 16, kMostRoom = 1 << 24;
 
 int64_t room_of(const tilepost_shape_t& shape) {

@@ -13,13 +13,13 @@ namespace tilepost::verify {
 
 class OpaqueMemory {
  public:
-  // `device` and `kernel` must outlive the memory. A kernel without such data has no parts.
+  // `device` and `kernel` must outlive this object. A kernel without such data has no parts.
   OpaqueMemory(RankDevice& device, const harness::PlainLaunch& kernel);
   ~OpaqueMemory();
   OpaqueMemory(const OpaqueMemory&) = delete;
   OpaqueMemory& operator=(const OpaqueMemory&) = delete;
 
-  // Makes fresh bytes for a run of a rank, as many as the shape needs.
+  // Makes fresh bytes for a run of a rank. The shape determines how many.
   void fill(const tilepost_shape_t& shape, uint64_t seed, int run, int rank);
   // Changes the bytes around part `index`.
   void fill_around(int index, uint64_t stream);
@@ -28,7 +28,7 @@ class OpaqueMemory {
   const char* name(int index) const { return parts_[index].data.name; }
   int64_t bytes(int index) const { return parts_[index].bytes; }
 
-  const void* b() const;  // null: B is a matrix
+  const void* b() const;  // null if B is a matrix
   void* const* user() const { return user_.data(); }
 
   // The name of a part that has changed since it was filled, or "".
@@ -38,14 +38,15 @@ class OpaqueMemory {
   struct Part {
     harness::OpaqueData data;
     char* memory = nullptr;
-    int64_t room = 0, bytes = 0;  // room before and behind the part; its own bytes
+    int64_t room = 0, bytes = 0;  // bytes of the room before and behind the part, and of the part
+                                  // itself
     int64_t capacity = 0;
     std::vector<unsigned char> filled;
   };
 
   RankDevice& device_;
   const bool has_b_;
-  std::vector<Part> parts_;  // B comes first, if its form is only the kernel's
+  std::vector<Part> parts_;  // B comes first, if only the kernel knows B's form
   std::vector<void*> user_;
 };
 

@@ -6,7 +6,8 @@
 namespace tilepost::verify {
 namespace {
 
-// The elements of out that no run exceeds: whole tiles and shares of all rows that there can be.
+// The number of elements of out that no run exceeds: whole tiles and shares of the greatest number
+// of rows.
 int64_t most_out_elements(const Problem& problem) {
   const int64_t columns = (problem.n + problem.tile_n - 1) / problem.tile_n * problem.tile_n;
   const int64_t whole = problem.most_rows() + problem.tile_m + problem.ranks;
@@ -42,7 +43,7 @@ void RankOperation::create(const tilepost_program_t& program, const Problem& pro
   check_bound();
 }
 
-// The operation says how much a run writes before the run.
+// Checks that the operation reports, before a run, how much the run writes.
 void RankOperation::check_info(const tilepost_op_info_t& info) const {
   if (problem_.routed()) return;
   const RunShape shape(problem_, problem_.m, Spread::even, 0);
@@ -52,7 +53,7 @@ void RankOperation::check_info(const tilepost_op_info_t& info) const {
                       ", expected " + std::to_string(expected));
 }
 
-// The operation only says where the slots of runs of the plan's m are.
+// The layout of a run. The operation gives the slots only of runs of the plan's m.
 OutputLayout RankOperation::layout(const RunShape& shape) const {
   const bool other = !slots_.empty() && shape.m() != problem_.m;
   return OutputLayout(problem_, shape, rank_, other ? slots_of(*plan_, rank_, shape.m()) : slots_);
@@ -72,8 +73,8 @@ tilepost_result_t RankOperation::route(const std::vector<int64_t>& splits,
   return tilepost_op_route(op_, &route, &arrivals);
 }
 
-// Where a plan bounds the rows that a rank gets, a route beyond that bound is refused on every rank
-// alike. Such a route is not set; the problem's own route is set later.
+// Checks that a route beyond the plan's bound on the rows that a rank gets is refused on every rank
+// alike. Such a route is not set. The problem's own route is set later.
 void RankOperation::check_bound() {
   const bool bounded = problem_.routed() && row_of(problem_.pattern).input_is_routed() &&
                        problem_.most_received < problem_.m * problem_.ranks;

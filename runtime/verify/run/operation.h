@@ -14,11 +14,12 @@ namespace tilepost::verify {
 struct RunBatch {
   const Distribution& distribution;
   uint64_t seed;
-  int first;                            // number of the first run
-  const std::vector<RunShape>& shapes;  // of each run
+  int first;                            // the number of the first run
+  const std::vector<RunShape>& shapes;  // the shape of each run
 };
 
-// One rank's part. All calls but the constructor are collective and run on the rank's thread.
+// One rank's part of a check. All calls but the constructor are collective and run on the rank's
+// thread.
 class RankOperation {
  public:
   RankOperation(World& world, int rank) : device_(world.device(rank)), world_(world), rank_(rank) {}

@@ -2,14 +2,14 @@
 // GPU. Include this file in front of the kernel's text and compile both as C++20.
 //
 // A thread of a block is a fibre, and the blocks of a launch run one after the other. The shim
-// knows the keywords, blockIdx and its like, shared memory, barriers of the block and of a warp,
-// shuffles and votes, vector types, and atomics on 32 and 64 bits. It does not know asm or tensor
-// cores. The kernel declares dynamic shared memory and the program that compiles it defines that,
-// or the kernel gets it from dynamic_shared(). The shim does not show what a GPU's memory model
-// allows beyond what the CPU does.
+// supports the keywords, blockIdx and similar variables, shared memory, barriers of the block and
+// of a warp, shuffles and votes, vector types, and atomics on 32 and 64 bits. It does not support
+// asm or tensor cores. Dynamic shared memory is declared by the kernel and defined by the program
+// that compiles the kernel, or the kernel gets it from dynamic_shared(). A GPU's memory model
+// allows results that the CPU's does not. The shim does not show them.
 //
-// run_block_in_turn() is faster, for checks of the places that a kernel stores to. There threads
-// run one after the other, and find in shared memory what the threads before them left.
+// run_block_in_turn() is faster, for checks of the places to which a kernel stores. There threads
+// run one after the other, and read from shared memory what the threads before them left.
 #ifndef TILEPOST_CPU_SHIM_H
 #define TILEPOST_CPU_SHIM_H
 
@@ -42,7 +42,7 @@
 #define __align__(n) __attribute__((aligned(n)))
 
 // The alignment of vectors of four. A program that checks where kernels store without that
-// alignment defines this macro as nothing.
+// alignment defines this macro as empty.
 #ifndef TILEPOST_CPU_ALIGN
 #define TILEPOST_CPU_ALIGN(n) alignas(n)
 #endif
@@ -90,7 +90,7 @@ using std::min;
 
 namespace tilepost::cpu {
 
-// What the threads of the running block share.
+// The state that the threads of the running block share.
 struct Block {
   Block(unsigned threads, bool in_turn_, size_t shared_bytes)
       : in_turn(in_turn_),
@@ -103,9 +103,9 @@ struct Block {
   struct alignas(16) Value {
     char bytes[16];
   };
-  const bool in_turn;                                // threads run one after the other, and
+  const bool in_turn;                                // whether threads run one after the other and
                                                      // barriers do not wait
-  std::vector<std::array<Value, kWarpSize>> values;  // by warp: values that its lanes exchange
+  std::vector<std::array<Value, kWarpSize>> values;  // by warp: the values that its lanes exchange
   std::vector<Line> shared;
 };
 
@@ -115,7 +115,7 @@ inline unsigned thread_in_block() {
   return threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z);
 }
 
-// The launch's dynamic shared memory.
+// The dynamic shared memory of the launch.
 template <class T>
 T* dynamic_shared() {
   return reinterpret_cast<T*>(current_block->shared.data());
@@ -150,8 +150,8 @@ void run_block_in_turn(dim3 grid, dim3 block, uint3 at, size_t shared_bytes, con
   }
 }
 
-// Runs kernel<<<grid, block, shared_bytes>>>(…), given as launch(grid, block, shared_bytes, [&] {
-// kernel(…); }). Returns when all blocks have run.
+// Runs kernel<<<grid, block, shared_bytes>>>(…). The caller writes launch(grid, block,
+// shared_bytes, [&] { kernel(…); }). Returns when all blocks have run.
 template <class Body>
 void launch(dim3 grid, dim3 block, size_t shared_bytes, const Body& body) {
   for (unsigned z = 0; z < grid.z; ++z)

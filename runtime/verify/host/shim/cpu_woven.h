@@ -1,4 +1,5 @@
-// What a woven CUDA kernel calls on the CPU shim (cpu_shim.h), in place of device/woven.cuh.
+// The functions that a woven CUDA kernel calls on the CPU shim (cpu_shim.h), in place of
+// device/woven.cuh.
 #ifndef TILEPOST_CPU_WOVEN_H
 #define TILEPOST_CPU_WOVEN_H
 
@@ -52,8 +53,8 @@ void raise(const View& view, const Tile& tile) {
   std::atomic_ref<uint32_t>(counter).fetch_add(1, std::memory_order_release);
 }
 
-// All threads of the block call this. What the first thread has acquired is visible to the others'
-// loads behind the barrier.
+// All threads of the block call this. What the first thread has acquired is visible to the other
+// threads' loads after the barrier.
 template <class View>
 void input_ready(const View& view, const Tile& tile, BlockLoads) {
   if constexpr (View::kWaits) {
@@ -69,7 +70,7 @@ void input_ready(const View& view, const Tile& tile, BlockLoads) {
 }
 
 // All threads of the block call this. The barrier orders their stores before the release. Where A
-// arrives, counters say which rows have arrived, and tiles raise none.
+// arrives, counters count arrived rows, and tiles raise none.
 template <class View>
 void tile_done(const View& view, const Tile& tile, BlockStores) {
   if constexpr (View::kWaits) return;

@@ -1,8 +1,8 @@
-// The threads of a block on one thread of the CPU: each has a stack of its own, and runs until it
+// The threads of a block, on one thread of the CPU. Each has a stack of its own, and runs until it
 // waits.
 //
 // So a block's threads run in the same order in every run. Blocks on several threads of the CPU do
-// not affect each other. A barrier that can never open is found at once, and not waited for.
+// not affect each other. A barrier that can never open is detected at once.
 #ifndef TILEPOST_SHIM_FIBRES_H
 #define TILEPOST_SHIM_FIBRES_H
 
@@ -20,9 +20,9 @@ constexpr unsigned kWarpSize = 32;
 
 class Fibres {
  public:
-  // Calls body(i) for every i below `threads`, each on a stack of its own, until all have returned.
-  // `enter(i)` is called whenever thread i starts or goes on. Throws if threads wait for something
-  // that cannot come.
+  // Calls body(i) for every i below `threads`, each on a stack of its own, until all calls have
+  // returned. Calls `enter(i)` whenever thread i starts or continues. Throws if threads wait for
+  // something that cannot come.
   template <class Enter, class Body>
   void run(unsigned threads, const Enter& enter, const Body& body) {
     const Call call{&body, [](const void* of, unsigned i) { (*static_cast<const Body*>(of))(i); }};
@@ -113,7 +113,7 @@ class Fibres {
     swapcontext(&fibre.context, &scheduler_);
   }
 
-  // Opens barriers at which all have arrived. Returns whether one opened.
+  // Opens barriers at which all have arrived. Returns whether a barrier was opened.
   bool open_barriers() {
     unsigned at_block = 0;
     bool opened = false;
@@ -128,7 +128,7 @@ class Fibres {
     return true;
   }
 
-  // Lets the lanes that `lane` waits for go on, if all of them have arrived.
+  // Lets the lanes for which `lane` waits continue, if all of them have arrived.
   bool open_warp(unsigned first, unsigned lane) {
     const uint32_t mask = fibres_[first + lane].mask;
     const auto waits_for = [&](unsigned other) {

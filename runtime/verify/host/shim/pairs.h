@@ -12,8 +12,8 @@ struct alignas(4) Pair {
   T x, y;
 };
 
-// Rounds a result to T. It passes through float, which holds sums and products of two such numbers
-// exactly enough for one more rounding. x * y + z is computed in double.
+// Rounds a result to T. The result passes through float, which holds sums and products of two such
+// numbers exactly enough for one more rounding. x * y + z is computed in double.
 template <class T>
 T rounded(double value) {
   return from_float<T>(static_cast<float>(value));

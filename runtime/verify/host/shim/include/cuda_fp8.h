@@ -1,4 +1,4 @@
-// What kernels use of CUDA's header of this name, on the CPU: see cpu_shim.h.
+// The part of CUDA's header of this name that kernels use, on the CPU: see cpu_shim.h.
 #pragma once
 
 #include "runtime/verify/host/shim/pairs.h"

@@ -1,4 +1,4 @@
-// Stands in for CUDA's header of this name: see cpu_shim.h.
+// Replaces CUDA's header of this name: see cpu_shim.h.
 #pragma once
 
 #include "runtime/verify/host/shim/cpu_shim.h"

@@ -1,2 +1,2 @@
-// Stands in for the header of this name: see cpu_shim.h.
+// Replaces the header of this name: see cpu_shim.h.
 #pragma once

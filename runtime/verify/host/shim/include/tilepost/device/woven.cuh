@@ -1,4 +1,4 @@
-// Stands in for the header of this name: see cpu_shim.h.
+// Replaces the header of this name: see cpu_shim.h.
 #pragma once
 
 #include "runtime/verify/host/shim/cpu_woven.h"
