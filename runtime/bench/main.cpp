@@ -1,6 +1,6 @@
 // The bench harness. It checks and measures every program that it was built with, and prints
-// records (record.h). Exit status: 0 all was measured, 1 a result was wrong or a measurement
-// failed, 2 wrong command line.
+// records (record.h). Exit status: 0 if everything was measured, 1 if a result was wrong or a
+// measurement failed, 2 if the command line was wrong.
 #include <chrono>
 #include <cstdio>
 
@@ -15,7 +15,7 @@
 namespace tilepost::bench {
 namespace {
 
-constexpr double kPatience = 60;  // seconds without a burst
+constexpr double kPatience = 60;  // seconds that may pass without a burst
 
 class Harness {
  public:
@@ -28,7 +28,7 @@ class Harness {
     print_machine(machine_, nvml_);
   }
 
-  // Returns false if a result was wrong, or if there is no measurement.
+  // Returns false if a result was wrong, or if nothing could be measured.
   bool measure(const Entry& entry) {
     bool ok = false;
     program_ = entry.name;
@@ -67,7 +67,8 @@ class Harness {
            " s: a kernel or a collective hangs\"}";
   }
 
-  // Also prints a sign of life, so that a reader of the records knows that work goes on.
+  // Also prints a sign of life, so that a reader of the records knows that the harness is still
+  // working.
   void alive() {
     watchdog_.alive();
     const auto now = std::chrono::steady_clock::now();

@@ -34,7 +34,7 @@ class Record {
   Record& set(const char* key, long long value);
   Record& set(const char* key, int value) { return set(key, static_cast<long long>(value)); }
   Record& set(const char* key, double value);
-  Record& begin(const char* key);  // an object as value, until end()
+  Record& begin(const char* key);  // begins an object as the value, which lasts until end()
   Record& end();
 
  private:
@@ -42,7 +42,7 @@ class Record {
   std::string text_;
 };
 
-// A JSON string with its quotes.
+// The text as a JSON string with its quotes.
 std::string quoted(const std::string& text);
 
 }  // namespace tilepost::bench

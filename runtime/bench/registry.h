@@ -1,4 +1,4 @@
-// The programs that a harness was built with. `tilepost bench` writes the definition.
+// The programs that a harness was built with. `tilepost bench` writes the definition of registry().
 #pragma once
 
 #include "runtime/harness/plain_launch.h"
@@ -6,17 +6,18 @@
 
 namespace tilepost::bench {
 
-// An un-woven template, compiled with the numbers of a plan: the same kernel, without the signal.
+// A template that is not woven, compiled with the numbers of a plan. It is the same kernel without
+// the signal.
 struct PlainKernel {
   const void* function;  // the __global__ function
   int threads, shared_bytes;
 };
 
 struct Entry {
-  const char* name;  // name of the program
+  const char* name;  // the name of the program
   const tilepost_program_t* (*program)(void);
-  PlainKernel (*plain)(void);               // null for a kernel of the user's own
-  harness::PlainLaunch (*own)() = nullptr;  // a kernel of the user's own; else null
+  PlainKernel (*plain)(void);               // null for a user's own kernel
+  harness::PlainLaunch (*own)() = nullptr;  // for a user's own kernel, otherwise null
 };
 
 struct Registry {

@@ -1,5 +1,6 @@
 // What the measurements of all programs share: the harness's command line, the machine, and a sign
-// of life. `tilepost bench` calls the harness; with --keep it can also be run by hand.
+// of life. `tilepost bench` runs the harness. With `tilepost bench --keep` it can also be run by
+// hand afterwards.
 #pragma once
 
 #include <cstdint>
@@ -13,14 +14,14 @@ namespace tilepost::bench {
 struct HarnessOptions {
   uint64_t seed = 1;
   int rounds = 50;
-  bool cool = true, sustained = true;  // the modes to measure in
-  bool lent_output = false;  // if an operation lends memory for its output, it is given that memory
-                             // as out
-  bool registered = false;   // outputs are registered, if the operation has a use for that
-  std::string only;          // name of the only program to measure; empty: all
+  bool cool = true, sustained = true;  // the modes to measure
+  bool lent_output = false;  // Whether an operation that lends memory for its output gets that
+                             // memory as out.
+  bool registered = false;   // whether outputs are registered, if the operation has a use for that
+  std::string only;          // the name of the only program to measure; empty for all
 };
 
-// Returns false, having printed why, if an argument is wrong.
+// Returns false, after printing the reason, if an argument is wrong.
 bool parse_harness_options(int argc, char** argv, HarnessOptions& options);
 
 struct Session {

@@ -1,4 +1,5 @@
-// Launches a kernel of the user's own as its author does, to compare the woven kernel with it.
+// Launches one of the user's own kernels as its author launches it, to compare the woven kernel
+// with it.
 #pragma once
 
 #include "runtime/bench/gemm/operands.h"

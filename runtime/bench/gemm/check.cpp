@@ -10,12 +10,13 @@
 namespace tilepost::bench {
 namespace {
 
-constexpr double kReferenceProducts = 4e10;  // products of a reference, which take a fraction of a
-                                             // second
-constexpr int kMinRows = 96;                 // rows of a sample at least
-constexpr int kMaxRows = 1 << 20;            // rows at most: what the reference's grid can hold
+constexpr double kReferenceProducts = 4e10;  // The products that a reference computes, which takes
+                                             // a fraction of a second.
+constexpr int kMinRows = 96;                 // The fewest rows of a sample.
+constexpr int kMaxRows = 1 << 20;            // The most rows, limited by the reference's grid.
 
-// All rows, or a sample: the first and the last rows, where tiles are ragged, and random ones.
+// The rows to check: all rows, or a sample. A sample has the first rows, the last rows, where tiles
+// are ragged, and rows drawn at random.
 std::vector<int32_t> rows_to_check(const tilepost_plan_t& plan, uint64_t seed) {
   const auto m = static_cast<int>(plan.map.m);
   const double affordable =
@@ -28,7 +29,7 @@ std::vector<int32_t> rows_to_check(const tilepost_plan_t& plan, uint64_t seed) {
   std::mt19937 random(static_cast<uint32_t>(seed));
   const auto begin = rows.begin() + kMinRows / 3, end = rows.end() - kMinRows / 3;
   std::shuffle(begin, end, random);
-  std::rotate(begin, end, rows.end());  // the last rows go to the front
+  std::rotate(begin, end, rows.end());  // moves the last rows to the front
   rows.resize(static_cast<size_t>(count));
   std::sort(rows.begin(), rows.end());
   return rows;
@@ -81,7 +82,7 @@ long long Checker::check(const char* variant, const Place& place,
     count_wrong(operands_.product(0), set.out, place, static_cast<const int32_t*>(rows_.get()),
                 num_rows_, counter, stream_);
   });
-  // cuBLASLt's bits differ if its activation has another formula, or if it has none.
+  // cuBLASLt's bits differ if it computes an activation by another formula, or computes none.
   const bool comparable = cublas_.candidates() > 0 && cublas_.operations() == plan_.epilogue &&
                           (plan_.epilogue & kActivations) == 0;
   if (comparable)
@@ -126,8 +127,8 @@ long long Checker::check_cublas() {
   cublas_.launch(set, 0, stream_);
   Product product = operands_.product(0);
   product.operations = cublas_.operations();
-  // cuBLASLt's gelu is the approximation by tanh, which is further from the exact one than a
-  // rounding.
+  // cuBLASLt computes gelu by the approximation with tanh, which differs from the exact gelu by
+  // more than a rounding.
   if ((product.operations & kActivations) != 0) return 0;
   return count("cublaslt", "reference", static_cast<long long>(num_rows_) * plan_.map.n,
                [&](unsigned long long* counter) {

@@ -1,5 +1,5 @@
-// Checks results before they are timed: every variant's output on whole numbers is compared with a
-// plain reference and, bit by bit, with cuBLASLt's.
+// Checks results before they are timed. Every variant's output on whole numbers is compared with a
+// plain reference and, bit by bit, with cuBLASLt's output.
 #pragma once
 
 #include <functional>
@@ -15,16 +15,18 @@ class Checker {
   Checker(const char* program, const tilepost_plan_t& plan, Operands& operands, CublasLt& cublas,
           uint64_t seed, cudaStream_t stream);
 
-  // Runs `launch` once on set 0, prints the check records, and returns how many elements are wrong.
+  // Runs `launch` once on set 0, prints the check records, and returns the number of wrong
+  // elements.
   long long check(const char* variant, const Place& place, const std::function<void()>& launch);
 
-  // As check(), for two launches, whose outputs are compared bit by bit: `original` stores a
-  // row-major output.
+  // Runs `launch` and `original` once each on set 0 and compares their outputs bit by bit.
+  // `original` stores a row-major output. Prints the check record, and returns the number of wrong
+  // elements.
   long long check_against(const char* variant, const Place& place,
                           const std::function<void()>& launch, const char* against,
                           const std::function<void()>& original);
 
-  // As check(), for cuBLASLt itself.
+  // Checks the output of cuBLASLt itself in the way of check().
   long long check_cublas();
 
  private:

@@ -11,12 +11,12 @@ namespace tilepost::bench {
 namespace {
 
 constexpr size_t kWorkspaceBytes = size_t{64} << 20;
-// Parts of a sum are added in fp32, as in ours, and are not rounded to the output's type in
-// between.
+// The parts of a sum are added in fp32, as in our kernels, and are not rounded to the output's type
+// before they are added.
 constexpr uint32_t kReductions =
     CUBLASLT_REDUCTION_SCHEME_NONE | CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE;
 
-// Scales of rows and columns came with CUDA 12.9.
+// cuBLASLt has scales of rows and columns since CUDA 12.9.
 #if CUBLAS_VERSION >= 120900
 constexpr bool kHasVectorScales = true;
 constexpr auto kVectorScales = CUBLASLT_MATMUL_MATRIX_SCALE_OUTER_VEC_32F;
@@ -25,10 +25,10 @@ constexpr bool kHasVectorScales = false;
 constexpr auto kVectorScales = CUBLASLT_MATMUL_MATRIX_SCALE_SCALAR_32F;
 #endif
 
-// The operations of the epilogue that cuBLASLt computes: all or none, so that it is clear what is
-// compared. It has no silu. It adds to the product before the activation and not after it. It takes
-// scales of rows and columns only together, and only with 8-bit inputs (cuBLAS documentation,
-// cublasLtEpilogue_t, cublasLtMatmulMatrixScale_t).
+// The operations of the epilogue that cuBLASLt computes: all of the plan's or none, so that it is
+// clear what is compared. cuBLASLt has no silu. It adds the residual before the activation and not
+// after it. It takes scales of rows and columns only together, and only with 8-bit inputs (cuBLAS
+// documentation, cublasLtEpilogue_t, cublasLtMatmulMatrixScale_t).
 int supported(const Product& product) {
   constexpr int kVectors = TILEPOST_SCALE_ROWS | TILEPOST_SCALE_COLUMNS;
   const int wanted = product.operations, vectors = wanted & kVectors;
@@ -39,7 +39,7 @@ int supported(const Product& product) {
   return wanted;
 }
 
-constexpr int kRounds = 7;  // rounds; the first does not count
+constexpr int kRounds = 7;  // including the first, which does not count
 
 double median(std::vector<double> values) {
   const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
@@ -49,8 +49,8 @@ double median(std::vector<double> values) {
 
 }  // namespace
 
-// cuBLASLt's matrices are column-major, and ours are row-major: out^T = B^T * A^T, so its A is our
-// B.
+// cuBLASLt's matrices are column-major, and ours are row-major. So cuBLASLt computes out^T = B^T *
+// A^T, and its first operand is our B.
 CublasLt::CublasLt(const Product& product, float scale, bool fast_accumulation, int sms)
     : operations_(supported(product)),
       float8_(row_of(product.input).is_narrow()),
@@ -123,7 +123,7 @@ void CublasLt::find_algorithms() {
       preference, CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, &kReductions, sizeof kReductions));
   std::array<cublasLtMatmulHeuristicResult_t, kCandidates> found{};
   int count = 0;
-  // Returns CUBLAS_STATUS_NOT_SUPPORTED if there is none.
+  // Returns CUBLAS_STATUS_NOT_SUPPORTED if there is no algorithm.
   const cublasStatus_t status = cublasLtMatmulAlgoGetHeuristic(
       handle_, operation_, a_, b_, out_, out_, preference, kCandidates, found.data(), &count);
   cublasLtMatmulPreferenceDestroy(preference);

@@ -1,4 +1,4 @@
-// The product as cuBLASLt computes it, which ours is measured against.
+// The product as cuBLASLt computes it. Our kernels are measured against it.
 #pragma once
 
 #include <cublasLt.h>
@@ -13,24 +13,25 @@ namespace tilepost::bench {
 
 class CublasLt {
  public:
-  // `product` gives the problem, and the operands of the epilogue that all sets share. `sms`: how
-  // many SMs cuBLASLt may use; 0: all.
+  // `product` gives the problem, and the operands of the epilogue that all sets share. `sms` is the
+  // number of SMs that cuBLASLt may use, or 0 for all.
   CublasLt(const Product& product, float scale, bool fast_accumulation, int sms);
   ~CublasLt();
   CublasLt(const CublasLt&) = delete;
   CublasLt& operator=(const CublasLt&) = delete;
 
-  // The number of cuBLASLt's best candidates by its own estimate, at most kCandidates; 0: it cannot
-  // compute this product.
+  // The number of candidates: the best ones by cuBLASLt's own estimate, at most kCandidates. It is
+  // 0 if cuBLASLt cannot compute this product.
   int candidates() const { return static_cast<int>(algorithms_.size()); }
 
-  // The set of TILEPOST_SCALE … that it computes: the plan's or, if it lacks one of these, none.
+  // The set of TILEPOST_SCALE … that cuBLASLt computes: all of the plan's, or none if it lacks one
+  // of them.
   int operations() const { return operations_; }
 
   void launch(const OperandSet& set, int candidate, cudaStream_t stream);
 
-  // The kernels of a candidate (kernel_names). Their names contain tile, stages and cluster and, if
-  // K is divided, that too.
+  // The kernels of a candidate, as kernel_names() gives them. Their names contain the tile, the
+  // stages, the cluster and the division of K if there is one.
   std::string kernels_of(const OperandSet& set, int candidate, cudaStream_t stream);
 
  private:
@@ -52,9 +53,9 @@ class CublasLt {
   cuda::DeviceMemory workspace_;
 };
 
-// The fastest of cuBLASLt's candidates on this machine, which often is not its first choice. Times
-// them all in the way of `mode` and returns the one with the least median. There must be at least
-// one.
+// The fastest of cuBLASLt's candidates on this machine, which often is not cuBLASLt's first choice.
+// Times all candidates in the way of `mode` and returns the one with the least median. There must
+// be at least one candidate.
 int fastest_candidate(CublasLt& cublas, const Operands& operands, const Mode& mode, Timer& timer,
                       cudaStream_t stream);
 

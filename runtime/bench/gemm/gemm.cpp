@@ -11,7 +11,7 @@ namespace tilepost::bench {
 
 namespace {
 
-// The run of rank 0 with the plan's m.
+// The run map of rank 0 for the plan's m.
 std::unique_ptr<RunMap> run_of(const tilepost_plan_t& plan, uint64_t seed) {
   if (hash_tile_map(build_tile_map(plan.map)) != plan.map_hash)
     throw BenchError("generator and runtime build different tile maps");
@@ -49,16 +49,17 @@ tilepost_view_t Signals::view() const {
   view.row_map = static_cast<const int32_t*>(row_map_.get());
   view.num_tiles = static_cast<int32_t>(run_->tiles.tiles.size());
   view.tiles_n = tiles_n(run_->map());
-  // The kernel waits until `stored` has reached `expected`. Both are the same memory here, so it
-  // always finds what tasks of other ranks would push.
+  // The kernel waits until `stored` has reached `expected`. Both are the same memory here, so the
+  // kernel always finds the rows that other ranks' tasks would push.
   if (plan_.pushes != 0) view.tasks.stored = view.tasks.expected = view.counters;
   if (shares) view.share_rows = static_cast<int32_t>(share_rows(run_->map()));
   if (shares) view.share_tiles = share_tiles(run_->map());
   return view;
 }
 
-// The posts of a group in one launch. Where A arrives, tiles wait for counters and raise none.
-// Where tiles are stored by owner, padding raises none.
+// The number of posts that a group gets in one launch. In kernels whose A arrives, tiles wait for
+// counters and raise none. In kernels that store tiles by owner, the schedule's padding raises
+// none.
 uint32_t Signals::posts(int group) const {
   if (plan_.map.division == TILEPOST_DIVISION_ARRIVALS) return 0;
   if (run_->access() != TILEPOST_ACCESS_WRITE) return run_->tiles.groups[group].target;
@@ -81,7 +82,8 @@ int Signals::count_wrong(uint32_t launches) const {
 }
 
 bool serves_rows(const tilepost_plan_t& plan) {
-  constexpr int kWidestStore = 16;  // bytes of a vector, and of TMA's alignment
+  constexpr int kWidestStore = 16;  // bytes; the size of the widest vector, and the alignment that
+                                    // TMA needs
   return plan.map.layout == TILEPOST_PANEL ||
          plan.map.n * element_bytes(plan.output) % kWidestStore == 0;
 }
@@ -114,8 +116,8 @@ void OwnTables::set(tilepost_view_t& view) const {
   view.peer_out = static_cast<void* const*>(out_.get());
 }
 
-// A plain kernel takes all arguments except the view, which is the last: a launch reads as many as
-// the kernel declares.
+// A plain kernel takes all arguments except the last one, the view. A launch reads only as many
+// arguments as the kernel declares.
 Gemm::Gemm(const tilepost_plan_t& plan, const cuda::DeviceInfo& device, const Operands& operands,
            int64_t out_elements, const tilepost_view_t& view)
     : plan_(plan) {

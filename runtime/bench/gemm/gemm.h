@@ -1,5 +1,5 @@
-// Our kernels on one GPU, without any communication: the woven kernel, with real counters that
-// nothing waits for, and the plain one.
+// Our kernels on one GPU, without any communication: the woven kernel and the plain one. The woven
+// kernel raises real counters, which nothing waits for.
 #pragma once
 
 #include <memory>
@@ -13,17 +13,18 @@
 namespace tilepost::bench {
 
 // The schedule and the counters of a woven kernel, as rank 0 has them. Routed plans get the routes
-// of route.h. What a kernel waits for has always arrived.
+// of route.h. All that a kernel waits for has arrived before it starts.
 class Signals {
  public:
   Signals(const tilepost_plan_t& plan, uint64_t seed);
 
   tilepost_view_t view() const;
-  // Where the woven kernel puts its output.
+  // The places where the woven kernel stores the elements of its output.
   Place place() const { return place_.place(); }
-  // The elements that the kernel writes, padding included.
+  // The number of elements that the kernel writes, padding included.
   int64_t out_elements() const { return run_->tiles.send_elements; }
-  // How many counters do not have the value that `launches` launches must have given them.
+  // The number of counters that do not have the value that `launches` launches must have given
+  // them.
   int count_wrong(uint32_t launches) const;
 
  private:
@@ -36,14 +37,15 @@ class Signals {
 };
 
 // Whether the plain kernel can write a row-major output with the plan's stores. A plan for the tile
-// layout may depend on slots whose rows are aligned.
+// layout may need the aligned rows that slots have.
 bool serves_rows(const tilepost_plan_t& plan);
 
-// The plan as it is for the plain kernel: with that kernel's function, and a row-major output of
+// The plan changed for the plain kernel: it has that kernel's function, and a row-major output of
 // whole rows.
 tilepost_plan_t plain_plan(const tilepost_plan_t& plan, const PlainKernel& plain);
 
-// Tables by owner for a kernel that stores into other ranks' memory. Here this rank owns all rows.
+// The tables by owner for a kernel that stores into other ranks' memory. Here this rank owns all
+// rows.
 class OwnTables {
  public:
   OwnTables(const tilepost_plan_t& plan, const cuda::Driver& driver, void* out, uint32_t* counters);
@@ -65,9 +67,9 @@ class Gemm {
 
  private:
   const tilepost_plan_t plan_;
-  std::vector<cuda::GemmArguments> arguments_;  // per set
-  std::vector<cuda::TensorMaps> maps_;          // per set
-  std::vector<OwnTables> tables_;               // per set, for kernels that store tiles by owner
+  std::vector<cuda::GemmArguments> arguments_;  // for each set
+  std::vector<cuda::TensorMaps> maps_;          // for each set
+  std::vector<OwnTables> tables_;               // for each set, if the kernel stores tiles by owner
 };
 
 }  // namespace tilepost::bench

@@ -15,9 +15,9 @@
 namespace tilepost::bench {
 namespace {
 
-constexpr double kHostBound = 0.5;  // share of slow bursts from which a note is printed
+constexpr double kHostBound = 0.5;  // the share of slow bursts above which a note is printed
 
-// The plan, with as many rows as rank 0 multiplies.
+// The plan, with the number of rows that rank 0 multiplies as its m.
 tilepost_plan_t measured_plan(const tilepost_plan_t& plan, uint64_t seed) {
   tilepost_plan_t measured = plan;
   measured.map.m = rows_multiplied(plan, 0, seed);
@@ -83,7 +83,7 @@ class GemmBench {
       variants.push_back({"cublaslt", [this, best](int set) {
                             cublas_.launch(operands_.set(set), best, stream_.get());
                           }});
-      rest.heating_ms = 0;  // the chip is hot already
+      rest.heating_ms = 0;  // finding the fastest candidate has heated the chip
     }
     const int burst = timer.warm_up(rest, variants);
     for (int i = 0; i < session_.options.rounds; ++i)
@@ -153,7 +153,7 @@ class GemmBench {
   Operands operands_;
   const Gemm woven_;
   std::optional<Gemm> plain_;
-  std::optional<AuthorsLaunch> author_;  // in place of plain_ for a kernel of the user's own
+  std::optional<AuthorsLaunch> author_;  // for a user's own kernel, in place of plain_
   CublasLt cublas_;
 };
 
@@ -161,7 +161,8 @@ class GemmBench {
 
 int gemm_sms(const tilepost_plan_t& plan, int device_sms) {
   const bool overlaps = row_of(plan).communicates() && plan.transport != TILEPOST_TRANSPORT_NONE;
-  const int reserved = overlaps && plan.comm_ctas > 0 ? plan.comm_ctas + 1 : 0;  // with the waiter
+  // The SMs for the communication's CTAs and for the waiter.
+  const int reserved = overlaps && plan.comm_ctas > 0 ? plan.comm_ctas + 1 : 0;
   return std::min(plan.sms, device_sms) - reserved;
 }
 

@@ -1,5 +1,5 @@
-// One program's GEMM on one GPU, with the rows that rank 0 multiplies: first whether it is right,
-// then how fast it is beside cuBLASLt.
+// One program's GEMM on one GPU, with the rows that rank 0 multiplies. First its results are
+// checked. Then it is timed beside cuBLASLt.
 #pragma once
 
 #include "runtime/bench/registry.h"
@@ -7,12 +7,12 @@
 
 namespace tilepost::bench {
 
-// The SMs that the plan leaves to its GEMM; cuBLASLt gets as many. They are not the GEMM's grid,
-// because to leave some of them idle is the kernel's own choice.
+// The number of SMs that the plan leaves to its GEMM. cuBLASLt gets as many. This is not the size
+// of the GEMM's grid, because the kernel may choose to leave some of these SMs idle.
 int gemm_sms(const tilepost_plan_t& plan, int device_sms);
 
-// Prints check, reference, sample and note records. Returns false, and prints no times, if a result
-// was wrong. Throws BenchError.
+// Prints check, reference, sample and note records. If a result was wrong, prints no times and
+// returns false. Throws BenchError.
 bool bench_gemm(const Entry& entry, const tilepost_plan_t& plan, const Session& session);
 
 }  // namespace tilepost::bench

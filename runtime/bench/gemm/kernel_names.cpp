@@ -16,8 +16,8 @@ struct DestroyGraph {
 };
 using Graph = std::unique_ptr<CUgraph_st, DestroyGraph>;
 
-// The runtime's cudaGraphKernelNodeGetParams refuses kernels that were loaded through the driver,
-// as a library's are, so the driver is asked.
+// Asks the driver for a kernel's name. The runtime's cudaGraphKernelNodeGetParams refuses kernels
+// that were loaded through the driver, as a library's kernels are.
 struct Driver {
   PFN_cuGraphKernelNodeGetParams_v12000 get_params = nullptr;
   PFN_cuFuncGetName_v12030 function_name = nullptr;
@@ -45,7 +45,7 @@ struct Driver {
   }
 };
 
-// What `launch` puts on the stream, as a graph; null if it cannot be captured.
+// The work that `launch` puts on the stream, as a graph. Null if it cannot be captured.
 Graph captured(const std::function<void()>& launch, cudaStream_t stream) {
   if (cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal) != cudaSuccess) return {};
   bool launched = true;
@@ -60,8 +60,8 @@ Graph captured(const std::function<void()>& launch, cudaStream_t stream) {
   return launched && ended == cudaSuccess ? std::move(owner) : Graph();
 }
 
-// The graph's nodes. They have come in the order in which they were captured, but the documentation
-// of cudaGraphGetNodes promises no order.
+// The graph's nodes. So far they have come in the order in which they were captured, but the
+// documentation of cudaGraphGetNodes promises no order.
 std::vector<cudaGraphNode_t> nodes_of(cudaGraph_t graph) {
   size_t count = 0;
   if (cudaGraphGetNodes(graph, nullptr, &count) != cudaSuccess) return {};
@@ -70,7 +70,7 @@ std::vector<cudaGraphNode_t> nodes_of(cudaGraph_t graph) {
   return nodes;
 }
 
-// The node's kernel; "" if the node is no kernel.
+// The name of the node's kernel, or "" if the node is no kernel.
 std::string name_of(const Driver& driver, cudaGraphNode_t node) {
   cudaGraphNodeType type{};
   CUDA_KERNEL_NODE_PARAMS_v2 params{};
@@ -92,8 +92,8 @@ std::string kernel_names(const std::function<void()>& launch, cudaStream_t strea
     for (const cudaGraphNode_t node : nodes_of(graph.get()))
       if (const std::string name = name_of(driver, node); !name.empty())
         names += (names.empty() ? "" : " + ") + name;
-  cudaGetLastError();  // clears the error of a call that failed, so that the next call does not
-                       // report it
+  cudaGetLastError();  // Clears the error of a call that failed, so that the next call does not
+                       // report it.
   return names;
 }
 

@@ -1,4 +1,4 @@
-// The kernels that a library launches, for a table that names them.
+// The names of the kernels that a library launches, for a table.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -8,9 +8,10 @@
 
 namespace tilepost::bench {
 
-// The kernels that `launch` would put on the stream, joined by " + ". The launch is captured into a
-// graph that nobody runs. Returns "" if the driver is older than 12.3 and does not tell names, or
-// if `launch` cannot be captured: no measurement fails because it has no name.
+// The names of the kernels that `launch` would put on the stream, joined by " + ". The launch is
+// captured into a graph that is never run. Returns "" if `launch` cannot be captured, or if the
+// driver is older than 12.3 and does not give names. A measurement does not fail because a name is
+// unknown.
 std::string kernel_names(const std::function<void()>& launch, cudaStream_t stream);
 
 }  // namespace tilepost::bench

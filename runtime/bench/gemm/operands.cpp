@@ -12,10 +12,11 @@ namespace tilepost::bench {
 namespace {
 
 constexpr int64_t kMaxSets = 512;
-constexpr int kEpilogueMax = 8;  // largest bias and residual: whole numbers, exact in every type
-constexpr int64_t kDenseLimit = 1 << 19;  // so many products of numbers up to 4 fp32 sums exactly
-// Non-zero products of a sum, on average: so few that its parts are exact in the short sums
-// of some dtypes and in outputs of 16 bits.
+constexpr int kEpilogueMax = 8;  // The largest bias and residual. They are whole numbers, exact in
+                                 // every type.
+constexpr int64_t kDenseLimit = 1 << 19;  // fp32 sums this many products of numbers up to 4 exactly
+// The number of non-zero products of a sum, on average. They are so few that the sum's parts are
+// exact in the short sums of some dtypes and in outputs of 16 bits.
 constexpr double kSparseProducts = 64;
 
 bool has(const tilepost_plan_t& plan, int operations) {
@@ -44,7 +45,8 @@ Operands::Operands(const tilepost_plan_t& plan, int64_t out_elements, cudaStream
       out_count_(plan.map.m * plan.map.n),
       out_bytes_(std::max(out_elements, out_count_) * element_bytes(plan.output)) {
   const int64_t a_bytes = a_count_ * element_bytes(plan.input);
-  // cuBLASLt's time, which is shown beside that of a user's kernel, is that of a matrix B.
+  // An opaque B still has room for a matrix B, because cuBLASLt, which is timed beside a user's
+  // kernel, multiplies a matrix.
   if (own != nullptr) read_sizes(*own);
   const int64_t b_bytes = std::max(b_count_ * element_bytes(plan.input), opaque_b_bytes_);
   const int64_t user_bytes = std::accumulate(user_bytes_.begin(), user_bytes_.end(), int64_t{0});
@@ -89,7 +91,7 @@ void Operands::fill_opaque(const OperandSet& set, uint64_t seed) {
                                         cudaMemcpyHostToDevice, stream_));
     TILEPOST_BENCH_CUDA(cudaStreamSynchronize(stream_));
   };
-  constexpr uint64_t kStreams = 32;  // more streams than a kernel has data
+  constexpr uint64_t kStreams = 32;  // more than a kernel has kinds of opaque data
   fill(set.b, opaque_b_bytes_, seed * kStreams);
   for (size_t i = 0; i < user_bytes_.size(); ++i)
     fill(set.user[i], user_bytes_[i], seed * kStreams + 1 + i);
@@ -101,7 +103,7 @@ void Operands::clear_a() {
                                       stream_));
 }
 
-// Scales are powers of two, so that they keep exact sums exact.
+// Scales are powers of two, so exact sums stay exact.
 void Operands::make_epilogue() {
   const auto powers = [](int64_t count) {
     std::vector<float> values(static_cast<size_t>(count));

@@ -1,5 +1,5 @@
-// The operands of one product, in several sets, so that no launch finds in L2 what the launch
-// before it left there.
+// The operands of one product. There are several sets, so that no launch finds its operands in L2
+// because the launch before it left them there.
 #pragma once
 
 #include <vector>
@@ -11,18 +11,19 @@
 namespace tilepost::bench {
 
 struct OperandSet {
-  const void* a;  // room for the rows that a rank brings, and for those that its GEMM multiplies
+  const void* a;  // with room for the rows that a rank brings, and for those that its GEMM
+                  // multiplies
   const void* b;
-  void* out;                    // room for the kernel's layout, and for a row-major output
-  const void* residual;         // null unless the plan's epilogue adds one
-  void* const* user = nullptr;  // addresses of a kernel's user data
+  void* out;                    // with room for the kernel's layout, and for a row-major output
+  const void* residual;         // null unless the plan's epilogue adds a residual
+  void* const* user = nullptr;  // the addresses of a kernel's user data
 };
 
 class Operands {
  public:
-  // There are enough sets that more than twice the size of L2 is touched between two uses of one
-  // set. `own`: the launch of a kernel of the user's own, else null; data whose form only that
-  // kernel knows gets random bytes.
+  // There are so many sets that more than twice the size of L2 is touched between two uses of one
+  // set, if the device's memory is large enough. `own` is the launch of a user's own kernel, or
+  // null. Data whose form only that kernel knows gets random bytes.
   Operands(const tilepost_plan_t& plan, int64_t out_elements, cudaStream_t stream,
            const harness::PlainLaunch* own = nullptr);
 
@@ -30,12 +31,12 @@ class Operands {
   const OperandSet& set(int i) const { return sets_[i]; }
   int64_t out_bytes() const { return out_bytes_; }
 
-  // Fills set 0 with whole numbers whose sums are exact in the accumulators, whatever the order.
-  // With `rank` >= 0 their sums over all ranks, added in any order, are exact in the output's type,
-  // too.
+  // Fills set 0 with whole numbers whose sums are exact in the accumulators, in whatever order they
+  // are added. With `rank` >= 0 the sums over all ranks are exact in the output's type too, in
+  // whatever order the ranks' sums are added.
   void fill_exact(uint64_t seed, int rank = -1);
-  // Fills all sets with normal random numbers, on which times are taken. Small whole numbers and
-  // zeros draw less power and let the GPU clock higher.
+  // Fills all sets with normal random numbers, with which times are measured. Small whole numbers
+  // and zeros draw less power and let the GPU clock higher.
   void fill_normal(uint64_t seed);
   // Sets A of set 0 to zero.
   void clear_a();
@@ -57,9 +58,9 @@ class Operands {
   std::vector<cuda::DeviceMemory> memory_;
   std::vector<OperandSet> sets_;
   cuda::DeviceMemory scale_a_, scale_b_, bias_;
-  int64_t opaque_b_bytes_ = 0;  // 0: B is a matrix
+  int64_t opaque_b_bytes_ = 0;  // 0 if B is a matrix
   std::vector<int64_t> user_bytes_;
-  std::vector<std::vector<void*>> user_;  // per set
+  std::vector<std::vector<void*>> user_;  // for each set
 };
 
 }  // namespace tilepost::bench

@@ -6,8 +6,9 @@
 namespace tilepost::bench {
 namespace {
 
-// A row belongs to the last tile of its column that does not start behind it: a tile may cover rows
-// of the next share, which has a tile of its own for them.
+// The row in the kernel's output where each element lies, by row and tile column. A tile may cover
+// rows of the next share, which has a tile of its own for them. So a row belongs to the last tile
+// of its column that starts at or above it.
 std::vector<int32_t> stored_rows(const RunMap& run) {
   const tilepost_map_t& map = run.map();
   const int columns = tiles_n(map);
@@ -25,8 +26,9 @@ std::vector<int32_t> stored_rows(const RunMap& run) {
   return rows;
 }
 
-// In tile layout, the result of a ReduceScatter or an All-to-All is one part after the other. Each
-// part has a slab [rows of the part, tile_n] for each tile column.
+// The row in the result of a ReduceScatter or an All-to-All where each element lies, in tile
+// layout. The result has one part after the other. Each part has a slab [rows of the part, tile_n]
+// for each tile column.
 std::vector<int32_t> slab_rows(std::span<const int64_t> parts, int columns) {
   std::vector<int32_t> rows;
   int64_t before = 0;

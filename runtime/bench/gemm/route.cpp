@@ -10,8 +10,8 @@
 namespace tilepost::bench {
 namespace {
 
-// Parts in the proportion 1 : 2 : … : ranks. Each source turns them by one, so that all ranks get
-// as many rows in all.
+// Divides the rows into parts in the proportion 1 : 2 : … : ranks. Each source starts at another
+// part, so that all ranks get equally many rows in total, but for rounding.
 std::vector<int64_t> uneven_splits(int64_t rows, int ranks, int source) {
   const int64_t parts = int64_t{ranks} * (ranks + 1) / 2;
   std::vector<int64_t> splits;
@@ -24,8 +24,8 @@ std::vector<int64_t> uneven_splits(int64_t rows, int ranks, int source) {
   return splits;
 }
 
-// [ranks] The rows for which each rank still has room. Rows for which no rank has room are still
-// given to some rank. The operation refuses such a route.
+// [ranks] The number of rows for which each rank still has room. Rows for which no rank has room
+// are still given to some rank, and the operation refuses such a route.
 using Room = std::vector<int64_t>;
 
 void fit_splits(std::vector<int64_t>& splits, Room& room) {
@@ -55,7 +55,8 @@ std::vector<int32_t> random_destinations(int64_t rows, uint64_t seed, Room& room
   return destinations;
 }
 
-// What `rank` sends when the ranks before it have left `room`.
+// The route of `rank` after the ranks before it have left `room`. Takes the room that the route
+// needs.
 BenchRoute route_into(const tilepost_plan_t& plan, int rank, uint64_t seed, Room& room) {
   BenchRoute route;
   tilepost_map_t sent = plan.map;

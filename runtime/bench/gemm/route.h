@@ -1,5 +1,5 @@
-// The route that routed operations are measured with. It is fixed, the same in every run, and can
-// be put into words.
+// The route with which routed operations are measured. It is the same in every run, and simple
+// enough to be described in words.
 #pragma once
 
 #include <cstdint>
@@ -11,25 +11,27 @@
 namespace tilepost::bench {
 
 struct BenchRoute {
-  std::vector<int64_t> splits;        // [ranks] for routing splits
-  std::vector<int32_t> destinations;  // [m] for routing rows
-  std::vector<int64_t> rows_to;       // [ranks] how many rows go to each rank, whatever the routing
+  std::vector<int64_t> splits;        // [ranks] if splits are routed
+  std::vector<int32_t> destinations;  // [m] if rows are routed
+  std::vector<int64_t> rows_to;       // [ranks] the number of rows that go to each rank, for every
+                                      // routing
 };
 
-// What `rank` sends in a run with the plan's m, of its product or of A.
+// The rows that `rank` sends, of its product or of A, in a run with the plan's m.
 //
-// Routing splits: each rank gets a part of the rows, in the proportion 1, 2, 3 …, and a part of
-// another size from each source. Routing rows: each row goes to a rank drawn at random. If routed
-// rows of A find no room in their rank, they go to other ranks.
+// If splits are routed, each rank gets a part of the rows, in the proportion 1, 2, 3 …, and a part
+// of another size from each source. If rows are routed, each row goes to a rank drawn at random.
+// Routed rows of A that find no room in their rank go to other ranks.
 BenchRoute route_of(const tilepost_plan_t& plan, int rank, uint64_t seed);
 
-// [ranks] How many rows `rank` gets from each rank; empty for patterns that route no rows.
+// [ranks] The number of rows that `rank` gets from each rank. Empty for patterns that route no
+// rows.
 std::vector<int64_t> rows_from(const tilepost_plan_t& plan, int rank, uint64_t seed);
 
-// The rows that the GEMM of `rank` multiplies in such a run.
+// The number of rows that the GEMM of `rank` multiplies in a run with the plan's m.
 int64_t rows_multiplied(const tilepost_plan_t& plan, int rank, uint64_t seed);
 
-// The route in words; "" if there is nothing to say.
+// Describes the route in words. Returns "" if the route needs no description.
 std::string route_in_words(const tilepost_plan_t& plan);
 
 }  // namespace tilepost::bench

@@ -1,5 +1,5 @@
-// Calls of CUDA and of libraries. One that fails ends the program's measurement. Also device memory
-// that is made with them.
+// Checks of calls to CUDA and to libraries, and device memory that is made with them. A call that
+// fails ends the measurement of the program.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -16,24 +16,24 @@
 
 namespace tilepost::bench {
 
-// What ends the measurement of one program.
+// The error that ends the measurement of one program.
 struct BenchError : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// Each throws BenchError with the call and the library's words, unless the result is success.
+// Throw BenchError with the call and the library's message unless the result is success.
 void check_cuda(cudaError_t error, const char* call);
 void check_tilepost(tilepost_result_t result, const char* call);
 void check_status(int status, const char* call);  // for cuBLASLt and NCCL, where 0 is success
 
-// Device memory, freed with its owner. Throws BenchError.
+// Device memory that is freed with its owner. Throws BenchError.
 inline cuda::DeviceMemory allocate(int64_t bytes) {
   cuda::DeviceMemory memory;
   check_tilepost(cuda::make_device_memory(memory, static_cast<size_t>(bytes)), "cudaMalloc");
   return memory;
 }
 
-// A copy of `values` on the device; nothing if there are none. Throws BenchError.
+// A copy of `values` on the device. Null if there are no values. Throws BenchError.
 template <class T>
 cuda::DeviceMemory upload(const std::vector<T>& values) {
   cuda::DeviceMemory memory;

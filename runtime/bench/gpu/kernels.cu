@@ -24,7 +24,7 @@ __device__ int64_t index_step() {
   return int64_t{gridDim.x} * blockDim.x;
 }
 
-// The finaliser of MurmurHash3: every input bit moves every output bit.
+// The finaliser of MurmurHash3. Every bit of the input affects every bit of the output.
 __device__ uint32_t scramble(uint64_t x) {
   x ^= x >> 33;
   x *= 0xff51afd7ed558ccdull;
@@ -44,7 +44,7 @@ __global__ void integers_kernel(T* data, int64_t count, uint64_t key, int max, f
   }
 }
 
-// Two uniform numbers make a normal one (Box and Muller).
+// Makes a normal number of two uniform ones (Box and Muller).
 template <class T>
 __global__ void normal_kernel(T* data, int64_t count, uint64_t key) {
   for (int64_t i = first_index(); i < count; i += index_step()) {
@@ -62,7 +62,7 @@ __device__ int64_t place_of(const Place& place, int row, int column, int n) {
   return int64_t{line} * place.length + (place.length == n ? column : column % place.tile_n);
 }
 
-// The operations as plan.h states them.
+// Applies the epilogue's operations as plan.h defines them.
 template <class Output>
 __device__ float finish(const Product& p, float sum, int row, int column) {
   const tilepost_epilogue_t& e = p.epilogue;
@@ -79,8 +79,8 @@ __device__ float finish(const Product& p, float sum, int row, int column) {
   return x;
 }
 
-// Without an activation all numbers are whole or scaled by powers of two, and few enough to be
-// exact in fp32. So only the rounding is left.
+// Without an activation all numbers are whole, or whole numbers scaled by powers of two, and small
+// enough to be exact in fp32. So the result differs from the exact one only by the final rounding.
 template <class Output>
 __device__ bool is_right(Output got, float want, int operations) {
   if ((operations & kActivations) == 0)
@@ -91,8 +91,8 @@ __device__ bool is_right(Output got, float want, int operations) {
   return fabsf(static_cast<float>(got) - want) <= 2 * kUnit * fabsf(want) + 1e-3f;
 }
 
-// A block computes 32 x 32 elements, and a thread one of them. Row y of the block is rows[32 *
-// blockIdx.y + y].
+// A block computes 32 x 32 elements, and each thread computes one of them. Row y of the block is
+// row rows[32 * blockIdx.y + y] of the output.
 template <class Input, class Output>
 __global__ void wrong_kernel(Product p, const Output* out, Place place, const int32_t* rows,
                              int num_rows, unsigned long long* wrong) {
@@ -102,7 +102,7 @@ __global__ void wrong_kernel(Product p, const Output* out, Place place, const in
   const int x = threadIdx.x, y = threadIdx.y;
   const int index = blockIdx.y * kTile + y, column = blockIdx.x * kTile + x;
   const int row = index < num_rows ? rows[index] : -1;
-  // Neighbouring threads read neighbouring elements: along K, or with NN along N.
+  // Neighbouring threads read neighbouring elements of B: along N with NN, otherwise along K.
   const int b_column = blockIdx.x * kTile + (p.nn ? x : y), b_k = p.nn ? y : x;
   float sum = 0;
   for (int k = 0; k < p.k; k += kTile) {
@@ -134,7 +134,7 @@ __global__ void different_kernel(const Bits* out, Place place, const Bits* expec
   if (found != 0) atomicAdd(wrong, found);
 }
 
-// A block copies a row.
+// Each block copies one row.
 template <class Part>
 __global__ void gather_kernel(const Part* from, const int32_t* rows, int parts, Part* to) {
   const Part* const source = from + int64_t{rows[blockIdx.x]} * parts;
@@ -157,7 +157,7 @@ __global__ void gate_kernel(const uint32_t* word, uint32_t wanted) {
     __nanosleep(200);
 }
 
-// Calls `body` with a value of the type of an output's elements in kernels.
+// Calls `body` with a value of the type that an output's elements have in kernels.
 template <class Body>
 void with_output(tilepost_dtype_t type, Body body) {
   with_dtype<&DtypeRow::may_be_output>(

@@ -13,19 +13,20 @@
 namespace tilepost::bench {
 namespace {
 
-// 13010 is 13.1 (CUDA Runtime API, cudaRuntimeGetVersion).
+// For example, 13010 is 13.1 (CUDA Runtime API, cudaRuntimeGetVersion).
 std::string cuda_version(int version) {
   return harness::format("%d.%d", version / 1000, version % 1000 / 10);
 }
 
-// 130100 is 13.1.0 (cublasLtGetVersion), 22803 is 2.28.3 (ncclGetVersion).
+// For example, 130100 is 13.1.0 (cublasLtGetVersion), and 22803 is 2.28.3 (ncclGetVersion).
 std::string three_parts(size_t version, size_t major, size_t minor) {
   return harness::format("%zu.%zu.%zu", version / major, version % major / minor, version % minor);
 }
 
-// Signatures and numbers: NVML API Reference, nvmlInit_v2, nvmlDeviceGetHandleByPciBusId_v2,
-// nvmlDeviceGetClockInfo with NVML_CLOCK_SM, nvmlDeviceGetPowerUsage,
-// nvmlDeviceGetEnforcedPowerLimit, nvmlSystemGetDriverVersion. NVML_SUCCESS is 0.
+// The signatures and numbers are from the NVML API Reference: nvmlInit_v2,
+// nvmlDeviceGetHandleByPciBusId_v2, nvmlDeviceGetClockInfo with NVML_CLOCK_SM,
+// nvmlDeviceGetPowerUsage, nvmlDeviceGetEnforcedPowerLimit, nvmlSystemGetDriverVersion.
+// NVML_SUCCESS is 0.
 constexpr int kClockSm = 1;
 
 template <class Function>

@@ -1,4 +1,4 @@
-// The machine that is measured on, and what NVML tells of it: the SM clock, the power drawn, the
+// The machine that is measured, and what NVML reports about it: the SM clock, the power drawn, the
 // driver's version.
 #pragma once
 
@@ -8,10 +8,10 @@
 
 namespace tilepost::bench {
 
-// NVML is looked up at run time, so that a machine without it is measured all the same.
+// NVML is looked up at run time, so that a machine without NVML can be measured too.
 class Nvml {
  public:
-  // For the GPU with this PCI bus id, such as "00000000:18:00.0".
+  // Opens NVML for the GPU with this PCI bus id, such as "00000000:18:00.0".
   explicit Nvml(const std::string& bus_id);
   ~Nvml();
   Nvml(const Nvml&) = delete;
@@ -29,12 +29,12 @@ class Nvml {
 
 struct Machine {
   int gpus = 0;
-  cuda::DeviceInfo device;  // GPU 0, on which kernels are measured alone
-  std::string product;      // "NVIDIA H200"
-  std::string bus_id;       // bus id of GPU 0
+  cuda::DeviceInfo device;  // of GPU 0, on which kernels are measured alone
+  std::string product;      // such as "NVIDIA H200"
+  std::string bus_id;       // of GPU 0
 };
 
-// Throws BenchError where there is no GPU.
+// Throws BenchError if there is no GPU.
 Machine read_machine();
 
 // Prints the machine record.

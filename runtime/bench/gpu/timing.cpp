@@ -13,10 +13,11 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using Milliseconds = std::chrono::duration<double, std::milli>;
 
-// Launches in a burst at most: fewer than a stream holds before launching blocks.
+// The most launches in a burst. A stream holds more launches before it blocks the host.
 constexpr int kMaxBurst = 500;
-constexpr int kProbe = 5;           // launches with which the time of one launch is estimated
-constexpr double kHostShare = 0.9;  // of a burst's time spent on launching
+constexpr int kProbe = 5;           // the launches with which the time of one launch is estimated
+constexpr double kHostShare = 0.9;  // If launching takes more than this share of a burst's time,
+                                    // the burst is slow.
 
 cuda::Event make_timing_event() {
   cuda::Event event;
@@ -36,7 +37,7 @@ Timer::Timer(cudaStream_t stream, int sets, const Nvml& nvml, uint64_t seed,
       begin_(make_timing_event()),
       end_(make_timing_event()) {}
 
-// One launch is not timed, so that the device has something to do while the host gets started.
+// The first launch is not timed. It keeps the device busy while the host launches the next ones.
 double Timer::burst(const Mode& mode, int launches, Variant& variant, Round* sampled) {
   const auto launch = [&] {
     variant.launch(variant.set);

@@ -1,5 +1,6 @@
 // The operands of the consumers rms_norm and residual_rms_norm, for the operation and for the
-// sequence that it is measured against. Both have the same weight, and residuals of their own.
+// sequence that it is measured against. Both use the same weight, and each has residuals of its
+// own.
 #pragma once
 
 #include "runtime/bench/gpu/checked.h"
@@ -9,13 +10,14 @@ namespace tilepost::bench {
 
 class NormOperands {
  public:
-  // Holds nothing if the plan has no norm. `rows`: the rows of this rank's output. Throws
-  // BenchError.
+  // Holds nothing if the plan has no norm. `rows` is the number of rows of this rank's output.
+  // Throws BenchError.
   NormOperands(const tilepost_plan_t& plan, int64_t rows);
 
-  // Fills the weight with normal random numbers, the same on all ranks, and the residuals.
+  // Fills the weight with normal random numbers, the same on all ranks. Fills the residuals with
+  // normal random numbers too.
   void fill_normal(uint64_t seed, cudaStream_t stream);
-  // Sets the residuals to zero, so that the squares of whole numbers have an exact sum.
+  // Sets the residuals to zero, so that the sums of squares of whole numbers are exact.
   void clear_residuals(cudaStream_t stream);
 
   void add_to(tilepost_run_operands_t& operands) const;
@@ -29,7 +31,7 @@ class NormOperands {
   const int64_t rows_;
   int sms_ = 0;
   cuda::DeviceMemory weight_;           // [n]
-  cuda::DeviceMemory ours_, sequence_;  // [rows, n] residuals
+  cuda::DeviceMemory ours_, sequence_;  // [rows, n] the residuals
 };
 
 }  // namespace tilepost::bench

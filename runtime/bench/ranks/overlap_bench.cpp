@@ -16,14 +16,14 @@ namespace {
 struct RankMode {
   const char* name;
   std::vector<RankVariant> variants;
-  int more;      // runs behind the first one of a sample
-  int graph;     // 0, or the number of runs in a graph; a sample is then the graph's replay
-  int warm_ups;  // rounds
-  int64_t most_rows = std::numeric_limits<int64_t>::max();  // problems with more rows are not
-                                                            // measured in this mode
+  int more;      // the runs of a sample after its first one
+  int graph;     // 0, or the number of runs in a graph, whose replay is then a sample
+  int warm_ups;  // the rounds that are run before the first measured one
+  // Problems with more rows are not measured in this mode.
+  int64_t most_rows = std::numeric_limits<int64_t>::max();
 };
 
-constexpr int64_t kFewRows = 2048;  // rows up to which inference servers replay graphs
+constexpr int64_t kFewRows = 2048;  // inference servers replay graphs up to about this many rows
 
 const RankMode kRankModes[] = {
     {"overlap", {kOurs, kSequence, kGemm, kCollective}, 0, 0, 20},
@@ -39,7 +39,7 @@ void note(const char* program, const std::string& text) {
   Record("note").set("program", program).set("text", text);
 }
 
-// Prints the check's record and notes on the runs. Returns true if nothing is wrong.
+// Prints the check's record and notes on the runs. Returns whether nothing is wrong.
 bool report_check(const Entry& entry, const tilepost_plan_t& plan, const BenchTeam& team,
                   const std::string& out) {
   const char* const program = entry.name;
@@ -57,7 +57,8 @@ bool report_check(const Entry& entry, const tilepost_plan_t& plan, const BenchTe
   return wrong == 0;
 }
 
-// The times of one round: each variant's on the slowest rank, and those of ours on each rank.
+// The times of one round. `us` has each variant's time on the slowest rank, and `ours` has our time
+// on each rank.
 struct RankRound {
   std::vector<double> us = std::vector<double>(kRankVariants);
   std::vector<double> ours;
@@ -97,7 +98,7 @@ void print_round(const char* program, const RankMode& mode, int index, const Ran
 
 void measure(RankBench& bench, BenchTeam& team, const char* program, const RankMode& mode,
              const Session& session, int rank) {
-  std::mt19937_64 random(session.options.seed);  // the same order on every rank
+  std::mt19937_64 random(session.options.seed);  // gives the same order on every rank
   for (const RankVariant variant : mode.variants)
     if (mode.graph > 0 && !team.steps.step(rank, [&] { bench.make_graph(variant, mode.graph); }))
       return;

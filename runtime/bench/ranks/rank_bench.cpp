@@ -9,7 +9,7 @@
 namespace tilepost::bench {
 namespace {
 
-constexpr int64_t kFlushBytes = int64_t{256} << 20;  // more than any L2
+constexpr int64_t kFlushBytes = int64_t{256} << 20;  // more than any L2 has
 
 }  // namespace
 
@@ -91,7 +91,7 @@ void RankBench::set_route() {
     throw BenchError("tilepost_op_route announces other rows than were sent");
 }
 
-// An operation that has no use for registered outputs refuses the first one.
+// If the operation has no use for registered outputs, it refuses the first one.
 void RankBench::register_outputs() {
   for (int i = 0; i < operands_->count(); ++i) {
     const tilepost_result_t result =
@@ -121,8 +121,9 @@ void RankBench::check() {
   const int64_t rows = sequence_->result_rows();
   cuda::DeviceMemory wrong = allocate(sizeof(unsigned long long));
   TILEPOST_BENCH_CUDA(cudaMemsetAsync(wrong.get(), 0, sizeof(unsigned long long), stream_.get()));
-  // If only the kernel knows what it computes, sums are rounded, in an order that depends on the
-  // transport. So each rank in turn is the only one whose A is not zero.
+  // If only the kernel knows what it computes, its sums are rounded, in an order that depends on
+  // the transport. So the check takes one turn for each rank, in which only that rank's A is not
+  // zero.
   const int turns = own_ && own_->is_opaque() && row_of(plan_).sums ? plan_.ranks : 1;
   for (int turn = 0; turn < turns; ++turn) {
     operands_->fill_exact(session_.options.seed, rank_);
@@ -149,7 +150,7 @@ void RankBench::check() {
   sequence_->norm().fill_normal(session_.options.seed, stream_.get());
 }
 
-// Flushes L2, then puts the gate and the first event on the stream.
+// Flushes L2, and puts the gate and then the first event on the stream.
 void RankBench::begin_sample() {
   TILEPOST_BENCH_CUDA(cudaMemsetAsync(flush_.get(), 0, kFlushBytes, stream_.get()));
   TILEPOST_BENCH_CUDA(cudaStreamSynchronize(stream_.get()));

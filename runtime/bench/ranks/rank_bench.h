@@ -1,5 +1,6 @@
-// One rank of an operation that is measured from end to end: ours, what it replaces, and the parts
-// of that alone. All ranks take every step together (harness::RankTeam).
+// One rank of an operation that is measured from end to end. The rank runs our operation, the
+// sequence that it replaces, and the parts of that sequence alone. All ranks take every step
+// together (harness::RankTeam).
 #pragma once
 
 #include <array>
@@ -15,24 +16,24 @@
 
 namespace tilepost::bench {
 
-// What can be run, and the names in the records.
+// The variants that can be run. The records have their names.
 enum RankVariant { kOurs, kSequence, kGemm, kCollective, kRankVariants };
 inline constexpr const char* kRankVariantNames[] = {"ours", "sequence", "gemm", "collective"};
 
-// What the ranks of one measurement share.
+// The data that the ranks of one measurement share.
 struct BenchTeam {
   // Throws BenchError.
   explicit BenchTeam(int ranks);
 
   harness::RankTeam steps;
   cuda::PinnedMemory gate_memory;
-  uint32_t* gate = nullptr;  // all ranks wait for this before a run
+  uint32_t* gate = nullptr;  // all ranks wait for this word before a run
   tilepost_unique_id_t ours_id{}, nccl_id{};
-  std::vector<int> candidates;            // [ranks] cuBLASLt's fastest candidates, on the ranks
-                                          // that chose
-  std::vector<double> us;                 // [ranks] time of the run that was finished last
-  std::vector<unsigned long long> wrong;  // [ranks] wrong elements
-  std::vector<int64_t> elements;          // [ranks] elements that were compared
+  std::vector<int> candidates;            // [ranks] cuBLASLt's fastest candidates, from the ranks
+                                          // that chose one
+  std::vector<double> us;                 // [ranks] the time of the run that was finished last
+  std::vector<unsigned long long> wrong;  // [ranks] the number of wrong elements
+  std::vector<int64_t> elements;          // [ranks] the number of elements that were compared
 
   double slowest() const;
 };
@@ -45,32 +46,33 @@ class RankBench {
   RankBench(const RankBench&) = delete;
   RankBench& operator=(const RankBench&) = delete;
 
-  // Makes communicators, operands, the operation and its route.
+  // Makes the communicators, the operands, the operation and its route.
   void create();
 
-  // Rank 0 finds the fastest GEMM of cuBLASLt. The ranks that multiply as many rows take the same
-  // one; the others find their own.
+  // Rank 0 finds the fastest GEMM of cuBLASLt. Ranks that multiply as many rows as rank 0 take the
+  // same GEMM, and the others find their own.
   void choose();
   void take_choice() { sequence_->choose(team_.candidates[follows_first() ? 0 : rank_]); }
 
-  // Compares ours with the sequence on whole numbers. The order of the additions does not matter
-  // for these, so both must give the same bits. Leaves the operands normal random.
+  // Compares our result with the sequence's on whole numbers. Their sums do not depend on the order
+  // of the additions, so both results must have the same bits. Leaves the operands filled with
+  // normal random numbers.
   void check();
 
-  // Which memory our runs have as their out: "own", the operation's (tilepost_op_info_t::out),
-  // "registered" (tilepost_op_register) or "caller's".
+  // The kind of memory that our runs have as their out: "own", the operation's memory
+  // (tilepost_op_info_t::out), "registered" (tilepost_op_register) or "caller's".
   const char* kind_of_out() const;
 
-  // Flushes L2 and enqueues one run behind the gate. `alone`: no run will follow it.
+  // Flushes L2 and enqueues one run behind the gate. `alone` is true if no run follows it.
   void enqueue(RankVariant variant, bool alone);
-  // To be called when all ranks have enqueued. Opens the gate, enqueues `more` runs behind the
-  // first one (none if it is alone), and waits. The time is that of one run.
+  // To be called when all ranks have enqueued. Opens the gate, enqueues `more` runs after the first
+  // one (0 if it is alone), and waits for them. The measured time is that of one run.
   void finish(RankVariant variant, int more);
 
   // Captures `runs` runs, one after the other, in a graph.
   void make_graph(RankVariant variant, int runs);
-  // As enqueue and finish, for a replay of the graph of make_graph. The time is that of one of its
-  // runs.
+  // Do the same as enqueue() and finish() with a replay of the graph of make_graph(). The measured
+  // time is that of one of its runs.
   void enqueue_graph(RankVariant variant);
   void finish_graph();
 
@@ -102,10 +104,10 @@ class RankBench {
   cuda::Stream stream_;
   cuda::Event begin_, end_;
   cuda::DeviceMemory flush_;
-  PlaceTable place_;  // of out
+  PlaceTable place_;  // the place of out
   void* lent_output_ = nullptr;
   bool registered_ = false;
-  std::optional<harness::PlainLaunch> own_;  // for a kernel of the user's own
+  std::optional<harness::PlainLaunch> own_;  // the launch of a user's own kernel
   std::unique_ptr<Operands> operands_;
   std::unique_ptr<CublasLt> cublas_;
   std::unique_ptr<Sequence> sequence_;

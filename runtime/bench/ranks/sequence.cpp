@@ -13,7 +13,7 @@ namespace {
 
 using cuda::nccl_type;
 
-// The rows of a product, padded so that the ranks divide them.
+// The number of rows of a product, padded so that the ranks divide it.
 int64_t padded_rows(const tilepost_plan_t& plan) {
   return plan.map.ranks * share_rows(plan.map);
 }
@@ -25,7 +25,7 @@ int64_t count_result_rows(const tilepost_plan_t& plan, std::span<const int64_t> 
   return std::accumulate(rows_from.begin(), rows_from.end(), int64_t{0});
 }
 
-// The rows sorted by destination; those for one destination keep their order.
+// The rows sorted by destination. Rows for one destination keep their order.
 std::vector<int32_t> sorted_rows(const BenchRoute& route) {
   std::vector<int32_t> order(route.destinations.size());
   std::iota(order.begin(), order.end(), 0);
