@@ -1,10 +1,10 @@
-// The host target's kernel: C[m, n] = A[m, k] * B, fp32 accumulation, B [n, k] or, if NN, [k, n].
+// The host target's kernel: C[m, n] = A[m, k] * B, summed in fp32. B is [n, k], or [k, n] if NN.
 //
-// It is for checking results where there is no GPU, so it is written to be obviously right: every
-// element is summed in fp32 with k in order, goes through the epilogue and is rounded once. Each
+// The kernel checks results where there is no GPU, so it is written to be obviously right. Every
+// element is summed in fp32 in the order of k, goes through the epilogue and is rounded once. Each
 // worker computes the positions worker, worker + workers, … of the schedule. Operands are widened
-// to fp32 one panel of kTileK elements of K at a time, with n as B's innermost index, so that the
-// innermost loop runs along n without a stride.
+// to fp32 one panel of kTileK elements of K at a time. n is the innermost index of B's panel, so
+// that the innermost loop runs along n without a stride.
 #include <tilepost/host/box.h>
 #include <tilepost/host/epilogue.h>
 #include <tilepost/numeric.h>
@@ -18,7 +18,7 @@ constexpr tilepost::DType kElement = tilepost::tunable("ELEMENT", tilepost::DTyp
 constexpr tilepost::DType kOutput = tilepost::tunable("OUTPUT", tilepost::DType::bf16);
 constexpr int kEpilogue = tilepost::tunable("EPILOGUE", 0);  // a set of TILEPOST_SCALE …
 constexpr bool kNN = tilepost::tunable("NN", 0);             // B is [k, n]
-constexpr int kBoxM = tilepost::tunable("BOX_M", 0);         // rows of a box of C; 0: no boxes
+constexpr int kBoxM = tilepost::tunable("BOX_M", 0);         // rows of a box of C; 0 for no boxes
 constexpr int kTileK = 64;
 
 using Element = tilepost::HostElement<kElement>;
@@ -35,7 +35,7 @@ inline int smaller(int x, int y) {
   return x < y ? x : y;
 }
 
-// Widens `rows` x `depth` elements of A, from `source` on.
+// Widens `rows` x `depth` elements of A, beginning at `source`.
 inline void load_a(Workspace& work, const Element* source, int ld, int rows, int depth) {
   for (int row = 0; row < rows; ++row)
     for (int k = 0; k < depth; ++k)
@@ -50,7 +50,8 @@ inline const Element& element_b(const Element* b, int ld, int k, int n) {
     return b[static_cast<long long>(n) * ld + k];
 }
 
-// Widens `depth` x `cols` elements of B from (first_k, first_n) on. Columns beyond `cols` become 0.
+// Widens `depth` x `cols` elements of B, beginning at (first_k, first_n). Columns beyond `cols`
+// become 0.
 inline void load_b(Workspace& work, const Element* b, int ld, int first_k, int first_n, int cols,
                    int depth) {
   for (int col = 0; col < kTileN; ++col)
@@ -59,8 +60,8 @@ inline void load_b(Workspace& work, const Element* b, int ld, int first_k, int f
           col < cols ? tilepost::to_float(element_b(b, ld, first_k + k, first_n + col)) : 0.0f;
 }
 
-// sum += a * b over one panel. To add products of several k at a time would change the order of
-// additions, so the loop over columns is the one to vectorise.
+// Adds the products of one panel to the sums. If the products of several k were added at a time,
+// the order of additions would change. So the loop over columns is the one to vectorise.
 inline void multiply_panel(Workspace& work, int rows, int depth) {
   for (int row = 0; row < rows; ++row)
     for (int k = 0; k < depth; ++k) {
@@ -69,7 +70,7 @@ inline void multiply_panel(Workspace& work, int rows, int depth) {
     }
 }
 
-// The sums of one tile, of which rows x cols elements lie inside the output.
+// Computes the sums of one tile, of which `rows` x `cols` elements lie inside the output.
 inline void compute_tile(Workspace& work, const Element* a, const Element* b,
                          const tilepost_shape_t& shape, const tilepost::Tile& tile, int rows,
                          int cols) {
@@ -96,8 +97,8 @@ inline void store_tile(const Workspace& work, Output* c, const tilepost::TileGri
     }
 }
 
-// Rounds and stores the sums of one tile where other ranks may get its rows. Every box goes to each
-// rank that gets any row of it.
+// Rounds and stores the sums of one tile whose rows other ranks may get. Every box goes to each
+// rank that gets any of the box's rows.
 inline void store_boxes(const Workspace& work, Output* c, const tilepost::TileGrid& grid,
                         const tilepost::Tile& tile, const tilepost_shape_t& shape,
                         const tilepost_epilogue_t& epilogue, const tilepost::TileStores& stores,
@@ -119,7 +120,7 @@ inline void store_boxes(const Workspace& work, Output* c, const tilepost::TileGr
   tilepost::part_stored(stores, tile, 0, kTileM, part, panel);
 }
 
-// A worker's parts of tiles, which are whole tiles.
+// The parts of tiles that a worker computes. Each part is a whole tile.
 inline tilepost::TileParts parts_of(const tilepost::TileGrid& grid, int worker, int workers) {
   return {worker, workers, tilepost::num_tiles(grid), 1, kBoxM, {0, 0, kTileM, kTileN}};
 }

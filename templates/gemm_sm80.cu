@@ -1,22 +1,22 @@
-// Persistent GEMM for sm_80, sm_86, sm_89: C[m, n] = A[m, k] * B, fp32 accumulation, an epilogue in
-// fp32, rounded once. B is [n, k], or [k, n] with NN. Compiled for sm_90a it serves the operands
-// that TMA cannot read. e4m3 operands need sm_89 or sm_90a.
+// Persistent GEMM for sm_80, sm_86 and sm_89: C[m, n] = A[m, k] * B. Sums and the epilogue are in
+// fp32, and each result is rounded once. B is [n, k], or [k, n] with NN. Compiled for sm_90a the
+// kernel serves operands that TMA cannot read. e4m3 operands need sm_89 or sm_90a.
 //
 // Each CTA walks the schedule: its positions are blockIdx.x, blockIdx.x + gridDim.x, … Operands
 // reach shared memory by asynchronous copies, STAGES - 1 blocks of K ahead. Warps read fragments
-// with ldmatrix, one step of K ahead, and multiply with mma. The sums of a tile are finished,
-// rounded, staged in shared memory and stored in whole rows. Meanwhile the next tile's first blocks
-// are on their way to the stages that the staged tile leaves free.
+// with ldmatrix, one step of K ahead, and multiply with mma. The sums of a tile go through the
+// epilogue, are rounded, are staged in shared memory and are stored in whole rows. Meanwhile the
+// next tile's first blocks are copied to the stages that the staged tile leaves free.
 //
-// A stage holds rows of TILE_K elements of A, then of B; with NN it holds rows of TILE_N elements
-// of B. A row's chunks of 16 bytes are permuted, so that the eight rows of an ldmatrix matrix lie
-// in different banks (swizzle).
+// A stage holds rows of A and after them rows of B. A row has TILE_K elements, or TILE_N elements
+// if it is a row of B with NN. A row's chunks of 16 bytes are permuted, so that the eight rows of
+// an ldmatrix matrix lie in different banks (swizzle).
 //
 // Launch: kThreads threads, kSharedBytes of dynamic shared memory, CTAS_PER_SM CTAs on each SM.
-// k and lda are multiples of LOAD_VECTOR elements, and a is aligned to as many. So are ldb and b
-// or, with NN, n, ldb and b with LOAD_VECTOR_B. n and ldc are multiples of STORE_VECTOR elements,
-// and c is aligned to as many. Otherwise m, n and k are arbitrary: what lies outside A and B counts
-// as zero, and nothing outside C is written.
+// k and lda are multiples of LOAD_VECTOR elements, and a is aligned to as many. Without NN, so are
+// ldb and b. With NN, n and ldb are multiples of LOAD_VECTOR_B elements, and b is aligned to as
+// many. n and ldc are multiples of STORE_VECTOR elements, and c is aligned to as many. Otherwise m,
+// n and k are arbitrary: elements outside A and B count as zero, and nothing outside C is written.
 #include <tilepost/plan.h>
 #include <tilepost/device/element.cuh>
 #include <tilepost/device/epilogue.cuh>
@@ -26,22 +26,22 @@
 
 constexpr int kTileM = tilepost::tunable("TILE_M", 128);
 constexpr int kTileN = tilepost::tunable("TILE_N", 128);
-constexpr int kTileK = tilepost::tunable("TILE_K", 32);  // elements of 64 or 128 bytes
+constexpr int kTileK = tilepost::tunable("TILE_K", 32);  // 64 or 128 bytes of elements
 constexpr int kStages = tilepost::tunable("STAGES", 4);  // stages of the load pipeline
 constexpr int kWarpM = tilepost::tunable("WARP_M", 64);  // a warp's part of the tile
 constexpr int kWarpN = tilepost::tunable("WARP_N", 64);
 constexpr int kCtasPerSm = tilepost::tunable("CTAS_PER_SM", 1);
-// Elements per load: 8, 4, 2, 1, and for e4m3 also 16. For A and B along k; with NN for A only.
+// Elements of a load along k: 8, 4, 2, 1, and for e4m3 also 16. For A and B, or with NN for A only.
 constexpr int kLoadVector = tilepost::tunable("LOAD_VECTOR", 8);
 constexpr int kLoadVectorB = tilepost::tunable("LOAD_VECTOR_B", 8);    // with NN, for B along n
 constexpr int kStoreVector = tilepost::tunable("STORE_VECTOR", 8);     // for C: 8, 4, 2, 1
-constexpr bool kOverlapStore = tilepost::tunable("OVERLAP_STORE", 0);  // the staged tile lies apart
+constexpr bool kOverlapStore = tilepost::tunable("OVERLAP_STORE", 0);  // staged tile has own memory
 constexpr int kBand = tilepost::tunable("BAND", 16);                   // tile rows swept together
 constexpr tilepost::DType kElement = tilepost::tunable("ELEMENT", tilepost::DType::bf16);
 constexpr tilepost::DType kOutput = tilepost::tunable("OUTPUT", tilepost::DType::bf16);
 constexpr int kEpilogue = tilepost::tunable("EPILOGUE", 0);  // a set of TILEPOST_SCALE …
 constexpr bool kNN = tilepost::tunable("NN", 0);             // B is [k, n]
-constexpr bool kPrecise = tilepost::tunable("PRECISE", 0);   // e4m3: add up in fp32 every TILE_K
+constexpr bool kPrecise = tilepost::tunable("PRECISE", 0);   // e4m3: adds each TILE_K's sum in fp32
 
 using Element = tilepost::DeviceElement<kElement>;
 using Output = tilepost::DeviceElement<kOutput>;
@@ -56,13 +56,13 @@ constexpr int kStageBytes = kBytesA + kBytesB;
 constexpr int kWarpsM = kTileM / kWarpM;
 constexpr int kThreads = kWarpsM * (kTileN / kWarpN) * 32;
 
-constexpr int kFragmentsM = kWarpM / 16;  // of A per step
-constexpr int kFragmentsN = kWarpN / 16;  // of B per step; each serves two mma
+constexpr int kFragmentsM = kWarpM / 16;  // fragments of A per step
+constexpr int kFragmentsN = kWarpN / 16;  // fragments of B per step, each for two mma
 constexpr int kMmasN = kWarpN / 8;
 
-// The staged tile takes the place of stages or, with OVERLAP_STORE, has memory of its own. Its rows
-// are 16 bytes longer than the tile's, which shifts each row by four banks, so that neither the
-// fragments' stores nor the vectors' loads conflict.
+// The staged tile lies in the memory of stages or, with OVERLAP_STORE, in memory of its own. Its
+// rows are 16 bytes longer than the tile's. So each row is shifted by four banks, and neither the
+// stores of fragments nor the loads of vectors conflict.
 constexpr int kStagedRow = kTileN + 8;
 constexpr int kPipelineBytes = kStages * kStageBytes;
 constexpr int kStagedBytes = kTileM * kStagedRow * 2;
@@ -70,8 +70,8 @@ constexpr int kStagedOffset = kOverlapStore ? kPipelineBytes : 0;
 constexpr int kSharedBytes =
     kStagedOffset + kStagedBytes > kPipelineBytes ? kStagedOffset + kStagedBytes : kPipelineBytes;
 
-// A tile's blocks begin in the first stage that the staged tile leaves free. As many blocks as
-// there are such stages are loaded before the staged tile has been stored.
+// A tile's blocks begin in the first stage that the staged tile leaves free. Before the staged tile
+// is stored, one block is loaded into each free stage, but at most STAGES - 1 blocks are.
 constexpr int kCovered = kOverlapStore ? 0 : (kStagedBytes + kStageBytes - 1) / kStageBytes;
 constexpr int kFirstStage = kCovered < kStages ? kCovered : 0;
 constexpr int kEarly = kCovered < kStages ? (kCovered == 0 ? kStages - 1 : kStages - kCovered) : 0;
@@ -85,7 +85,7 @@ static_assert(kCtasPerSm * kSharedBytes <= 232448, "shared memory");
 static_assert(!kNN || kSize == 2, "ldmatrix transposes 16-bit elements only");
 static_assert(!kPrecise || (kSize == 1 && kTileK == 128), "PRECISE: e4m3, every 128 products");
 
-// A vector of C, so that it is loaded and stored by one instruction.
+// A vector of C, which one instruction loads or stores.
 template <int kElements>
 struct Vector;
 template <>
@@ -105,7 +105,7 @@ struct Vector<1> {
   uint16_t x;
 };
 
-// What one load through registers brings: one byte or two.
+// The bits that one load through registers brings: one byte or two.
 template <int kBytes>
 struct Piece;
 template <>
@@ -119,11 +119,11 @@ struct Piece<1> {
 
 using Sums = float[kFragmentsM][kMmasN][4];
 
-// How an operand lies in a stage, and which thread copies what. In a pass every thread copies one
-// chunk, and the next pass is kRowsPerPass rows further down.
+// How an operand lies in a stage, and which thread copies which chunks. In each pass every thread
+// copies one chunk. The next pass is kRowsPerPass rows further down.
 template <int kRows, int kColumns>
 struct Staged {
-  static constexpr int kChunks = kColumns / kChunk;  // of a row
+  static constexpr int kChunks = kColumns / kChunk;  // chunks of a row
   static constexpr int kRowBytes = kColumns * kSize;
   static constexpr int kRowsPerPass = kThreads / kChunks;
   static constexpr int kPasses = kRows / kRowsPerPass;
@@ -141,13 +141,13 @@ struct Staged {
 using StagedA = Staged<kTileM, kTileK>;
 using StagedB = Staged<kNN ? kTileK : kTileN, kNN ? kTileN : kTileK>;
 
-// Copies the chunk that begins at `source`. Its first `valid` elements exist, and the others become
-// zero.
+// Copies the chunk that begins at `source`. The chunk's first `valid` elements exist, and the
+// others become zero.
 template <int kVector>
 __device__ __forceinline__ void load_chunk(uint32_t target, const Element* source, int valid) {
   constexpr int kBytes = kVector * kSize;
   if constexpr (kBytes < 4) {
-    // Asynchronous copies have at least four bytes, so these go through registers.
+    // Asynchronous copies have at least four bytes, so smaller pieces go through registers.
     const Piece<kBytes>* pieces = reinterpret_cast<const Piece<kBytes>*>(source);
     uint32_t words[4] = {};
 #pragma unroll
@@ -163,12 +163,12 @@ __device__ __forceinline__ void load_chunk(uint32_t target, const Element* sourc
   }
 }
 
-// This thread's chunks of one operand, one in each pass.
+// This thread's chunks of one operand. The thread copies one of them in each pass.
 struct Operand {
   const Element* source;
   long long pass;  // elements from one pass to the next
-  int rows;        // that exist from the thread's first row on; may be negative
-  int columns;     // that exist from the chunk on; may be negative
+  int rows;        // rows that exist from the thread's first row on; may be negative
+  int columns;     // columns that exist from the chunk on; may be negative
 };
 
 template <class In>
@@ -180,8 +180,9 @@ __device__ __forceinline__ Operand make_operand(const Element* matrix, int rows,
                  static_cast<long long>(In::kRowsPerPass) * ld, rows - row, columns - column};
 }
 
-// Loads an operand's part of a stage, from `down` rows and `right` elements further on. Loads
-// through registers go one pass at a time, because few registers are left.
+// Loads an operand's part of a stage. The part begins `down` rows and `right` columns behind
+// operand.source, at element `offset`. Loads through registers go one pass at a time, because few
+// registers are left.
 template <class In, int kVector>
 __device__ __forceinline__ void load_operand(uint32_t target, const Operand& operand,
                                              long long offset, int down, int right) {
@@ -197,11 +198,11 @@ __device__ __forceinline__ void load_operand(uint32_t target, const Operand& ope
 struct Loader {
   Operand a, b;
   uint32_t target_a, target_b;  // this thread's first chunks in stage 0
-  int blocks;                   // of K
+  int blocks;                   // blocks of K
   int ldb;
 
-  // Starts to load block `block` of K into `stage`, as one group of copies. The group is empty
-  // beyond the last block.
+  // Starts to load block `block` of K into `stage`, as one group of copies. Beyond the last block
+  // the group is empty.
   __device__ __forceinline__ void load(int stage, int block) const {
     if (block < blocks) {
       const int k = block * kTileK;
@@ -235,8 +236,8 @@ struct Fragments {
   uint32_t b[kFragmentsN][4];
 
   // `a_row` and `b_row` are the lane's addresses in its first fragment at step 0 of the stage.
-  // Along a row, the step (of B with NN: the fragment) changes bits of the address that only the
-  // swizzle uses: chunk 2 * step + c is chunk c with those bits flipped.
+  // Another step (for B with NN, another fragment) of the same row differs only in bits of the
+  // address that the swizzle uses: chunk 2 * step + c is chunk c with the bits of 2 * step flipped.
   __device__ __forceinline__ void load(uint32_t a_row, uint32_t b_row, int step) {
 #pragma unroll
     for (int i = 0; i < kFragmentsM; ++i)
@@ -251,7 +252,7 @@ struct Fragments {
     }
   }
 
-  // Adds the step's products to the sums, or with kFresh makes them the sums.
+  // Adds the step's products to the sums. With kFresh the products become the sums.
   template <bool kFresh>
   __device__ __forceinline__ void multiply(Sums& sums) const {
 #pragma unroll
@@ -281,7 +282,7 @@ __device__ __forceinline__ void add(Sums& sums, const Sums& more) {
       for (int e = 0; e < 4; ++e) sums[i][j][e] += more[i][j][e];
 }
 
-// Starts the blocks of a tile from kBegin to kEnd - 1.
+// Starts to load the blocks kBegin to kEnd - 1 of a tile.
 template <int kBegin, int kEnd>
 __device__ __forceinline__ void load_blocks(const Loader& loader) {
 #pragma unroll
@@ -289,16 +290,17 @@ __device__ __forceinline__ void load_blocks(const Loader& loader) {
     loader.load((kFirstStage + block) % kStages, block);
 }
 
-// Multiplies one tile, whose first kEarly blocks have been started. In the last step of a block all
-// copies of the next block are awaited, and its first fragments are read. In the first step of a
-// block the stage of the block before is refilled. The last fragments of that stage were read
-// before the barrier in between.
+// Multiplies one tile. Loads of its first kEarly blocks have been started. The last step of a block
+// waits for the copies of the next block and reads that block's first fragments. The first step of
+// a block refills the stage of the block before. The last fragments of that stage were read before
+// the barrier between the two steps.
 __device__ __forceinline__ void multiply_tile(uint32_t shared, const Loader& loader, Sums& sums) {
   const int lane = threadIdx.x % 32;
   const int warp = threadIdx.x / 32;
   // For ldmatrix, the lanes of A point to 16 rows, then to the same rows one chunk further on. The
-  // lanes of B point to eight rows (of n), the same rows one chunk on, and the next eight rows
-  // likewise. With NN they point to 16 rows (of k), then to the same rows one chunk (of n) on.
+  // lanes of B point to eight rows (of n), then to the same rows one chunk further on, and then to
+  // the next eight rows in the same way. With NN the lanes of B point to 16 rows (of k), then to
+  // the same rows one chunk (of n) further on.
   const int a_row = warp % kWarpsM * kWarpM + lane % 16;
   const int b_col = warp / kWarpsM * kWarpN;
   const uint32_t a_first = shared + StagedA::swizzle(a_row, lane / 16);
@@ -314,7 +316,7 @@ __device__ __forceinline__ void multiply_tile(uint32_t shared, const Loader& loa
   fragments[0].load(a_first + stage * kStageBytes, b_first + stage * kStageBytes, 0);
 #pragma unroll 1
   for (int block = 0; block < loader.blocks; ++block) {
-    Sums partial;  // PRECISE
+    Sums partial;  // used if PRECISE
 #pragma unroll
     for (int step = 0; step < kSteps; ++step) {
       if (step == kSteps - 1) {
@@ -338,11 +340,11 @@ __device__ __forceinline__ void multiply_tile(uint32_t shared, const Loader& loa
   __syncthreads();  // all stages are free
 }
 
-// Finishes and rounds the sums, and writes them into the staged tile. A lane goes through its pairs
-// of neighbours column by column, because a column's operands serve all its rows. Elements outside
-// the output are finished with the operands of the last row or column, or not at all, and are not
-// stored. The branch and the warp's barriers keep the compiler from starting more elements at once
-// than it has registers for.
+// Applies the epilogue to the sums, rounds them, and writes them into the staged tile. A lane goes
+// through its pairs of neighbours column by column, because a column's operands serve all its rows.
+// Elements outside the output are never stored. The epilogue computes them with the operands of the
+// last row or column, or skips them. The branch and the warp's barriers keep the compiler from
+// starting more elements at once than it has registers for.
 __device__ __forceinline__ void stage_tile(Output* staged, const Sums& sums,
                                            const tilepost_epilogue_t& epilogue,
                                            const tilepost_shape_t& shape,
@@ -373,13 +375,14 @@ __device__ __forceinline__ void stage_tile(Output* staged, const Sums& sums,
   }
 }
 
-// Stores what lies inside the output: the first `rows` rows and `cols` columns of the tile.
+// Stores the elements of the tile that lie inside the output: the first `rows` rows and `cols`
+// columns.
 __device__ __forceinline__ void store_tile(const Output* staged, Output* c,
                                            const tilepost::TileGrid& grid,
                                            const tilepost::Tile& tile, int rows, int cols,
                                            int ldc) {
   using Store = Vector<kStoreVector>;
-  constexpr int kVectors = kTileN / kStoreVector;  // of a row
+  constexpr int kVectors = kTileN / kStoreVector;  // vectors of a row
 #pragma unroll 4
   for (int i = threadIdx.x; i < kTileM * kVectors; i += kThreads) {
     const int row = i / kVectors;
@@ -423,6 +426,6 @@ __global__ void __launch_bounds__(kThreads, kCtasPerSm)
       store_tile(staged, c, grid, done, shape.m - done.m, shape.n - done.n, shape.ldc);
     tilepost::tile_done(done, tilepost::BlockStores{});
     if (position >= tiles) break;
-    __syncthreads();  // the staged tile has been read: loads may overwrite it
+    __syncthreads();  // the staged tile has been read, so loads may overwrite it
   }
 }

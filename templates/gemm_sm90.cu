@@ -1,10 +1,10 @@
-// Persistent GEMM for sm_90a: C[m, n] = A[m, k] * B, summed in fp32, operands of 16 bits or e4m3.
+// Persistent GEMM for sm_90a: C[m, n] = A[m, k] * B, fp32 sums, operands of 16 bits or e4m3.
 //
 // One CTA per SM walks the schedule: its positions are blockIdx.x, blockIdx.x + gridDim.x, … Its
 // warpgroups share the work. Warpgroup 0 gives up registers and moves data: one thread loads
-// operands with TMA, and one for each consumer stores finished panels with TMA. Its last warp is
-// the helper warp or, if FUSED, begins the run and brings other ranks' parts of a tile. The other
-// warpgroups, the consumers, multiply. They all synchronise at mbarriers only:
+// operands with TMA, and one thread for each consumer stores finished panels with TMA. Its last
+// warp is the helper warp or, if FUSED, begins the run and brings other ranks' parts of a tile. The
+// other warpgroups, the consumers, multiply. All threads synchronise at mbarriers only:
 //
 //   full[stage]    the loads of a stage have landed      loader -> consumers
 //   empty[stage]   a stage has been multiplied           consumers of the whole cluster -> loader
@@ -15,22 +15,22 @@
 //                  tile with sources, holds a source
 //   turn           the tensor cores are free             consumer -> the other one (ping-pong)
 //
-// Consumers either cooperate, and each multiplies its part of every tile; or (PINGPONG) two take
-// turns at whole tiles, so that one rounds and stores while the other multiplies. The 64 rows of
-// the matrix instruction are rows of A or (SWAP) columns of B, and then a tile arises transposed.
-// The instruction's other extent may be any that it has, so that tiles can fill waves.
+// Consumers cooperate, and each multiplies its part of every tile. Or (PINGPONG) two take turns at
+// whole tiles, so that one rounds and stores while the other multiplies. The 64 rows of the matrix
+// instruction are rows of A or, with SWAP, columns of B, so that a tile arises transposed. The
+// instruction's other extent may be any that it supports, so that tiles can fill waves.
 //
-// A cluster has CLUSTER tiles, one below the other, and ACROSS CTAs have the columns of each tile
-// side by side. Each CTA loads a share of B for the CTAs above and below, and of A for those
-// beside. A consumer never waits for global memory, and looks its tile up only if the epilogue or
-// sources need that. Only the thread that issued a tile's stores can wait for them, so the store
-// threads call tile_done: one signal for each tile and each consumer that has a part in it.
+// A cluster has CLUSTER tiles, one below the other. ACROSS CTAs, side by side, share the columns of
+// each tile. Each CTA loads a share of B for the CTAs above and below, and of A for those beside
+// it. A consumer never waits for global memory, and looks its tile up only for an epilogue or
+// sources. Only the thread that issued a tile's stores can wait for them, so the store threads call
+// tile_done: one signal for each tile and each consumer that has a part in it.
 //
-// Launch: kThreads threads, kSharedBytes of dynamic shared memory, cluster (CLUSTER * ACROSS, 1,
-// 1), a grid that is a multiple of that. Tensor maps, all with the 128-byte swizzle: A {k, m}, box
-// {kTileK, TILE_M / ACROSS}; B {k, n}, box {kTileK, kTileN / CLUSTER}, or, if NN, {n, k}, box
-// {64, kTileK / CLUSTER}; C {n, m}, box {PANEL_N, PANEL_M}. TMA reads zeros outside A and B,
-// and writes nothing outside C. Rows start at multiples of 16 bytes; with an epilogue n is even.
+// Launch: kThreads threads, kSharedBytes of dynamic shared memory, clusters (CLUSTER * ACROSS, 1,
+// 1), a grid of whole clusters. The tensor maps all have the 128-byte swizzle. A is {k, m}, box
+// {kTileK, TILE_M / ACROSS}. B is {k, n}, box {kTileK, kTileN / CLUSTER}, or, if NN, {n, k}, box
+// {64, kTileK / CLUSTER}. C is {n, m}, box {PANEL_N, PANEL_M}. TMA reads zeros outside A and B, and
+// writes nothing outside C. Rows start at multiples of 16 bytes. With an epilogue n is even.
 #include <tilepost/plan.h>
 #include <tilepost/device/element.cuh>
 #include <tilepost/device/mates.cuh>
@@ -49,58 +49,58 @@ constexpr int kWholeN = tilepost::tunable("TILE_N", 256);      // up to 256 for 
 constexpr int kAcross = tilepost::tunable("ACROSS", 1);        // CTAs side by side that share A
 constexpr bool kSwap = tilepost::tunable("SWAP", 0);           // wgmma's rows are columns of B
 constexpr int kConsumers = tilepost::tunable("CONSUMERS", 2);  // warpgroups that multiply: 2 or 3
-constexpr int kPanelM = tilepost::tunable("PANEL_M", 64);      // rows of a panel; if not SWAP 64
-constexpr int kPanelN = tilepost::tunable("PANEL_N", 64);      // its columns; if SWAP 64
+constexpr int kPanelM = tilepost::tunable("PANEL_M", 64);      // rows of a panel; 64 unless SWAP
+constexpr int kPanelN = tilepost::tunable("PANEL_N", 64);      // columns of a panel; 64 if SWAP
 constexpr int kStages = tilepost::tunable("STAGES", 3);        // stages of the load pipeline
 constexpr int kPanels = tilepost::tunable("PANELS", 4);        // buffers for C per consumer
 constexpr int kCluster = tilepost::tunable("CLUSTER", 2);      // CTAs that share B: 1, 2 or 4
 constexpr int kBand = tilepost::tunable("BAND", 16);           // tile rows swept together
 constexpr bool kPingPong = tilepost::tunable("PINGPONG", 0);   // consumers take turns at tiles
 constexpr bool kNN = tilepost::tunable("NN", 0);               // B is [k, n] row-major, not [n, k]
-constexpr bool kPrecise = tilepost::tunable("PRECISE", 0);     // e4m3: sum in fp32 every stage
+constexpr bool kPrecise = tilepost::tunable("PRECISE", 0);     // e4m3: adds stages' sums in fp32
 constexpr bool kRouted = tilepost::tunable("ROUTED", 0);  // every row goes to a place of its own
 constexpr bool kAdd = tilepost::tunable("ADD", 0);        // C += A * B, in C's type
 constexpr int kHelper = tilepost::tunable("HELPER_BYTES", 0);  // bytes lent to a helper warp
 constexpr bool kFused = tilepost::tunable("FUSED", 0);         // a warp begins and ends the run
-constexpr int kSources = tilepost::tunable("SOURCES", 0);      // how many sources own tiles have
-constexpr bool kEarly = tilepost::tunable("EARLY", 0);  // the next kernel may take SMs it leaves
+constexpr int kSources = tilepost::tunable("SOURCES", 0);      // number of sources of own tiles
+constexpr bool kEarly = tilepost::tunable("EARLY", 0);       // lets the next kernel take freed SMs
 constexpr int kEpilogue = tilepost::tunable("EPILOGUE", 0);  // a set of TILEPOST_SCALE …
 constexpr tilepost::DType kElement = tilepost::tunable("ELEMENT", tilepost::DType::bf16);
 constexpr tilepost::DType kOutput = tilepost::tunable("OUTPUT", tilepost::DType::bf16);
 
-constexpr int kRowBytes = 128;  // of an operand in shared memory: one swizzled row
+constexpr int kRowBytes = 128;  // an operand's row in shared memory, swizzled
 constexpr int kTileK = kRowBytes / static_cast<int>(sizeof(tilepost::DeviceElement<kElement>));
 constexpr int kBlock = 64;  // rows of one wgmma
-constexpr int kSlabN = 64;  // NN: columns of B in one swizzled row
+constexpr int kSlabN = 64;  // with NN, columns of B in one swizzled row
 
-constexpr int kTileN = kWholeN / kAcross;  // of a CTA
+constexpr int kTileN = kWholeN / kAcross;  // columns of a CTA
 using Mates = tilepost::Mates<kCluster, kAcross>;
 
-// The extent of a tile that is divided into blocks of 64, and the width of these blocks.
+// The extent of a tile that is divided into blocks of 64, and the width of the blocks.
 constexpr int kDivided = kSwap ? kTileN : kTileM, kWidth = kSwap ? kTileM : kTileN;
 constexpr int kSharers = kPingPong ? 1 : kConsumers;  // consumers that multiply parts of one tile
-constexpr int kPart = kDivided / kSharers;            // of a consumer
+constexpr int kPart = kDivided / kSharers;            // extent of a consumer's part
 constexpr int kStep = kPingPong ? 0 : kPart;          // from one consumer's part to the next's
-constexpr int kBlocks = kPart / kBlock;               // of a consumer
+constexpr int kBlocks = kPart / kBlock;               // blocks of a consumer
 constexpr int kSums = kWidth / 2;                     // registers of a block's sums
 
 constexpr int kPanelBytes = kPanelM * tilepost::panel::kRowBytes;
 constexpr int kPanelWidth = kSwap ? kPanelM : kPanelN;
 constexpr int kPanelsPerBlock = kWidth / kPanelWidth;
-constexpr int kPanelsPerTile = kBlocks * kPanelsPerBlock;  // of a consumer
+constexpr int kPanelsPerTile = kBlocks * kPanelsPerBlock;  // panels of a consumer
 
-// Where panel `panel` of a consumer lies in the consumer's part of a tile.
+// The place of panel `panel` of a consumer in the consumer's part of a tile.
 __device__ __forceinline__ constexpr tilepost::panel::Place place_of(int panel) {
   const int block = panel / kPanelsPerBlock * kBlock;
   const int along = panel % kPanelsPerBlock * kPanelWidth;
   return kSwap ? tilepost::panel::Place{along, block} : tilepost::panel::Place{block, along};
 }
 
-// A cooperative consumer of two blocks stores the first's sums while the second's last products are
-// made. (An epilogue leaves no registers for that; in ping-pong the other consumer multiplies.)
+// A cooperative consumer of two blocks stores the first block's sums while the second block's last
+// products are computed. With an epilogue it has too few registers. In ping-pong it need not.
 constexpr int kParts = kPingPong || kPrecise || kEpilogue != 0 ? 1 : kBlocks;
 
-// Panels whose buffers a cooperative consumer needs again for the same tile: they are not paced.
+// Panels whose buffers a cooperative consumer needs again for the same tile. They are not paced.
 constexpr int kAwaitedPanels = kPingPong ? 0 : kPanelsPerTile - kPanels;
 
 constexpr int kBytesA = kTileM * kRowBytes, kBytesB = kTileN * kRowBytes;
@@ -109,21 +109,21 @@ constexpr int kPipelineBytes = kStages * (kBytesA + kBytesB);
 using Positions = tilepost::Positions<kPingPong ? kConsumers : 1, kAcross>;
 using StageBarriers = tilepost::StageBarriers<0, kStages>;
 using PanelBarriers = tilepost::PanelBarriers<StageBarriers::kEnd, kConsumers, kPanels>;
-constexpr int kTurnBarriers = PanelBarriers::kEnd;  // the number of the first
+constexpr int kTurnBarriers = PanelBarriers::kEnd;  // number of the first one
 constexpr int kSourceBarriers = kTurnBarriers + kConsumers;
 constexpr int kBarriersEnd = kSourceBarriers + (kSources > 0 ? kConsumers * kPanels : 0);
 using PanelReturns = tilepost::PanelReturns<PanelBarriers, kPanels, (kSources > 1)>;
-constexpr int kBarrierBytes = 1024;  // for barriers, and the notes behind them
+constexpr int kBarrierBytes = 1024;  // for barriers, and for notes at the end
 constexpr int kNotesBytes = 16;      // the source warp's notes of the run
 
 constexpr int kThreads = 128 * (1 + kConsumers);
 constexpr int kPanelsEnd = kPipelineBytes + kConsumers * kPanels * kPanelBytes;
 constexpr int kSharedBytes = kPanelsEnd + kHelper + kBarrierBytes;
 
-constexpr int kSumsHeld = kBlocks * kSums * (kPrecise ? 2 : 1);  // registers
+constexpr int kSumsHeld = kBlocks * kSums * (kPrecise ? 2 : 1);  // registers for a thread's sums
 
-// An SM has 65536 registers, and a thread's count is a multiple of 8. So 3 threads, one of each
-// warpgroup, have 504 together; 4 have 512. With 192 sums a consumer's has 240 beside idle movers.
+// An SM has 65536 registers, and a thread gets a multiple of 8. So 3 threads, one per warpgroup,
+// have 504 together, and 4 have 512. With 192 sums and idle movers a consumer's thread has 240.
 constexpr bool kIdleMovers = kSumsHeld >= 192 && !kFused;
 constexpr int kMoverRegisters = kConsumers == 3 ? 32 : kIdleMovers ? 24 : 40;
 constexpr int kConsumerRegisters = ((kConsumers == 3 ? 512 : 504) - kMoverRegisters) / kConsumers;
@@ -152,7 +152,7 @@ static_assert(kSources == 0 || (kFused && !kSwap && kPanelN % 16 == 0), "added f
 static_assert(kTileM <= 256 && kSharedBytes <= 232448, "of a TMA box and of a CTA");
 static_assert(!kNN || kElement != tilepost::DType::e4m3, "wgmma reads e4m3 K-major only");
 
-// Shared memory. Stages and panels are multiples of 1024 bytes, the period of the swizzle.
+// The layout of shared memory. Stages and panels are multiples of 1024 bytes, the swizzle's period.
 struct Shared {
   uint32_t base;
 
@@ -186,19 +186,19 @@ __device__ __forceinline__ void init_barriers(const Shared& shared) {
   tilepost::ptx::fence_barrier_init();
 }
 
-// The number of a consumer's part among those in which a tile is stored.
+// The parts in which a tile is stored, and the number of a consumer's part among them.
 constexpr int kPartsOfTile = kAcross * kSharers;
 __device__ __forceinline__ int own_part(int consumer) {
   return Mates::of_this_cta().column() * kSharers + (kPingPong ? 0 : consumer);
 }
 
-// Where in a tile this CTA's columns begin.
+// The column of a tile at which this CTA's columns begin.
 __device__ __forceinline__ int own_column() {
   return Mates::of_this_cta().column() * kTileN;
 }
 
-// The loader: one thread. It fills the stages with the operands of one tile after the other, from
-// the CTA's first, `tile`, on. It looks up the next tile early, as the schedule may lie in memory.
+// The loader is one thread. It fills the stages with the operands of `tile`, the CTA's first, and
+// of each tile after it. It looks up the next tile early, as the schedule may lie in memory.
 __device__ __forceinline__ void load_tiles(const Shared& shared, const CUtensorMap* map_a,
                                            const CUtensorMap* map_b, const tilepost::TileGrid& grid,
                                            tilepost::Tile tile, int tiles, int rows, int stages) {
@@ -210,7 +210,7 @@ __device__ __forceinline__ void load_tiles(const Shared& shared, const CUtensorM
   tilepost::ptx::wait_for_previous_kernels();
   tilepost::open_in_map(loads);
   for (int position = positions.first; position < tiles;) {
-    // A box wholly below A would make TMA access where A begins: no memory may be there (in_map).
+    // For a box wholly below A, TMA accesses A's first address, which may have no memory (in_map).
     const int m = min(tile.m + first_row, rows - 1), n = tile.n + own_column();
     const CUtensorMap* in = tilepost::in_map(map_a, tile, loads);
     tilepost::input_ready(tile, loads);
@@ -227,12 +227,12 @@ __device__ __forceinline__ void load_tiles(const Shared& shared, const CUtensorM
     }
   }
   if constexpr (kEarly) tilepost::ptx::allow_next_kernels();
-  // A mate may still write to this CTA's memory, and arrive at its barriers.
+  // Until all stages are empty, mates may write to this CTA's memory and arrive at its barriers.
   if constexpr (Mates::kAll > 1) shared.stages().await_all_empty(ring);
 }
 
-// A store thread: one for each consumer. It stores the consumer's panels and says when a tile is
-// complete. All but the last source of a tile lie in buffers from which nothing is stored.
+// A store thread. Each consumer has one, which stores its panels and reports complete tiles. All
+// but the last source of a tile lie in buffers from which nothing is stored.
 __device__ __forceinline__ void store_tiles(const Shared& shared, const CUtensorMap* map_c,
                                             const tilepost::TileGrid& grid, int m, int tiles,
                                             int consumer) {
@@ -248,9 +248,9 @@ __device__ __forceinline__ void store_tiles(const Shared& shared, const CUtensor
     const CUtensorMap* map = tilepost::out_map(map_c, tile);
     const tilepost::Coord first = tilepost::out_coord(
         grid, tile, kSwap ? 0 : consumer * kStep, own_column() + (kSwap ? consumer * kStep : 0));
-    const bool last_tile = position + positions.all >= tiles;  // of the CTA
+    const bool last_tile = position + positions.all >= tiles;  // the CTA's last
     const int only_read = kSources > 1 ? tilepost::num_sources(tile) - 1 : 0;
-    const int pushes = tilepost::num_pushes(tile);  // of its sum, to other ranks
+    const int pushes = tilepost::num_pushes(tile);  // ranks that get its sum too
     PanelReturns returns{shared.panels(), consumer};
     for (int panel = 0; panel < kPanelsPerTile; ++panel) {
       for (int i = 0; kSources > 1 && i < only_read; ++i) {
@@ -278,15 +278,15 @@ __device__ __forceinline__ void store_tiles(const Shared& shared, const CUtensor
   tilepost::stores_done(stores, kConsumers, kPartsOfTile);
 }
 
-// The source thread: one. It hands all buffers of panels out to the consumers. In a tile with
-// sources it first starts to load a source into the buffer. Each source has a buffer of its own,
-// and the product leaves from the last one's. The thread goes up the schedule like all others, and
-// serves the consumers that share a tile in turn, a panel each.
+// The source thread. It hands all buffers of panels out to the consumers. In a tile with sources it
+// first starts to load a source into the buffer. Each source has a buffer of its own, and the
+// finished panel is stored from the last source's buffer. The thread goes up the schedule like all
+// others. It gives the consumers that share a tile one panel each in turn.
 __device__ __forceinline__ void load_sources(const Shared& shared, const CUtensorMap* map_c,
                                              const tilepost::TileGrid& grid, int tiles) {
   tilepost::Ring<kPanels> ring0(1), ring1(1);  // of the consumers' panels
   const Positions positions(0);
-  int turn = 0;  // ping-pong: whose tile it is
+  int turn = 0;  // ping-pong: the consumer whose tile it is
   for (int position = positions.first; position < tiles; position += positions.all, turn ^= 1) {
     const tilepost::Tile tile = tilepost::tile(grid, position);
     const int sources = tilepost::num_sources(tile);
@@ -317,13 +317,13 @@ __device__ __forceinline__ void load_sources(const Shared& shared, const CUtenso
   }
 }
 
-// Stores tiles where every row has a place of its own: a warp for each consumer copies its panels
-// row by row, 16 bytes for each lane.
+// Stores tiles whose rows each have a place of their own. One warp for each consumer copies the
+// consumer's panels row by row, 16 bytes for each lane.
 __device__ __forceinline__ void route_tiles(const Shared& shared, const tilepost_shape_t& shape,
                                             void* out, const tilepost::TileGrid& grid, int tiles,
                                             int consumer, int lane) {
-  constexpr int kChunkN = tilepost::panel::kChunkN, kChunks = kPanelN / kChunkN;  // of a row
-  constexpr int kRows = 32 / kChunks;                                             // at once
+  constexpr int kChunkN = tilepost::panel::kChunkN, kChunks = kPanelN / kChunkN;  // chunks of a row
+  constexpr int kRows = 32 / kChunks;                                             // rows at once
   auto* c = static_cast<uint16_t*>(out);
   const Positions positions(consumer);
   tilepost::Ring<kPanels> ring(0);
@@ -351,7 +351,7 @@ __device__ __forceinline__ void route_tiles(const Shared& shared, const tilepost
   }
 }
 
-// A consumer's thread: the consumer's number, its own in that, and the mates it tells of stages.
+// A thread of a consumer: the consumer's number, the thread's number in it, and the CTA's mates.
 struct Consumer {
   int number, thread;
   Mates mates;
@@ -360,8 +360,8 @@ struct Consumer {
 using Products = tilepost::Products<kBlocks, kWidth, kParts, kStep, kStages, kSwap, kNN, kElement>;
 using Sums = Products::Sums;
 
-// Hands the sums to the store thread panel by panel, and those of each part as soon as they are
-// made. `place` is the place of the thread's first sum. `adds`: whether the tile has sources.
+// Hands the sums to the store thread panel by panel, the sums of each part as soon as they are
+// computed. `place` is the place of the thread's first sum. `adds` is whether the tile has sources.
 __device__ __forceinline__ void write_panels(const Shared& shared, tilepost::Ring<kPanels>& ring,
                                              Sums& sums, const tilepost_shape_t& shape,
                                              const tilepost_epilogue_t& epilogue,
@@ -410,7 +410,7 @@ __device__ __forceinline__ void write_panels(const Shared& shared, tilepost::Rin
   }
 }
 
-// A consumer: 128 threads.
+// The work of a consumer. All of its 128 threads call this.
 __device__ __forceinline__ void multiply_tiles(const Shared& shared, const tilepost_shape_t& shape,
                                                const tilepost_epilogue_t& epilogue,
                                                const tilepost::TileGrid& grid, int tiles,
@@ -431,12 +431,12 @@ __device__ __forceinline__ void multiply_tiles(const Shared& shared, const tilep
     const int last_stage =
         kPrecise ? Products::multiply_tile_precise(shared, ring, sums, stages, consumer)
                  : Products::multiply_tile(shared, ring, sums, stages, consumer);
-    // The other consumer may issue its first stage behind this one's last.
+    // The other consumer's first stage may be issued behind this consumer's last stage.
     if constexpr (kPingPong) {
       if (consumer.thread == 0) tilepost::ptx::arrive(shared.turn(1 - consumer.number));
       ring.skip(stages);
     }
-    tilepost::panel::Place place{};  // only an epilogue asks for it
+    tilepost::panel::Place place{};  // only an epilogue needs it
     if constexpr (kEpilogue != 0) {
       const tilepost::Tile tile = tilepost::tile(grid, position);
       const int n = tile.n + own_column(), step = consumer.number * kStep;
