@@ -21,20 +21,20 @@ std::string call_of(const RunTerms& terms) {
          terms.program + "'";
 }
 
-// Such as "rank 1 is at run 3 of 'attn_out', its operation 2".
+// A text such as "rank 1 is at run 3 of 'attn_out', its operation 2".
 std::string place_of(int rank, const RunTerms& terms) {
   return "rank " + std::to_string(rank) + " is at " + call_of(terms) + ", its operation " +
          std::to_string(terms.operation);
 }
 
-// Such as "m is 104 on rank 1 and 100 on rank 0".
+// A text such as "m is 104 on rank 1 and 100 on rank 0".
 std::string values(const char* name, int rank, const std::string& value, int other,
                    const std::string& other_value) {
   return std::string(name) + " is " + value + " on rank " + std::to_string(rank) + " and " +
          other_value + " on rank " + std::to_string(other);
 }
 
-// Such as "rank 1 runs in sequence and rank 0 overlaps".
+// A text such as "rank 1 runs in sequence and rank 0 overlaps".
 std::string one_that_overlaps(int rank, const RunTerms& terms, int other) {
   const auto in_words = [](int of, bool overlaps) {
     return "rank " + std::to_string(of) + (overlaps ? " overlaps" : " runs in sequence");

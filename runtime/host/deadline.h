@@ -20,7 +20,7 @@ class Deadline {
               std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
   }
 
-  // Such as "0.5 s".
+  // A text such as "0.5 s".
   std::string text() const {
     char text[32];
     std::snprintf(text, sizeof text, "%g s", seconds_);

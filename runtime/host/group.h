@@ -48,7 +48,7 @@ struct HostStep {
   static constexpr int kEnd = -3;
 };
 
-// Such as "rank 1, run 7 of 'attn_out', group 2" or "rank 1, route 3 of 'experts'".
+// A text such as "rank 1, run 7 of 'attn_out', group 2" or "rank 1, route 3 of 'experts'".
 std::string name_step(int rank, const HostStep& step);
 
 // A group's counter for which a rank waits. `base` is the counter's value before this run.

@@ -21,7 +21,7 @@ namespace {
 constexpr int kSharedParts = 4096;  // parts in memory that operations share; most operations have
                                     // fewer
 
-// Such as "rank 1" or "ranks 1, 3".
+// A text such as "rank 1" or "ranks 1, 3".
 std::string in_words(const std::vector<int>& ranks) {
   std::string text = ranks.size() == 1 ? "rank " : "ranks ";
   for (const int rank : ranks) text += (rank == ranks.front() ? "" : ", ") + std::to_string(rank);

@@ -7,7 +7,7 @@ bool has_consumer(const tilepost_plan_t& plan) {
   return plan.consumer != TILEPOST_CONSUMER_NONE;
 }
 
-// What memory holds the rows that ranks exchange: `send`, or the rows of A of all ranks. With
+// The memory that holds the rows which ranks exchange: `send`, or the rows of A of all ranks. With
 // TILEPOST_ACCESS_READ copy engines of other ranks read what the kernel stores. Runs that do not
 // overlap store into the same region, so it is shared for them too. Rows of A lie in shared memory
 // wherever ranks read or write each other's memory.
@@ -21,9 +21,8 @@ Memory exchanged_in(const tilepost_plan_t& plan) {
 // Where the kernel stores tiles. It does not store them into `out` if they leave this rank, if they
 // are summed elsewhere, or if NCCL or a consumer reads them.
 Buffer stores_into(const tilepost_plan_t& plan, const RunPath& path) {
-  if (path.exchanges_parts)
-    return Buffer::out;  // the kernel itself finds the places of tiles in
-                         // slots
+  // The kernel itself finds the places of tiles in slots.
+  if (path.exchanges_parts) return Buffer::out;
   if (path.stores_by_owner && path.overlaps) return Buffer::owners;
   const PatternRow& row = row_of(plan);
   const bool window = path.overlaps && path.exchanged == Memory::window;
@@ -31,8 +30,8 @@ Buffer stores_into(const tilepost_plan_t& plan, const RunPath& path) {
   return row.product_leaves() || elsewhere || path.consumes ? Buffer::send : Buffer::out;
 }
 
-// What memory `received` is. In patterns whose rows leave, a window has room for a whole share on
-// every rank.
+// The memory in which `received` lies. In patterns whose rows leave, a window has room for a whole
+// share on every rank.
 Memory receives_in(const tilepost_plan_t& plan, bool overlaps) {
   const bool windows = overlaps && plan.transport == TILEPOST_TRANSPORT_NCCL_SYMMETRIC;
   return windows && row_of(plan).product_leaves() ? Memory::window : Memory::own;
@@ -54,8 +53,9 @@ Pushes pushes_of(const tilepost_plan_t& plan, bool overlaps) {
   return row.product_spreads() || plan.fused != 0 ? Pushes::results : Pushes::nothing;
 }
 
-// What waits for what. Where collectives of other communicators may run beside the GEMM
-// (tilepost_plan_t::neighbours), no kernel may wait for rows of other ranks.
+// Which of the kernel and the steps waits for the other. Where collectives of other communicators
+// may run beside the GEMM (tilepost_plan_t::neighbours), no kernel may wait for rows of other
+// ranks.
 Waits waits_of(const tilepost_plan_t& plan, bool overlaps) {
   if (!row_of(plan).moves_input()) return Waits::steps;
   if (!overlaps) return Waits::kernel;

@@ -93,8 +93,8 @@ struct RunPath {
   bool copies_out() const { return !consumes && results != Buffer::out; }
 
   // ---- What memory the run uses
-  Memory exchanged;         // what `send` is, and the memory in which rows of A come together
-  Memory receives_in;       // what `received` is; a window has room for whole shares
+  Memory exchanged;         // the memory of `send`, and that in which rows of A come together
+  Memory receives_in;       // the memory of `received`; a window has room for whole shares
   bool gathers_for_caller;  // whether rows of A come together in the caller's memory, if the run
                             // has such memory
   bool lends_out;           // whether landed memory may be the run's out, so that nothing is copied

@@ -26,7 +26,7 @@ Problem problem_of(const tilepost_plan_t& plan, const World& world) {
   return problem;
 }
 
-// Such as "gemm_all_to_all rows"; empty for gemm_all_reduce.
+// A text such as "gemm_all_to_all rows". It is empty for gemm_all_reduce.
 std::string pattern_of(const tilepost_plan_t& plan) {
   if (plan.pattern == TILEPOST_GEMM_ALL_REDUCE) return "";
   std::string text = std::string("  ") + name_of(plan.pattern);

@@ -28,7 +28,7 @@ struct SlabArguments {
   int32_t n, tile_n;
   int32_t sources;
   int32_t most_rows;                    // the most rows of any source
-  int32_t height;                       // rows of a slab; 0: the number of the source's rows
+  int32_t height;                       // rows of a slab; 0 if a slab has its source's rows
   int32_t first_row[kMostSources + 1];  // [sources + 1] the first row of each source in out, and
                                         // then the number of rows
 };

@@ -27,7 +27,7 @@ size_t most_table_bytes(const tilepost_plan_t& plan, bool needs_rows) {
   const tilepost_map_t& map = plan.map;
   const int64_t rows = std::max(tiles_m(map), map.ranks * share_tiles(map)) + map.ranks;
   const int64_t groups = std::min<int64_t>(plan.map.num_groups, rows);
-  // Groups and shares that are filled up to whole clusters.
+  // The number of groups and shares that padding may fill up to whole clusters.
   const int64_t filled = groups + (map.turn > 0 ? map.ranks : 0);
   const size_t tiles = (rows + filled * (map.cluster - 1) + map.cluster) * tiles_n(map);
   const size_t entries = aligned(rows * tiles_n(map) * sizeof(int32_t));
@@ -49,9 +49,9 @@ size_t most_table_bytes(const tilepost_plan_t& plan, bool needs_rows) {
   return bytes;
 }
 
-// The tables of memory that ranks share (tilepost_view_t). They tell a kernel where the rows of
-// each rank's share go and whose counters it raises, if it stores there, or where the other ranks'
-// rows arrive.
+// The tables of memory that ranks share (tilepost_view_t). If a kernel stores there, they have the
+// places of the rows of each rank's share and the counters that the kernel raises. Otherwise they
+// have the places where the other ranks' rows arrive.
 //
 // Tables have an entry for each owner if kernels store by owner, or for each parity and rank if
 // kernels exchange tiles. Otherwise they are empty. In a run in sequence one owner has all rows,

@@ -62,8 +62,8 @@ class SharedArena {
   // Whether any operation of the arena has runs that are a kernel alone, which meets the other
   // ranks' kernels itself (RunPath::whole_run). expect_meetings() is called before any such
   // operation is made. Such a kernel may take all SMs while it waits for the end of the run before
-  // it. A kernel of this rank announces that end. It must precede the waiting kernel in its stream,
-  // or it might find no free SM.
+  // it. A kernel on this rank announces that end, and must precede the waiting kernel in its
+  // stream. Otherwise the announcing kernel might find no free SM.
   void expect_meetings() { has_meetings_.store(true); }
   bool has_meetings() const { return has_meetings_.load(); }
   // The order in which eager runs of the arena's operations follow each other.

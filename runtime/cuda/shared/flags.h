@@ -78,7 +78,7 @@ struct SharedFlags {
   int rank, ranks;
   uint32_t* run;       // this rank's number of runs begun
   uint32_t* kind;      // this rank's: the kind of the last run (tilepost_exchange_t::kind)
-  uint32_t* given_up;  // this rank's: not 0 once a wait has ended without what it waited for
+  uint32_t* given_up;  // this rank's: not 0 after a wait has given up
   uint32_t* expected;  // this rank's, [2][counters]: the value of each counter when all of the run
                        // has arrived; both halves are equal unless a kernel counts runs itself
   int counters;        // the number of counters
@@ -135,9 +135,9 @@ cudaError_t launch_wait_added(const SharedFlags& flags, int group, uint32_t chun
 // that is left in the streams may still access the others' memory.
 cudaError_t launch_shared_end(const SharedFlags& flags, cudaStream_t stream);
 
-// For a rank whose last run was a kernel that is a whole run. Such a kernel leaves the report of
-// its end to the next run. Records on this rank that all ranks have ended that run, as far as this
-// rank's memory is concerned. No run may be under way in that memory.
+// Records on this rank that all ranks have ended its last run, as far as this rank's memory is
+// concerned. Requires that this run was a kernel that is a whole run, because such a kernel leaves
+// the report of its end to the next run. No run may be under way in that memory.
 cudaError_t launch_settle(const SharedFlags& flags, cudaStream_t stream);
 
 // Waits on the host until every rank has ended all runs that it has begun, and as many runs as this

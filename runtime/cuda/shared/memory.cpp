@@ -37,8 +37,8 @@ tilepost_result_t check_sizes(const std::vector<PeerInfo>& infos) {
   return TILEPOST_OK;
 }
 
-// For a rank that got its memory. The error names the first rank that got none, or says why the
-// ranks cannot share.
+// Checks that all ranks got their memory and can share it. The calling rank got its memory. The
+// error names the first rank that got none, or gives the reason why the ranks cannot share.
 tilepost_result_t check_allocations(const std::vector<PeerInfo>& infos, int64_t bytes) {
   for (size_t r = 0; r < infos.size(); ++r)
     if (infos[r].status != TILEPOST_OK)
@@ -273,7 +273,8 @@ SharedMemory::Trouble SharedMemory::grant(int peer, int other) {
   return {Trouble::not_mapped, peer, text_of("cudaMemPoolSetAccess", error)};
 }
 
-// For a communicator of which some ranks are of this process and others are not.
+// Enables access between devices of this process if other ranks of the communicator are of other
+// processes.
 SharedMemory::Trouble SharedMemory::enable_access(int peer, int other) {
   const cudaError_t error = enable_peer_access(other);
   if (error == cudaSuccess) return {};

@@ -25,9 +25,9 @@ class SharedMemory {
 
   // Allocates `bytes` bytes, zeroed, and maps them on all ranks. The rank's device must be current.
   // Collective: waits for the other ranks, bounded by `seconds` (0: for ever). Ranks exchange
-  // addresses through `channel`, which is aborted when a rank does not come. A failure on one rank
-  // fails on all: memory that cannot be had, or TILEPOST_UNSUPPORTED if ranks are on different
-  // hosts, two GPUs have no peer access, or CUDA cannot map memory of another process.
+  // addresses through `channel`, which is aborted when a rank does not come. If one rank fails, for
+  // example to get memory, all ranks fail. TILEPOST_UNSUPPORTED: ranks are on different hosts, two
+  // GPUs have no peer access, or CUDA cannot map memory of another process.
   tilepost_result_t create(ControlChannel& channel, int rank, int ranks, int device, int64_t bytes,
                            double seconds);
 
@@ -77,8 +77,7 @@ class SharedMemory {
   MappingLocks locks_;          // between processes; none if one of the ranks could not open the
                                 // file
   bool exported_ = false;       // whether other processes may map own_
-  bool may_be_mapped_ = false;  // whether they may have done so, without a lock where there are
-                                // none
+  bool may_be_mapped_ = false;  // whether they may have mapped own_; read only without locks
   // The pool of own_, if all ranks are of this process. With a pool, access is granted to this
   // memory alone. cudaDeviceEnablePeerAccess would open all of a device's memory. From then on
   // every cudaMalloc and cudaFree of the process would wait for the other devices' kernels, which

@@ -66,8 +66,8 @@ class NumberExchange {
   bool idle_ = true;
 };
 
-// For an exchange during the making of an operation. Gives a timeout the text that the other ranks'
-// `what` did not come. Other errors keep their text.
+// Gives a timeout the text that the other ranks' `what` did not come. Other errors keep their text.
+// `result` is that of an exchange by which an operation is made.
 tilepost_result_t explain_absence(tilepost_result_t result, int rank, const char* what,
                                   double seconds);
 

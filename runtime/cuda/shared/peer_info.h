@@ -58,7 +58,7 @@ bool same_process(const PeerInfo& one, const PeerInfo& other);
 bool same_host(const PeerInfo& one, const PeerInfo& other);
 bool same_gpu(const PeerInfo& one, const PeerInfo& other);
 
-// Such as "rank 2 (device 3, 0000:41:00.0)".
+// A text such as "rank 2 (device 3, 0000:41:00.0)".
 std::string name_of(int rank, const PeerInfo& info);
 
 // Enables peer access from the current device to `other`, a device of this process. Returns

@@ -24,8 +24,8 @@ class SharedService {
   SharedService(const tilepost_plan_t& plan, int64_t operation);
   SharedService(const SharedService&) = delete;
   SharedService& operator=(const SharedService&) = delete;
-  // Without an earlier close(), this calls close() as after a failure. Making the operation came no
-  // further than this on this rank, but may have come further on others.
+  // If close() was not called, calls it as after a failure. Making the operation then failed on
+  // this rank, but may have come further on others.
   ~SharedService();
 
   // Makes the memory, or finds it in `arenas` if the operation shares memory with other operations
@@ -93,8 +93,8 @@ class SharedService {
   bool is_aborted() const { return aborted_; }
 
   // Called at the end, when this rank's runs are over. Waits, within the deadline, until the other
-  // ranks no longer use this rank's memory. If they may use it for ever, which is so after a
-  // failure, also one of making the operation, leaves the memory to the process.
+  // ranks no longer use this rank's memory. After a failure, also in making the operation, they may
+  // use it for ever. The memory is then left to the process.
   void close(bool failed);
   // Leaves to the process the host memory that the device may still write, for when the device has
   // not recovered.

@@ -40,7 +40,7 @@ class SharedTransport : public Transport {
   SharedService& shared_;
 };
 
-// For plans whose kernel does all the work, so that no work is put beside it.
+// The transport of plans whose kernel does all the work. It puts no work beside the kernel.
 class KernelTransport final : public SharedTransport {
  public:
   explicit KernelTransport(SharedService& shared) : SharedTransport(shared) {}

@@ -120,8 +120,7 @@ struct TransportSetup {
   double deadline_seconds;   // the deadline of waits for other ranks; 0: for ever
   SharedArenas& arenas;      // the arenas of the operations with which this one may share memory
   bool share_memory;         // whether it shares memory with these operations
-  const PlanRanges& family;  // the plans whose operations are one to the caller, this one and
-                             // others
+  const PlanRanges& family;  // all plans of the caller's operation, this one among them
 };
 
 // Makes a plan's transports. Collective over the ranks of the communicator, unless the plan's

@@ -49,14 +49,13 @@ class WindowMemory {
     double seconds;
   };
 
-  // Allocates `layout`, zeroed, and registers it with every lane. Collective. A failure on one rank
-  // fails on all: memory that cannot be had, or an error of NCCL. It is no failure if NCCL gives no
-  // window on some rank. The memory is then ordinary memory on all ranks, with a text in
-  // warnings().
+  // Allocates `layout`, zeroed, and registers it with every lane. Collective. Fails on all ranks if
+  // one rank gets no memory or an error of NCCL. It is no failure if NCCL gives no window on some
+  // rank. The memory is then ordinary memory on all ranks, and warnings() has a text.
   tilepost_result_t create(const Ranks& ranks, const WindowLayout& layout);
 
   const WindowLayout& layout() const { return layout_; }
-  // These are null if the layout has no such region.
+  // Each region is null if the layout does not have it.
   void* send() const { return at(layout_.send); }
   void* received() const { return at(layout_.received); }
   void* gathered() const { return at(layout_.gathered); }

@@ -22,7 +22,7 @@ size_t first_incomplete(const TimeoutFacts& facts, size_t first) {
   return group;
 }
 
-// Such as "rank 2" or "ranks 2, 3".
+// A text such as "rank 2" or "ranks 2, 3".
 std::string names_of(const std::vector<int>& ranks) {
   std::string text = ranks.size() == 1 ? "rank " : "ranks ";
   for (size_t i = 0; i < ranks.size(); ++i) text += (i == 0 ? "" : ", ") + std::to_string(ranks[i]);
@@ -99,7 +99,7 @@ std::string what_is_awaited(const TimeoutFacts& facts, const OpenWait& wait) {
     case Awaited::added:
       return group + ": " + not_done(facts, within, std::to_string(wait.missing));
     case Awaited::stored:
-      // These are own rows that tiles read together with other ranks' rows.
+      // If A is gathered, group 0 has the own rows that tiles read together with other ranks' rows.
       if (facts.gathers && wait.group == 0)
         return group + ": " + not_done(facts, within, std::to_string(wait.missing));
       break;

@@ -136,7 +136,7 @@ std::string describe_with(Workbench& bench, const Look& look, const tilepost_til
   return describe_counters(look, bench.counters());
 }
 
-// Such as "position 17, tile at (128, 64), which goes to row 32".
+// A text such as "position 17, tile at (128, 64), which goes to row 32".
 std::string label_of(int64_t position, const tilepost_tile_t& tile) {
   const std::string name =
       format("position %lld, tile at (%d, %d)", static_cast<long long>(position), tile.m, tile.n);

@@ -63,7 +63,7 @@ class Workbench {
   std::vector<void*> taken_;
   OpaqueMemory opaque_;
   KernelRunner::Operands operands_{};
-  std::vector<unsigned char> a_, b_;  // copies of A and B from when they were filled
+  std::vector<unsigned char> a_, b_;  // copies of A and B as they were filled
   int64_t begin_ = 0, words_ = 0, row_bytes_ = 0, num_counters_ = 0;
   int element_bytes_ = 2;
   uint32_t* memory_[2]{};

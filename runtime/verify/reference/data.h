@@ -4,7 +4,6 @@
 // other rank's operands again, bit for bit, on the host and on a GPU. All values are exactly
 // representable in their type, and values of f32 also in TF32, so that encoding never rounds. This
 // file uses none of the code that is checked.
-// uses none of the code that is checked.
 #pragma once
 
 #include <cstdint>
