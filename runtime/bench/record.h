@@ -4,8 +4,8 @@
 //
 //   machine   the machine that is measured on; printed once
 //   begin     program; printed when a program begins, and now and then as a sign of life
-//   check     program, variant, against, elements, wrong; for variant overlap also out, which says
-//             what memory the output is: "own", the operation's (--lent-output), "registered"
+//   check     program, variant, against, elements, wrong; for variant overlap also out, the
+//             kind of the output's memory: "own", the operation's (--lent-output), "registered"
 //             (--registered), or "caller's"
 //   reference program, mode, what cuBLASLt computes, of how many rows, which of its candidates was
 //             the fastest, and the names of that candidate's kernels

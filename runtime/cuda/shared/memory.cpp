@@ -1,6 +1,7 @@
-// Ranks make shared memory in these steps: they exchange where they are, each allocates its memory,
-// they exchange whether that succeeded and where the memory is, each maps the others' memory, and
-// they exchange whether that succeeded. So all ranks go on, or all fail with the same result.
+// Ranks make shared memory in three steps. First they exchange where they are. Then each rank
+// allocates its memory, and ranks exchange whether that succeeded and where the memory is. Last,
+// each rank maps the others' memory, and ranks exchange whether that succeeded. So all ranks go on,
+// or all fail with the same result.
 #include "runtime/cuda/shared/memory.h"
 
 #include <algorithm>

@@ -145,7 +145,7 @@ tilepost_tasks_t SharedService::tasks() const {
   }
   tasks.stored = own_counters();
   tasks.expected = flags_.expected;  // unless the kernel counts runs itself
-  // Own rows that are read together with other ranks' rows are counted and waited for like those.
+  // Own rows that tiles read together with other ranks' rows raise the same counters as those rows.
   const bool with_others = path_.tasks_push() && path_.pushes == Pushes::rows;
   tasks.done = with_others ? own_counters() : flags_.done;
   tasks.abort = &flags_.page->abort;
