@@ -1,4 +1,4 @@
-// Elements of bf16 on the host, for small integers, which it holds exactly.
+// Reads and writes bf16 elements on the host. Tests use small integers, which bf16 holds exactly.
 #pragma once
 
 #include <cstdint>

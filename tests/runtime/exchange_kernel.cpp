@@ -17,7 +17,8 @@ namespace {
 constexpr int kUnitRows = 8;
 constexpr int kLineBytes = 16;
 
-// Rows [first, end) of a tile, which one CTA has: the same number on every rank.
+// Rows [first, end) of a tile, which belong to one CTA. Every rank cuts its tiles into the same
+// parts and numbers them alike.
 struct Part {
   int number;
   tilepost_tile_t tile;
@@ -79,18 +80,19 @@ class Exchange : private Meeting {
     return scatters() ? std::min(first_of(rank) + exchange_.share_rows, exchange_.rows)
                       : exchange_.rows;
   }
-  // Whether it gets any of the rows [first, end) of the tile.
+  // Whether `rank` gets any of the rows [first, end) of the tile.
   bool gets(int rank, const Part& part, int first, int end) const {
     if (!scatters()) return true;
     const int from = std::max(part.tile.m + first, first_of(rank));
     return from < std::min(part.tile.m + end, end_of(rank));
   }
-  // Where it has a row that it gets of `source`.
+  // The row of this rank's output that holds `row` of the product as `source` computed it.
   int64_t row_of_out(int row, int source) const {
     const int first = first_of(exchange_.rank), rows = end_of(exchange_.rank) - first;
     return row - first + (sums() ? 0 : int64_t{source} * rows);
   }
-  // What this rank gets of an element, `of(source)` from each rank.
+  // Writes an element of this rank's output: the sum of `of(source)` over all ranks, or in an
+  // All-to-All each rank's value.
   template <class Of>
   void put(int row, int column, Of of) const {
     float sum = 0;
@@ -120,7 +122,8 @@ class Exchange : private Meeting {
     return of_out < shape_.m ? product(self().run, exchange_.rank, of_out, column) : 0;
   }
 
-  // As TMA does: nothing behind the end of the map, and nowhere in front of it.
+  // Stores as TMA does: elements behind the end of the map are dropped. A box never begins in front
+  // of the map.
   void store_box(const Part& part, int first, int rows, int where, int64_t to_row) const {
     if (to_row < 0) std::abort();
     MapOf map;
@@ -195,7 +198,8 @@ class Exchange : private Meeting {
     return true;
   }
 
-  // Sums that are normalised are taken from where they land, this rank's too.
+  // Stores the sum of an element where sums land on every rank, this rank too. The norm reads the
+  // sums there.
   template <class Of>
   void land(int64_t at, Of of) const {
     float sum = 0;
@@ -204,7 +208,7 @@ class Exchange : private Meeting {
       fakes::bf16::write(exchange_.there[rank], at, sum);
   }
 
-  // What others have summed, unless it lies in the output.
+  // Copies sums of the other ranks to the output, unless they have landed there already.
   bool move(const Part& part) {
     if (!await_part(1, part)) return false;
     const void* const landed = exchange_.there[exchange_.rank];
@@ -218,7 +222,8 @@ class Exchange : private Meeting {
 
   // ---- Lines
 
-  // A rank's first line is the first one that has an element of its rows.
+  // The line with `element` among those that `source` stores on rank `where`. The first line that
+  // has an element of that rank's rows comes first.
   char* line_at(int where, int source, const Part& part, int element) const {
     const int before = std::max(0, first_of(where) - part.tile.m - part.first) * plan_.map.tile_n;
     const int line = element / TILEPOST_LINE_ELEMENTS - before / TILEPOST_LINE_ELEMENTS;
@@ -227,7 +232,7 @@ class Exchange : private Meeting {
   }
   static uint32_t* run_of(char* line) { return reinterpret_cast<uint32_t*>(line) + 3; }
 
-  // One of all lines that each rank stores here in runs of the other parity.
+  // Renews one line of each source among those of runs of the other parity.
   void renew_lines() const {
     const auto lines = static_cast<uint32_t>(exchange_.slot_bytes / kLineBytes);
     for (int source = 0; source < exchange_.ranks; ++source)
@@ -241,7 +246,7 @@ class Exchange : private Meeting {
     const auto end = std::min<int64_t>(part.tile.m + part.end, shape_.m);
     return std::max(0, static_cast<int>(end) - part.tile.m - part.first) * plan_.map.tile_n;
   }
-  // Its row in the tile, and its column in the output.
+  // The row of an element in the tile, and below its column in the output.
   int row_of(const Part& part, int element) const {
     return part.first + element / plan_.map.tile_n;
   }
@@ -262,7 +267,7 @@ class Exchange : private Meeting {
       }
   }
 
-  // What `source` has of an element that has come.
+  // The value of `source` for an element whose line has come.
   float of_line(const Part& part, int element, int source) const {
     return fakes::bf16::read(line_at(exchange_.rank, source, part, element),
                              element % TILEPOST_LINE_ELEMENTS);
@@ -289,7 +294,8 @@ class Exchange : private Meeting {
 
   // ---- Whole rows, which are normalised
 
-  // Waits for a row's part and takes its sums, or makes them.
+  // Waits for the part of a row, and adds the values of that row to `sums`. In two shots these are
+  // sums already.
   bool take_row(const Part& part, int row, std::vector<float>& sums) {
     const int owner = row / plan_.kernel.box_c.rows % exchange_.ranks;
     if (!lines() && !twice() && !await_part(0, part)) return false;

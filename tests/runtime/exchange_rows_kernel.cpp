@@ -1,5 +1,5 @@
-// The stand-in for kernels that exchange rows of A: their parts, and which of them a tile waits
-// for, are worked out row by row here.
+// The stand-in for kernels that exchange rows of A. It works out row by row what the parts are and
+// which of them a tile waits for.
 #include <algorithm>
 #include <cstring>
 
@@ -57,7 +57,7 @@ class RowExchange : private Meeting {
     return exchange_.memory[where] + exchange_.slots + (run_ & 1) * exchange_.slot_bytes;
   }
 
-  // The last parts first: flags say which have come, and nothing else does.
+  // Stores the last parts first, because only the flags may show which parts have come.
   void store_own_rows() const {
     const int64_t bytes = rows_of(exchange_.rank) * row_bytes_;
     const int64_t to = int64_t{exchange_.rank} * share_ * row_bytes_;
@@ -72,7 +72,7 @@ class RowExchange : private Meeting {
     }
   }
 
-  // Waits for all parts that have some of the row.
+  // Waits for all parts that contain some of the row.
   bool await_row(int64_t row) {
     const auto source = static_cast<int>(row / share_);
     const int64_t first = row % share_ * row_bytes_;
@@ -99,7 +99,8 @@ class RowExchange : private Meeting {
     return true;
   }
 
-  // Own rows that lie there already stay as they are.
+  // Copies all rows to the caller's `gathered`. The rank's own rows stay where they are if they are
+  // there already.
   bool hand_out() {
     auto* const all = static_cast<char*>(exchange_.gathered);
     for (int64_t row = 0; row < shape_.m; ++row) {

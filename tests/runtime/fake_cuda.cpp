@@ -1,4 +1,4 @@
-// The CUDA runtime's entry points that the CUDA target uses, and the driver's it looks up.
+// The entry points of the CUDA runtime that the CUDA target uses. fake_driver.cpp has the driver's.
 #include <cuda.h>
 #include <cuda_runtime_api.h>
 
@@ -33,7 +33,8 @@ std::string name_of(cudaStream_t stream) {
   return stream_of(stream).name;
 }
 
-// A call that puts nothing on the stream: no word of the line is its name.
+// Logs a call that puts nothing on the stream. The log line has no space, so that tests that look
+// for calls on a stream, by the word behind the space, do not find it.
 cudaError_t asked(const std::string& call, cudaStream_t stream) {
   return checked(call + ":" + name_of(stream));
 }
@@ -53,7 +54,7 @@ void begin_mapping() {
   if (world().on_mapping) world().on_mapping();
 }
 
-// Addresses that tests make up are small numbers; nothing lies there.
+// Whether memory lies at `pointer`. Tests make up addresses that are small numbers.
 bool is_real(const void* pointer) {
   return reinterpret_cast<uintptr_t>(pointer) >= uintptr_t{1} << 32;
 }
@@ -114,7 +115,7 @@ void settle(Stream& stream) {
   if (const auto late = std::exchange(stream.late, nullptr)) late();
 }
 
-// Tests make up other ranks' memory a few bytes behind their own, so the two can overlap.
+// The addresses may overlap, because tests place other ranks' memory a few bytes behind their own.
 void move_bytes(void* to, const void* from, size_t bytes) {
   if (is_real(to) && is_real(from)) std::memmove(to, from, bytes);
 }
@@ -217,7 +218,7 @@ cudaError_t cudaMemPoolSetAccess(cudaMemPool_t, const cudaMemAccessDesc* access,
 cudaError_t cudaMallocFromPoolAsync(void** pointer, size_t bytes, cudaMemPool_t, cudaStream_t) {
   return cudaMalloc(pointer, bytes);
 }
-// A handle is the address: other processes' memory is this one's.
+// The handle is the address itself, because the memory of other processes is this process's.
 cudaError_t cudaIpcGetMemHandle(cudaIpcMemHandle_t* handle, void* pointer) {
   *handle = {};
   std::memcpy(handle, &pointer, sizeof pointer);
@@ -375,8 +376,8 @@ cudaError_t cudaStreamGetCaptureInfo(cudaStream_t stream, cudaStreamCaptureStatu
       stream_of(stream).capturing ? cudaStreamCaptureStatusActive : cudaStreamCaptureStatusNone;
   return asked("cudaStreamGetCaptureInfo", stream);
 }
-// A stream that waits for a captured event joins the capture; a capture cannot wait for work
-// outside of it.
+// A stream that waits for a captured event joins the capture. A captured stream cannot wait for
+// work outside of the capture.
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned) {
   Stream& s = stream_of(stream);
   settle(s);

@@ -1,4 +1,4 @@
-// The driver's entry points that the CUDA target looks up.
+// The entry points of the driver that the CUDA target looks up.
 #include <cuda.h>
 #include <cuda_runtime_api.h>
 
@@ -49,7 +49,7 @@ CUresult write_value(CUstream stream, CUdeviceptr address, cuuint32_t value, uns
   return CUDA_SUCCESS;
 }
 
-// Answers for the caller's memory (CallerMemory), in which a pointer may lie anywhere.
+// Answers for memory of the caller's (CallerMemory). The pointer may lie anywhere in it.
 CUresult pointer_attribute(void* value, CUpointer_attribute attribute, CUdeviceptr address) {
   const std::lock_guard lock(world().mutex);
   for (const auto& [base, memory] : world().caller_memory) {
@@ -84,7 +84,8 @@ CUresult pointer_attribute(void* value, CUpointer_attribute attribute, CUdevicep
       default:
         return CUDA_ERROR_NOT_SUPPORTED;
     }
-    // Pools are asked for where it is not known that there is one.
+    // The runtime also asks for the pool where there may be none, so this call does not count as
+    // one that can fail.
     if (attribute == CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE) return CUDA_SUCCESS;
     return call("cuPointerGetAttribute") ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
   }
@@ -122,7 +123,7 @@ extern "C" cudaError_t cudaGetDriverEntryPointByVersion(const char* name, void**
   const bool fails = call(name);
   if (world().unloaded) return cudaErrorCudartUnloading;
   if (fails) return cudaErrorUnknown;
-  if (!world().has_driver) return cudaErrorInsufficientDriver;  // outputs stay as they were
+  if (!world().has_driver) return cudaErrorInsufficientDriver;  // the outputs stay as they were
   *result = cudaDriverEntryPointSuccess;
   const std::string wanted = name;
   if (wanted == "cuTensorMapEncodeTiled") *function = reinterpret_cast<void*>(encode_tiled);

@@ -10,7 +10,7 @@
 namespace fakes {
 namespace {
 
-// A GEMM that waits until the groups of all its tiles have arrived.
+// Makes the stream hang until the groups of all tiles of the GEMM have arrived.
 void wait_for_arrivals(const tilepost_view_t& view, Stream& stream) {
   std::set<int> groups;
   for (int i = 0; i < view.num_tiles; ++i) groups.insert(view.tiles[i].group);
@@ -30,8 +30,8 @@ void wait_for_arrivals(const tilepost_view_t& view, Stream& stream) {
     stream.hang = {true, arrived};
 }
 
-// A kernel that is a whole run counts it, and what is to come, which is returned. The other ranks
-// begin it too. A replay that does not end is seen to begin.
+// Begins a run that is one kernel: counts the run and writes that all other ranks have begun it
+// too. Counts a replay as begun even if it does not end. Returns what the counters have to reach.
 const uint32_t* begin_whole_run(const tilepost_exchange_t& exchange) {
   const uint32_t run = exchange.run[0] + 1;
   exchange.run[0] = run;
@@ -53,7 +53,7 @@ const uint32_t* begin_whole_run(const tilepost_exchange_t& exchange) {
   return now;
 }
 
-// Every tile raises its owner's counter; padding has no owner.
+// Every tile raises a counter of its owner. A padding tile has no owner.
 void post_to_owners(const tilepost_view_t& view) {
   std::map<uint32_t*, uint32_t> signals;
   for (int i = 0; i < view.num_tiles; ++i) {
@@ -65,7 +65,8 @@ void post_to_owners(const tilepost_view_t& view) {
   for (const auto& [counter, count] : signals) *counter += count * world().gemm_posts_percent / 100;
 }
 
-// Tasks without data. The other ranks do what this one does, so what it pushes is pushed here too.
+// Tasks without data. The other ranks do the same as this rank, so what this rank pushes is also
+// counted as pushed here.
 class Tasks {
  public:
   Tasks(const tilepost_tasks_t& tasks, const uint32_t* expected)
@@ -80,7 +81,7 @@ class Tasks {
         awaited_.insert(counter);
   }
 
-  // Whether the tiles of all their groups have come.
+  // Whether the tiles that the tasks wait for have come.
   bool can_end() const {
     return std::ranges::all_of(awaited_, [&](int counter) {
       return static_cast<int32_t>(tasks_.stored[counter * TILEPOST_COUNTER_STRIDE] -
@@ -89,7 +90,8 @@ class Tasks {
   }
   bool given_up() const { return __atomic_load_n(tasks_.abort, __ATOMIC_ACQUIRE) != 0; }
 
-  // More chunks are done than anyone waits for, or just as many as do count.
+  // Counts more chunks as done than any wait needs. Where the counters of tiles count them, it
+  // counts exactly as many as are expected.
   void end() const {
     constexpr uint32_t kMost = 1u << 30;
     for (const int counter : pushed_)
@@ -105,7 +107,7 @@ class Tasks {
   std::set<int> awaited_, pushed_, done_;
 };
 
-// The kernel does not end before that, or before it is told to stop.
+// Makes the stream hang until the tasks can end or the host gives them up.
 void do_tasks(const tilepost_tasks_t& list, const uint32_t* expected, Stream& stream) {
   const Tasks tasks(list, expected);
   if (tasks.can_end()) return tasks.end();
@@ -119,7 +121,7 @@ void do_tasks(const tilepost_tasks_t& list, const uint32_t* expected, Stream& st
 
 }  // namespace
 
-// The view is a GEMM's last argument; both kinds have six.
+// The view is the last of six arguments, whether a kernel takes tensor maps or pointers.
 void post_tiles(void** arguments, Stream& stream) {
   const auto& view = *static_cast<const tilepost_view_t*>(arguments[5]);
   World& w = world();

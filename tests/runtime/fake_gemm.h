@@ -1,11 +1,11 @@
-// What a GEMM without data does: raises counters, waits for them, and has tasks.
+// What a fake GEMM does. It has no data: it raises counters, waits for counters, and has tasks.
 #pragma once
 
 #include "tests/runtime/fakes.h"
 
 namespace fakes {
 
-// The kernel of these arguments, on `stream`.
+// Executes the kernel with these arguments on `stream`.
 void post_tiles(void** arguments, Stream& stream);
 
 }  // namespace fakes

@@ -1,4 +1,4 @@
-// NCCL's entry points, and the runtime's own kernels as the host sees them.
+// The entry points of NCCL, and the launches of the runtime's own kernels.
 #include <nccl.h>
 
 #include <chrono>
@@ -22,7 +22,7 @@ ncclResult_t checked(const std::string& line) {
 
 thread_local int open_groups = 0;
 
-// A call that hangs while the test wants it to, and counts until it has returned.
+// A call that does not return while the test wants it to hang. It is counted until it returns.
 class Hanging {
  public:
   explicit Hanging(const char* name) : name_(name), counts_(is_on()) {
@@ -45,7 +45,7 @@ class Hanging {
   const bool counts_;
 };
 
-// A call that moves data: hangs if collectives do.
+// A call that moves data. Its stream hangs where `collectives_hang` is set.
 ncclResult_t move(const char* name, const void* from, void* to, size_t count, ncclDataType_t type,
                   int peer, ncclComm_t comm, cudaStream_t stream) {
   World& w = world();
@@ -63,7 +63,7 @@ ncclComm_t make_comm() {
   return reinterpret_cast<ncclComm_t>(new int);
 }
 
-// Its windows go with it.
+// Frees a communicator, and ends its windows.
 void free_comm(ncclComm_t comm) {
   for (const auto& window : world().windows)
     if (window->comm == comm && window->live) {
@@ -120,7 +120,8 @@ ncclResult_t ncclCommDestroy(ncclComm_t comm) {
   free_comm(comm);
   return ncclSuccess;
 }
-// As on a device: memory is given back when no collective of another communicator hangs any more.
+// On a device memory is given back only when no collective of another communicator hangs any more.
+// So an abort waits for the others to begin.
 void wait_for_other_aborts() {
   constexpr std::chrono::seconds kPatience{2};
   const auto end = std::chrono::steady_clock::now() + kPatience;
@@ -218,7 +219,7 @@ ncclResult_t ncclReduceScatter(const void* from, void* to, size_t count, ncclDat
                                ncclRedOp_t, ncclComm_t comm, cudaStream_t stream) {
   return move("reducescatter", from, to, count, type, -1, comm, stream);
 }
-// Numbers are exchanged at once, rows only on paper.
+// Numbers are exchanged at once. Rows are only logged.
 ncclResult_t ncclAllGather(const void* from, void* to, size_t count, ncclDataType_t type,
                            ncclComm_t comm, cudaStream_t stream) {
   if (type == ncclInt64) {
@@ -330,7 +331,7 @@ cudaError_t launch_unpermute_slabs(const SlabArguments& arguments, cudaStream_t 
                   " height " + std::to_string(arguments.height) + " rows" + rows);
 }
 
-// Elsewhere than with ranks as threads pointers lead nowhere.
+// Copies rows only where ranks are threads. Elsewhere no memory lies at the pointers.
 cudaError_t launch_pack(const PackArguments& arguments, cudaStream_t stream) {
   const auto* from = static_cast<const char*>(arguments.rows);
   auto* to = static_cast<char*>(arguments.packed);

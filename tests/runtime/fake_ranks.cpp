@@ -21,7 +21,7 @@ uint32_t* own(const SharedFlags& flags) {
   return flags.of[flags.rank];
 }
 
-// A wait that gave up stays until the host says abort, for a while.
+// A wait that has given up stays until the host writes `abort`, but no longer than kStay.
 void stay(const SharedFlags& flags) {
   const auto end = std::chrono::steady_clock::now() + kStay;
   while (load(flags.page->abort) == 0 && std::chrono::steady_clock::now() < end)
@@ -93,7 +93,7 @@ bool is_common_run(const SharedFlags& flags) {
   return true;
 }
 
-// Begins a run. If the run before was a kernel alone, it first says that that run has ended.
+// Begins a run. If the last run was one kernel, begin() first announces that it has ended.
 cudaError_t begin(const SharedFlags& flags, const RunBeginning& beginning) {
   const bool exchanged = (*flags.kind & TILEPOST_EXCHANGES) != 0 && load(*flags.given_up) == 0;
   for (int rank = 0; exchanged && rank < flags.ranks; ++rank)

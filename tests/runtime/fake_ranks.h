@@ -1,5 +1,5 @@
-// The kernels of runtime/cuda/shared/flags.h and sum.h where ranks are threads: they do what they
-// say, on the calling thread.
+// Stand-ins for the kernels of runtime/cuda/shared/flags.h and sum.h where ranks are threads. They
+// do the kernels' work on the calling thread.
 #pragma once
 
 #include "runtime/cuda/shared/flags.h"
@@ -24,12 +24,13 @@ cudaError_t announce_and_wait(const SharedFlags& flags, Flag flag, int lane, int
 cudaError_t wait_stored(const SharedFlags& flags, int group);
 cudaError_t wait_added(const SharedFlags& flags, int group, uint32_t chunks);
 cudaError_t end(const SharedFlags& flags);
-// Ranks as threads or not.
+// Serves both kinds of tests: ranks as threads, and one rank with imitated others.
 void post(const tilepost::cuda::PostArguments& post);
 
-// Parts of the above: what counters have to reach in the run that begins; what a rank says of the
-// run that it has begun, in a line of another's memory; whether all ranks have said the same, who
-// have all begun it, and if not, which the page is to say.
+// Steps of begin() and end(). expect() writes what the counters have to reach in the run that
+// begins. tell_run() writes the words of a rank's run into a line of another rank's memory. After
+// all ranks have begun the run, is_common_run() compares their words. If they differ, it writes the
+// difference to the page and returns false.
 void expect(const SharedFlags& flags, const RunBeginning& beginning);
 void tell_run(uint32_t* line, uint32_t run, const RunWords& words);
 bool is_common_run(const SharedFlags& flags);

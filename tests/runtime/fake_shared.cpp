@@ -1,6 +1,6 @@
-// The kernels of runtime/cuda/shared/flags.h, arrivals.h and sum.h as the host sees them. The other
-// ranks do what this one does, at the same time, and say so in this rank's words; with
-// collectives_hang they do no more.
+// Stand-ins for the kernels of runtime/cuda/shared/flags.h, arrivals.h and sum.h. The other ranks
+// do the same as this rank at the same time, and their flags appear in this rank's memory. With
+// `collectives_hang` the other ranks do nothing more.
 #include "runtime/cuda/shared/access_test.h"
 #include "runtime/cuda/shared/flags.h"
 #include "runtime/cuda/shared/sum.h"
@@ -22,8 +22,8 @@ uint32_t* own(const SharedFlags& flags) {
   return flags.of[flags.rank];
 }
 
-// Whether the word has reached the target; if not, the stream hangs until it has, or the host says
-// abort, and the page says what for.
+// Whether the word has reached the target. If not, the stream hangs until it has or until the host
+// writes `abort`, and the page records what the stream waits for.
 bool wait(const SharedFlags& flags, fakes::Stream& stream, const uint32_t* word, uint32_t target,
           SharedWait& place, int group) {
   if (reached(*word, target)) return true;
@@ -74,7 +74,7 @@ void wait_alone(const SharedFlags& flags, const ArrivalArguments& arguments, int
                  arguments.sources[index], stream);
 }
 
-// As far as it gets: a stream that hangs goes no further.
+// Goes on until the stream hangs.
 void take_arrivals(const SharedFlags& flags, const ArrivalArguments& arguments,
                    fakes::Stream& stream) {
   for (int i = 0; i < arguments.count && !stream.hang.holds(); ++i) {
@@ -101,8 +101,8 @@ cudaError_t preload_sum(tilepost_dtype_t) {
   return launched("preload_sum");
 }
 
-// With ranks as threads each does its part; elsewhere this one finds what the others would have
-// done.
+// With ranks as threads each rank writes to the others. Elsewhere this rank also writes here what
+// the others would have written.
 cudaError_t launch_access_test(const AccessTest& test, cudaStream_t stream) {
   const cudaError_t error = launched("access_test " + stream_of(stream).name);
   const std::lock_guard lock(world().mutex);
@@ -132,7 +132,8 @@ cudaError_t launch_shared_begin(const SharedFlags& flags, const RunBeginning& be
   ranks::expect(flags, beginning);
   ++*flags.run;
   *flags.kind = beginning.words.plan & ~TILEPOST_EXCHANGES;
-  // What is said to others first: where theirs is made of this rank's memory, they lie close by.
+  // Writes to the others first. Where tests make their memory out of this rank's, the two overlap,
+  // and what the others write here must remain.
   for (int rank = 0; rank < flags.ranks; ++rank)
     ranks::tell_run(flags.of[rank] + begun_word(flags.rank, flags.ranks), *flags.run,
                     beginning.words);

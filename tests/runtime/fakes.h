@@ -1,9 +1,9 @@
-// Stand-ins for CUDA, NCCL and the runtime's kernels, linked instead of the real ones, so that the
-// CUDA target's host code runs where there is no GPU.
+// Stand-ins for CUDA, NCCL and the runtime's kernels. Tests link them instead of the real ones, so
+// that the CUDA target's host code runs where there is no GPU.
 //
-// Time does not pass: what is put on a stream is done at once, unless something on it hangs. Device
-// memory is host memory. A launched GEMM raises the counters that its tiles name; a wait looks at
-// its counter. Every call is logged, counted and can be made to fail.
+// Time does not pass: work that is put on a stream is done at once, unless something on the stream
+// hangs. Device memory is host memory. A launched GEMM raises the counters that its tiles name. A
+// wait looks at its counter. Every call is logged and counted, and any call can be made to fail.
 #pragma once
 
 #include <array>
@@ -27,7 +27,7 @@ struct RunWords;
 
 namespace fakes {
 
-// Work that hangs: a collective until release_all(), a wait until `over` says so.
+// Work that hangs: a collective until release_all(), a wait until `over` returns true.
 struct Hang {
   bool stuck = false;
   std::function<bool()> over;
@@ -35,20 +35,21 @@ struct Hang {
   bool holds() const { return stuck && !(over && over()); }
 };
 
-// The work on a fake stream is done, or behind something that hangs.
+// A stream whose work is either done, or behind something that hangs.
 struct Stream {
   std::string name;
   int device = 0;
   Hang hang{};
   bool capturing = false;
-  unsigned long long capture = 0;  // which one, while that is so
-  // What its last kernel does while others go on, done before what comes next on the stream.
+  unsigned long long capture = 0;  // the number of the capture, while `capturing`
+  // What the last kernel does while other ranks go on. It is done before the next call on the
+  // stream.
   std::function<void()> late{};
 };
 struct Event {
   Hang hang{};
   bool captured = false;
-  unsigned long long capture = 0;  // likewise
+  unsigned long long capture = 0;  // the number of the capture, where `captured`
 };
 
 // One NCCL call that moves data.
@@ -59,7 +60,7 @@ struct NcclCall {
   size_t count;
   int type;  // ncclDataType_t
   int peer;
-  int group;  // which group, counted from 1; 0 outside of one
+  int group;  // the number of the group, counted from 1; 0 outside of a group
   const void* comm;
   std::string stream;
 };
@@ -71,7 +72,7 @@ struct Copy {
   size_t bytes;
 };
 
-// Memory that was registered with a communicator as a window, now or before.
+// Memory that is or was registered with a communicator as a window.
 struct Window {
   const void* comm;
   char* memory;
@@ -81,13 +82,13 @@ struct Window {
   bool holds(const void* pointer) const { return pointer >= memory && pointer < memory + bytes; }
 };
 
-// An event that was recorded or waited for, by the line of the log that says so.
+// An event that a call recorded or waited for. `line` is the index of the call in the log.
 struct Link {
   size_t line;
   const void* event;
 };
 
-// One sum of ranks' parts.
+// One sum of parts of several ranks.
 struct Sum {
   std::vector<const void*> parts;
   void* out;
@@ -104,12 +105,13 @@ struct CallerMemory {
   std::string kind = "cudaMalloc";  // or "pool", "virtual", "graph", "managed", "host"
 };
 
-// What the machine is.
+// The machine that the fakes imitate.
 struct Machine {
   int num_devices = 2;
   int compute_major = 9, compute_minor = 0;
   int sms = 132;
-  unsigned stream_sms = 0;  // of a green context, which the caller's streams then are of; 0: none
+  // SMs of the green context that the caller's streams belong to; 0: no green context
+  unsigned stream_sms = 0;
   int max_shared_bytes = 232448;
   int blocks_per_sm = 1;
   std::array<unsigned, 3> block{};  // of the last GEMM's launch
@@ -118,65 +120,71 @@ struct Machine {
   bool tensor_maps_fail = false;
   bool peer_access = true;     // between any two devices
   bool memory_handles = true;  // CUDA shares memory between processes
-  std::set<int> cannot_open;   // devices of processes that can open no memory of others
-  bool additions_lost = false, stores_lost = false;  // in other ranks' memory
-  bool others_visible = true;                        // devices of other processes
+  std::set<int> cannot_open;   // devices of processes that cannot open memory of other processes
+  // Whether additions to, or stores in, other ranks' memory get lost.
+  bool additions_lost = false, stores_lost = false;
+  bool others_visible = true;  // whether this process sees the devices of other processes
   uint32_t signals_per_tile = 2;
   std::map<const void*, int> host_pointers;           // pointers that are not device memory
-  std::map<const void*, CallerMemory> caller_memory;  // by its beginning
+  std::map<const void*, CallerMemory> caller_memory;  // by the first address
 
-  // What the adopted communicator says of itself.
+  // What the adopted communicator reports.
   int comm_ranks = 2, comm_rank = 1, comm_device = 0;
   int async_error = 0;  // ncclResult_t
-  // What registering window number n, counted from 0, answers instead of success, and with a window
-  // only if it `gives_windows`.
+  // The result of registering window number n, counted from 0, instead of success. The call also
+  // gives a window only if `gives_windows` is set.
   std::function<int(int n)> window_answer;  // ncclResult_t
   bool gives_windows = true;
 };
 
-// What goes wrong, and what stands for the kernels and the other ranks.
+// What goes wrong, and what the kernels and the other ranks do.
 struct Behaviour {
-  int fail_at = 0;                // the call to fail, counted from 1 since reset_calls(); 0 = none
-  std::thread::id fails_on;       // only calls of this thread count towards it; none: of all
-  bool collectives_hang = false;  // as when a rank does not arrive; where ranks share memory the
-                                  // others announce and end nothing any more
+  int fail_at = 0;  // the call to fail, counted from 1 since reset_calls(); 0: none
+  // Only calls of this thread are counted for fail_at; default: all threads.
+  std::thread::id fails_on;
+  // Collectives hang as when a rank does not arrive. Where ranks share memory, the other ranks then
+  // announce and end nothing any more.
+  bool collectives_hang = false;
   uint32_t gemm_posts_percent = 100;  // how much of each group's signals the GEMM posts
   bool waits_give_up = false;         // polling waits report a timeout at once
-  bool gemm_raises = true;            // the GEMM raises its tiles' groups' counters
-  bool gemm_waits = false;            // … or it waits for them
-  bool gemm_stops = false;            // … and then does not end until something is aborted
-  bool pushes_stop = false;           // tasks push nothing (ranks.h)
-  std::optional<uint32_t> replay;     // the number of the next replay, if not the one that is due
-  bool unloaded = false;              // the process ends: CUDA answers cudaErrorCudartUnloading
-  bool no_memory = false;             // asking for an event finds no host memory
-  std::string nccl_hangs;         // the call of NCCL that does not return as long as it stands here
-  int aborts_meet = 0;            // aborting a communicator waits until so many are being aborted
-  std::function<void()> on_gemm;  // what happens elsewhere while a GEMM is being launched
-  std::function<void()> on_write;  // … before memory of the host is copied to a device
-  // Ranks are threads (ranks.h): what waits for another rank makes its thread wait, sums are
-  // summed, and the kernel is the test's own.
+  bool gemm_raises = true;            // whether the GEMM raises the counters of its tiles' groups
+  bool gemm_waits = false;            // whether the GEMM waits for the counters
+  bool gemm_stops = false;   // whether a GEMM that waits does not end until something is aborted
+  bool pushes_stop = false;  // tasks push nothing (ranks.h)
+  std::optional<uint32_t> replay;  // the number of the next replay, if not the one that is due
+  // Whether the process is ending, so that CUDA answers cudaErrorCudartUnloading.
+  bool unloaded = false;
+  bool no_memory = false;  // whether a request for an event finds no host memory
+  // The name of the NCCL call that does not return while its name stands here.
+  std::string nccl_hangs;
+  int aborts_meet = 0;            // aborting a communicator waits until this many aborts have begun
+  std::function<void()> on_gemm;  // called while a GEMM is being launched
+  std::function<void()> on_write;  // called before host memory is copied to a device
+  // Whether ranks are threads (ranks.h). A wait for another rank then makes its thread wait, sums
+  // are computed, and the kernel is the test's own.
   bool threads = false;
-  std::function<Hang(void** arguments)> kernel;  // what keeps it from ending, if anything
-  std::function<void()> on_post;                 // after a group's arrival was posted
-  std::function<void()> on_mapping;  // while devices or processes get access to memory, or lose it
+  std::function<Hang(void** arguments)> kernel;  // returns what keeps the kernel from ending
+  std::function<void()> on_post;                 // called after a group's arrival was posted
+  // Called while devices or processes get or lose access to memory.
+  std::function<void()> on_mapping;
   std::function<void(const void* x, int rows, int n)> on_norm;
-  // Where ranks share memory: what another rank says of its run, where that is not what this one
-  // says.
+  // Where ranks share memory: changes what another rank reports of its run. Without this function
+  // every rank reports the same as this one.
   std::function<void(int rank, tilepost::cuda::RunWords&)> edit_run;
-  // What an exchange of numbers brings: from, to, count. If empty, every rank says what this one
-  // says.
+  // The result of an exchange of numbers (from, to, count). If empty, every rank sends the same
+  // numbers as this one.
   std::function<void(const int64_t*, int64_t*, size_t)> exchange;
 };
 
 // The calls since reset_calls().
 struct Calls {
-  int calls = 0;  // of those that can fail
+  int calls = 0;  // only those that can fail
   std::vector<std::string> log;
   std::vector<NcclCall> nccl;
   std::vector<Copy> copies;
   std::vector<Link> links;
   std::vector<Sum> sums;
-  int early_launches = 0;  // of kernels that need not wait for the one before
+  int early_launches = 0;  // launches that need not wait for the kernel before them
 };
 
 // What else has happened since reset().
@@ -184,36 +192,37 @@ struct Seen {
   std::string failed_call;
   std::vector<std::string> maps;  // tensor maps: "<columns>x<rows> box <columns>x<rows> …"
   std::vector<std::unique_ptr<Window>> windows;
-  std::set<const void*> allocated;      // by cudaMalloc, and not freed
-  std::map<const void*, int> mappings;  // of memory, by other processes
-  int freed_while_mapped = 0;           // which CUDA leaves undefined
-  std::set<int> accessible;             // devices whose access has been enabled
-  int memory_calls = 0;                 // that allocate or free memory of devices, or pinned
+  std::set<const void*> allocated;  // by cudaMalloc, and not yet freed
+  // How many times other processes have mapped each allocation.
+  std::map<const void*, int> mappings;
+  int freed_while_mapped = 0;  // allocations freed while mapped, which CUDA leaves undefined
+  std::set<int> accessible;    // devices whose access has been enabled
+  int memory_calls = 0;        // calls that allocate or free device memory or pinned memory
   int groups_begun = 0, groups_ended = 0;
   tilepost_shape_t shape{};        // of the last launch
   tilepost_view_t view{};          // of the last launch
   const void* a = nullptr;         // of the last launch of a kernel that takes pointers
   tilepost_epilogue_t epilogue{};  // of the last launch
   int aborted_comms = 0;
-  int aborts_begun = 0, aborts_alone = 0;  // alone: the others did not come in time
+  int aborts_begun = 0, aborts_alone = 0;  // aborts_alone: how many gave up waiting for the others
   int max_ctas = 0, cluster_size = 0;      // of the last split
 };
 
-// What there is and has not been released.
+// How many resources of each kind have not been released.
 struct Live {
   std::atomic<int> live_allocations = 0, live_pinned = 0, live_streams = 0, live_events = 0,
                    live_comms = 0;
   std::atomic<int> live_mappings = 0;  // of other processes' memory
   std::atomic<int> live_pools = 0;
-  std::atomic<int> live_handles = 0;   // of memory of cuMemCreate
-  std::atomic<int> live_windows = 0;   // NCCL's
-  std::atomic<int> hanging_calls = 0;  // that have not returned: Behaviour::nccl_hangs
+  std::atomic<int> live_handles = 0;   // of memory made by cuMemCreate
+  std::atomic<int> live_windows = 0;   // NCCL's windows
+  std::atomic<int> hanging_calls = 0;  // calls that have not returned (Behaviour::nccl_hangs)
 
   int live() const {
     return live_allocations + live_pinned + live_streams + live_events + live_comms +
            live_mappings + live_pools + live_windows + live_handles;
   }
-  // What a test has left on purpose is not the next one's.
+  // Forgets what a test has left on purpose, so that the next test does not count it.
   void forget() {
     live_allocations = live_pinned = live_streams = live_events = live_comms = 0;
     live_mappings = live_pools = live_windows = live_handles = 0;
@@ -231,37 +240,37 @@ struct World : Machine, Behaviour, Calls, Seen, Live {
   }
 };
 
-// What the fake encoder keeps of a tensor map, at its beginning.
+// What the fake encoder writes at the beginning of a tensor map.
 struct MapOf {
   void* base;
   uint64_t columns, rows;
   uint64_t row_bytes;  // from one row to the next
 };
 
-// The one world; reset() makes it new.
+// The one world. reset() starts it afresh.
 World& world();
 void reset();
 
 // The calling thread's device.
 int& current_device();
 
-// Logs `line` and counts a fallible call; true when this one is to fail.
+// Logs `line` and counts a call that can fail. Returns true when this call is to fail.
 bool call(const std::string& line);
 
-// A stream of the caller's, not counted as live.
+// A stream of the caller's, which is not counted as live.
 CUstream_st* user_stream(const std::string& name, int device = 0);
 Stream& stream_of(CUstream_st* handle);
-// Does what is late.
+// Executes the stream's `late` work.
 void settle(Stream& stream);
 
-// As a copy or a kernel moves them; nothing where tests have made up the addresses.
+// Moves bytes as a copy or a kernel does. It does nothing where tests have made up the addresses.
 void move_bytes(void* to, const void* from, size_t bytes);
 
-// From here on the stream is being captured, or not any more. Streams of its device that joined the
-// capture leave it then.
+// Begins or ends the capture of a stream. At the end, the streams of its device that joined the
+// capture leave it.
 void capture(Stream& stream, bool on);
 
-// The stream is being captured as long as this lives.
+// Captures a stream as long as this object lives.
 class Capture {
  public:
   explicit Capture(CUstream_st* stream, bool captured = true);
@@ -273,13 +282,13 @@ class Capture {
   Stream& stream_;
 };
 
-// Puts what this rank says to `to` as `rank` would say it: the same, but for the GPU that it is on.
+// Writes the numbers of this rank to `to` as `rank` would send them: the same, except for the GPU.
 void say_as(int rank, const int64_t* own, int64_t* to, size_t count);
 
-// Lets collectives that hang end, as aborting them does.
+// Ends collectives that hang, as aborting them does.
 void release_all();
 
-// Lets calls of NCCL return that hang, and waits until they have.
+// Lets hanging NCCL calls return, and waits until they have returned.
 void return_all();
 
 }  // namespace fakes

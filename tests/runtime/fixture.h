@@ -1,5 +1,5 @@
-// What cases start from: the fakes' world made anew, and an operation in it. Whatever is left of it
-// when a case ends is a leak.
+// What test cases start from: a new world of the fakes, and an operation in it. Any resource that
+// still exists when a case ends is a leak.
 #pragma once
 
 #include <exception>
@@ -9,11 +9,11 @@
 #include "tests/runtime/fakes.h"
 #include "tests/runtime/sample.h"
 
-// A world of its own. Use it as a fixture, or as a local where a case needs several.
+// A new world for one case. Use it as a fixture, or as a local variable where a case needs several.
 class OnFakes {
  public:
   OnFakes() { fakes::reset(); }
-  // Not where an exception ends the case: it may have left anything.
+  // Leaks are not checked where an exception ends the case, which may have left anything.
   ~OnFakes() noexcept(false) {
     fakes::return_all();
     CHECK(fakes::world().freed_while_mapped == 0);
@@ -22,7 +22,7 @@ class OnFakes {
   OnFakes(const OnFakes&) = delete;
   OnFakes& operator=(const OnFakes&) = delete;
 
-  // For failures after which memory is left to the process, on purpose.
+  // For cases with failures after which the runtime leaves memory to the process on purpose.
   void leaves_memory() { leaves_memory_ = true; }
 
  private:
@@ -36,27 +36,27 @@ class Operation : public OnFakes {
   sample::Setup setup;
   CUstream_st* const user = fakes::user_stream("user");
 
-  // Must succeed.
+  // Makes the operation, which must succeed.
   void create(double deadline_seconds = 0, int rank = 1) {
     const tilepost_result_t result = setup.create(program, deadline_seconds, rank);
     INFO(tilepost_last_error());
     REQUIRE(result == TILEPOST_OK);
   }
-  // Without a deadline, with so many bytes for schedules.
+  // Makes the operation without a deadline, and with `schedule_bytes` bytes for schedules.
   void create_with(int64_t schedule_bytes) {
     setup.schedule_bytes = schedule_bytes;
     create();
   }
   // Destroys the operation and its communicator before the case ends.
   void release() { setup.release(); }
-  // A run on `user` of m rows, or of the plan's.
+  // A run on `user` with m rows.
   tilepost_result_t run(int64_t m = TILEPOST_PLANNED_M) const {
     return sample::run_on(setup, user, m);
   }
   tilepost_result_t run_with(const tilepost_run_operands_t& operands) const {
     return tilepost_op_run_with(setup.op, &operands, user);
   }
-  // A run that must succeed, of which alone the log tells.
+  // A run that must succeed. The log then has its calls alone.
   void run_logged(const tilepost_run_operands_t& operands = sample::operands()) const {
     fakes::world().reset_calls();
     REQUIRE(run_with(operands) == TILEPOST_OK);
@@ -72,11 +72,11 @@ class Operation : public OnFakes {
   }
 };
 
-// Lets every call fail in turn that something makes of CUDA, NCCL and the runtime's kernels.
+// Makes each call to CUDA, to NCCL and to the runtime's kernels fail in turn.
 class FailingCalls {
  public:
-  // Does round(operation) once without a failure and then once per call, with an operation of its
-  // own that it is to create. A round calls attempt() once.
+  // Calls round(operation) once without a failure and then once per call to fail, each time with a
+  // new operation, which the round has to create. A round calls attempt() once.
   template <class Round>
   void in_turn(Round round) {
     for (number_ = 0; number_ <= calls_; ++number_) {
@@ -85,8 +85,8 @@ class FailingCalls {
     }
   }
 
-  // The part of a round whose calls fail: it has to fail if and only if one did, `harmless` ones
-  // apart.
+  // Executes the part of a round whose calls may fail. It must fail if and only if a call failed
+  // that is not one of `harmless`.
   template <class Body>
   tilepost_result_t attempt(Body body, const std::string& harmless = "") {
     fakes::World& world = fakes::world();
@@ -102,12 +102,12 @@ class FailingCalls {
     return result;
   }
 
-  // Which call fails, counted from 1, and what came of it.
+  // Which call fails, counted from 1, its name, and the text of the error.
   std::string what() const {
     return "call " + std::to_string(number_) + ": " + fakes::world().failed_call + ": " + text_;
   }
   int number() const { return number_; }
-  // How many calls there are.
+  // The number of calls that can fail.
   int calls() const { return calls_; }
 
  private:
@@ -115,7 +115,7 @@ class FailingCalls {
   std::string text_;
 };
 
-// A round of which create() is the part that fails: there is an operation or a place and a text.
+// A round whose create() may fail. Then there is no operation, and the text names the place.
 inline void check_failing_create(FailingCalls& failing, Operation& op) {
   const tilepost_result_t result = failing.attempt([&] { return op.setup.create(op.program); });
   INFO(failing.what());

@@ -1,5 +1,5 @@
-// What holds of runs that are one kernel, which meets the other ranks' itself, whether kernels
-// exchange tiles or store them at their owners'.
+// Checks of runs that are one kernel, which meets the kernels of the other ranks by itself. They
+// hold where kernels exchange tiles and where kernels store tiles at the owners.
 #pragma once
 
 #include <chrono>
@@ -12,7 +12,7 @@
 
 namespace ranks {
 
-// What is logged that goes to a stream, of one whose name begins so.
+// The logged calls that put something on a stream whose name begins with `stream`.
 inline sample::Lines put_on(const std::string& stream) {
   const std::lock_guard lock(fakes::world().mutex);
   sample::Lines lines;
@@ -24,14 +24,14 @@ inline sample::Lines put_on(const std::string& stream) {
   return lines;
 }
 
-// How many runs `rank` knows that the other one has ended.
+// The number of runs that, as far as `rank` knows, `source` has ended.
 inline uint32_t ended(int rank, int source) {
   const tilepost_exchange_t& exchange = last_exchange(rank);
   const auto* words = reinterpret_cast<const uint32_t*>(exchange.memory[rank] + exchange.ended);
   return words[source * TILEPOST_COUNTER_STRIDE];
 }
 
-// Checks an eager run of two ranks, which is the only one in the log.
+// Checks an eager run of two ranks. The log must have no other run.
 inline void check_eager_run() {
   for (const std::string rank : {"0", "1"})
     CHECK(put_on("user" + rank) == sample::Lines{"cudaEventRecord user" + rank, "gemm user" + rank,
@@ -40,7 +40,7 @@ inline void check_eager_run() {
   for (int rank = 0; rank < 2; ++rank) CHECK(last_exchange(rank).replays == nullptr);
 }
 
-// Checks two ranks' third replay, which is of the second run that was captured.
+// Checks the third replay of two ranks. It replays the second run that was captured.
 inline void check_third_replay() {
   for (int rank = 0; rank < 2; ++rank) {
     const uint32_t* const replays = last_exchange(rank).replays;
@@ -51,8 +51,8 @@ inline void check_third_replay() {
   }
 }
 
-// Two ranks' operations of the program. That a run has ended the next one tells. Ranks destroy
-// operations when they like, and one thread may do it for all.
+// Checks two ranks' operations of the program. Each run announces that the run before has ended.
+// Destroying an operation waits for no other rank, so one thread may destroy all of them.
 inline void check_end_is_told(Program& program) {
   OnFakes fresh;
   Ranks all(program, 2);

@@ -1,5 +1,5 @@
-// What of the logged calls comes before what, whichever streams they are on: streams keep their
-// order, and events carry it from one to another.
+// The order of logged calls, whichever streams they are on. A stream keeps its order, and events
+// carry the order from one stream to another.
 #pragma once
 
 #include <set>
@@ -13,16 +13,17 @@ class Order {
  public:
   Order();
 
-  // How many calls begin with `call`, "sum" say.
+  // How many calls begin with `call`, for example "sum".
   int count(const std::string& call) const { return static_cast<int>(all(call).size()); }
-  // Whether the nth such call has ended before the other one begins.
+  // Whether the nth call named `call` has ended before the mth named `other` begins.
   bool before(const std::string& call, int n, const std::string& other, int m) const;
-  // Whether all such calls have ended before any of the others begins.
+  // Whether all calls named `call` have ended before any call named `other` begins.
   bool all_before(const std::string& call, const std::string& other) const;
-  // Whether what comes next on the user's stream follows all such calls.
+  // Whether all calls named `call` come before whatever the user's stream gets next.
   bool joined(const std::string& call) const;
-  // Whether all that was logged from line `from` on comes behind what the user's stream has
-  // followed, or none of it does. GEMMs apart, which streams follow by their counters.
+  // Whether all calls logged from line `from` on come behind everything that the user's stream has
+  // followed, GEMMs excepted: streams follow these by counters. none_behind_user(): whether no such
+  // call comes behind anything that the user's stream has followed.
   bool all_behind_user(size_t from) const;
   bool none_behind_user(size_t from) const;
 

@@ -1,4 +1,4 @@
-// Ranks that push sums into outputs of the caller's: what cases of registering start from.
+// Ranks that push sums into outputs of the caller's. Cases that register outputs start from them.
 #pragma once
 
 #include <memory>
@@ -14,28 +14,29 @@ namespace pushers {
 
 constexpr ranks::Way kTasks = ranks::tasks(kAllReduce);
 constexpr ranks::Way kFused = ranks::fuses(kAllReduce);
-constexpr ranks::Way kTiles = ranks::fuses(kAllToAll);  // go into the others' outputs
+constexpr ranks::Way kTiles = ranks::fuses(kAllToAll);  // tiles go into the others' outputs
 constexpr int64_t kM = 61;
-// What ranks tell each other of a buffer.
+// How many numbers a rank sends about a buffer that it registers.
 constexpr size_t kInfoNumbers =
     tilepost::kRegistrationNumbers + 2 + tilepost::cuda::kPeerInfoNumbers;
 
-// Device memory that an operation has for registering outputs: tables, and what its rank and all
-// tell.
+// The device memory of an operation for registering outputs, in bytes: the tables, and the numbers
+// that this rank sends and all ranks send.
 constexpr int64_t registering_bytes(size_t ranks) {
   return static_cast<int64_t>(sizeof(int64_t) *
                               (tilepost::kMostRegistered * ranks + kInfoNumbers * (1 + ranks)));
 }
 
-// Ranks whose sums are pushed; threads of one process, which the runtime may take for several.
+// Ranks whose sums are pushed. They are threads of one process, but the runtime may be made to take
+// them for several processes.
 class Pushers : public Team {
  public:
-  // `processes`: whether each is one of its own.
+  // `processes`: whether the runtime takes each rank for a process of its own.
   ranks::Ranks& create_pushers(int count, bool processes, double deadline_seconds = 5,
                                const ranks::Way& way = kTasks) {
     return create_pushers_by(count, processes ? 1 : count, deadline_seconds, way);
   }
-  // So many of them are of one process.
+  // `of_process`: how many consecutive ranks the runtime takes for one process.
   ranks::Ranks& create_pushers_by(int count, int of_process, double deadline_seconds = 5,
                                   const ranks::Way& way = kTasks) {
     using tilepost::cuda::kPeerInfoNumbers;
@@ -44,7 +45,7 @@ class Pushers : public Team {
     ranks::use(program, way, count, kM);
     if (of_process == count) return create(count, deadline_seconds);
     made_ = std::make_unique<ranks::Ranks>(program, count, deadline_seconds);
-    // Ranks sets the exchange; what it brings is edited on its way.
+    // Ranks sets the exchange. Here the numbers that a rank sends are edited on their way.
     fakes::world().exchange = [of_process, meet = fakes::world().exchange](const int64_t* from,
                                                                            int64_t* to, size_t n) {
       std::vector<int64_t> told(from, from + n);
@@ -71,7 +72,8 @@ class Pushers : public Team {
   std::unique_ptr<ranks::Ranks> made_;
 };
 
-// What every rank's call returned, and that its text has these words.
+// Checks what every rank's call has returned, and that its text contains `own` on rank `refused`
+// and `others` on the other ranks.
 inline void check_all(ranks::Ranks& all, tilepost_result_t result, int refused,
                       const std::string& own, const std::string& others) {
   for (int rank = 0; rank < all.count(); ++rank) {

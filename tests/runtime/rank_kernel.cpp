@@ -26,7 +26,8 @@ bool gathers(const tilepost_plan_t& plan) {
   return tilepost::row_of(plan).moves_input();
 }
 
-// The stand-in for the woven kernel: what each tile stores, where, and whose counter it raises.
+// The stand-in for the woven kernel. It computes what each tile stores and where, and whose counter
+// the tile raises.
 class Kernel {
  public:
   Kernel(const Program& program, void** arguments)
@@ -38,7 +39,7 @@ class Kernel {
         expected_(view_.tasks.expected),
         done_(view_.num_tiles) {}
 
-  // Counts what is to come, where a run is this kernel alone.
+  // Where a run is this kernel alone: computes what the counters have to reach.
   void count_run(uint32_t run) {
     const tilepost_exchange_t& exchange = view_.exchange;
     if (gathers(plan_)) {
@@ -64,8 +65,9 @@ class Kernel {
     }
   }
 
-  // A kernel whose epilogue does all that crosses ranks. Where it adds up, each of its own tiles
-  // waits until every other rank has stored its part. Returns false if that did not come in time.
+  // A kernel whose epilogue does everything that crosses ranks. Where the kernel adds up, each of
+  // its own tiles waits until every other rank has stored its part. Returns false if a part did not
+  // come in time.
   bool compute_fused(uint32_t run, double seconds) {
     for (int i = 0; i < view_.num_tiles; ++i) {
       if (i % 5 == 0) linger();
@@ -88,7 +90,7 @@ class Kernel {
     return plan_.pushes == 0 || exchange_sums(run, seconds);
   }
 
-  // Tiles whose input has arrived.
+  // Computes the tiles whose input has arrived.
   void compute_ready() {
     for (int i = 0; i < view_.num_tiles; ++i) {
       if (done_[i] || !has_arrived(view_.tiles[i].group)) continue;
@@ -97,7 +99,8 @@ class Kernel {
     }
   }
 
-  // Tiles whose input other ranks' tasks push. Returns false if it did not all come in time.
+  // Computes tiles whose input is pushed by other ranks' tasks. Returns false if some input did not
+  // come in time.
   bool compute_pushed(double seconds) {
     const auto all = [&] { return std::ranges::all_of(done_, [](bool done) { return done; }); };
     return comes_within(seconds, [&] {
@@ -106,8 +109,8 @@ class Kernel {
     });
   }
 
-  // What helper warps do, in the order of tasks; what is in place they only wait for, in the end.
-  // Returns false if what they wait for did not come in time.
+  // Does what helper warps do, in the order of the tasks. Tasks whose data is in place already are
+  // only waited for, at the end. Returns false if a wait took longer than `seconds`.
   bool do_tasks(double seconds) {
     for (int i = 0; i < view_.tasks.count; ++i) {
       const tilepost_task_t& task = view_.tasks.list[i];
@@ -122,14 +125,14 @@ class Kernel {
     });
   }
 
-  // A kernel whose tasks wait until the host says abort.
+  // Keeps the kernel from ending until the host writes `abort`.
   fakes::Hang stopped() const {
     const uint32_t* const abort = plan_.fused ? view_.exchange.abort : view_.tasks.abort;
     return {true, [abort] { return word(abort) != 0; }};
   }
 
  private:
-  // The rows of A that a tile is made of: those that have arrived, or this rank's own.
+  // The rows of A that a tile is computed from: rows that have arrived, or this rank's own.
   MapOf input_of(const tilepost_tile_t& tile) const {
     const bool own = tile.group == 0 || plan_.reads_own == 0;
     return own ? a_ : map_of(static_cast<const CUtensorMapImage*>(view_.in_map) + parity_);
@@ -145,8 +148,8 @@ class Kernel {
     return true;
   }
 
-  // Pushed rows come in any order, and a tile may have some of every group up to its own. The own
-  // rows are there before their launch.
+  // Pushed rows come in any order, and a tile may need some of every group up to its own. Where the
+  // kernel is launched for each group, the rank's own rows are there before the launch.
   bool has_arrived(int group) const {
     if (group == 0 && plan_.neighbours != 0) return true;
     if (plan_.access != TILEPOST_ACCESS_WRITE)
@@ -222,7 +225,7 @@ class Kernel {
     return true;
   }
 
-  // All sums of this rank are on the others, and theirs have to be here before the kernel ends.
+  // Announces to the other ranks that this rank's sums are there, and waits until theirs are here.
   bool exchange_sums(uint32_t run, double seconds) const {
     const int parts = view_.share_tiles * view_.tiles_n * plan_.map.signals_per_tile;
     const int line = tilepost::row_of(plan_).sums ? parts : 0;
@@ -238,7 +241,7 @@ class Kernel {
     });
   }
 
-  // Stores an element where the rank that gets it wants it.
+  // Stores an element in the output of the rank that gets it.
   void push(const tilepost_tile_t& tile, int row, int column, int owner) const {
     const MapOf to = owner == view_.rank ? c_ : map_of(&view_.push_maps[owner]);
     const int64_t at = tile.m - int64_t{owner} * view_.share_rows + row;
@@ -315,8 +318,8 @@ class Kernel {
   const MapOf a_, c_;
   const tilepost_shape_t shape_;
   const tilepost_view_t view_;
-  const uint32_t* expected_;  // of this rank's counters
-  // By the parity of a whole run in which rows of A move.
+  const uint32_t* expected_;  // what this rank's counters have to reach
+  // Where a whole run moves rows of A: its parity, and what follows from the parity.
   int parity_ = 0, first_counter_ = 0;
   int64_t place_ = 0;  // bytes
   std::vector<bool> done_;
@@ -324,10 +327,10 @@ class Kernel {
 
 std::array<tilepost_exchange_t, TILEPOST_MOST_EXCHANGING> last_exchanges;
 
-// Adding to one place is one operation at a time.
+// Makes additions to one place atomic.
 std::mutex add_mutex;
 
-// A kernel that meets the other ranks' by itself, and is the whole run.
+// Executes a kernel that meets the other ranks' kernels by itself and is the whole run.
 fakes::Hang run_whole(const std::shared_ptr<Kernel>& kernel, const tilepost_exchange_t& exchange,
                       const tilepost_plan_t& plan, double seconds) {
   const bool fuses = plan.fused != 0, moves_rows = gathers(plan);
@@ -356,7 +359,7 @@ fakes::Hang run_whole(const std::shared_ptr<Kernel>& kernel, const tilepost_exch
 
 fakes::Hang run_kernel(const Program& program, void** arguments, double seconds) {
   const auto& exchange = static_cast<const tilepost_view_t*>(arguments[5])->exchange;
-  const bool is_whole_run = exchange.ranks != 0;  // not every run of a plan is
+  const bool is_whole_run = exchange.ranks != 0;  // some runs of such a plan are not
   if (is_whole_run) last_exchanges[self().rank] = exchange;
   if (is_whole_run && program.plan.whole_run == 0) return run_exchange(program, arguments);
   auto kernel = std::make_shared<Kernel>(program, arguments);
@@ -365,7 +368,7 @@ fakes::Hang run_kernel(const Program& program, void** arguments, double seconds)
     if (!kernel->do_tasks(seconds)) return kernel->stopped();
     if (program.plan.access == TILEPOST_ACCESS_WRITE)
       return kernel->compute_pushed(seconds) ? fakes::Hang{} : kernel->stopped();
-    // A launch beside neighbours waits for nothing: what has not come is not computed.
+    // A launch for one group waits for nothing. It computes only tiles whose input has come.
     if (program.plan.neighbours == 0) self().resume = [kernel] { kernel->compute_ready(); };
     kernel->compute_ready();
     return {};

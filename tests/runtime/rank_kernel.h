@@ -1,20 +1,21 @@
-// The woven kernel of a rank that is a thread (ranks.h), as the launch describes it.
+// A stand-in for the woven kernel where ranks are threads (ranks.h). It does what its launch's
+// arguments describe.
 #pragma once
 
 #include "tests/runtime/ranks.h"
 
 namespace ranks {
 
-// Computes all tiles; where their input arrives meanwhile, those that have it, and the others when
-// self().resume() is called, but for launches of groups, which compute those alone that have it.
-// Tasks wait for the tiles of all ranks no longer than `seconds`; then the kernel does not end
-// before it is told to.
+// Computes all tiles. Where input arrives while the kernel runs, it computes the tiles whose input
+// has arrived, and self().resume() computes the others. A launch for one group computes only the
+// tiles whose input has arrived. The kernel waits for other ranks at most `seconds`. If that was
+// too short, it does not end before the host writes `abort`.
 fakes::Hang run_kernel(const Program& program, void** arguments, double seconds);
 
-// What the last run on `rank` that was a kernel alone was launched with.
+// The arguments of the last launch on `rank` that was a whole run.
 const tilepost_exchange_t& last_exchange(int rank);
 
-// Takes a moment, not the same on all ranks.
+// Sleeps for a moment whose length differs between ranks.
 void linger();
 
 }  // namespace ranks

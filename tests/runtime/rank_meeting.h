@@ -1,5 +1,5 @@
-// How the kernel of a rank that is a thread meets those of the other ranks, in runs that are in the
-// kernel alone: what tilepost/device/meeting.cuh says, by other code.
+// How the kernel of a rank that is a thread meets the kernels of the other ranks, in runs that are
+// one kernel. The protocol is that of tilepost/device/meeting.cuh, written independently.
 #pragma once
 
 #include <algorithm>
@@ -25,11 +25,11 @@ class Meeting {
   explicit Meeting(const tilepost_exchange_t& exchange)
       : exchange_(exchange), run_(load(exchange_.run) + 1), last_kind_(load(exchange_.run + 2)) {}
 
-  // Waits neither tell the host what for nor know a deadline. After so long they are given up here,
-  // for the host waits for its call to return.
+  // Makes waits that neither report to the host nor know a deadline. They give up after `seconds`,
+  // because the host waits for the launch to return.
   void wait_quietly(double seconds) { quiet_seconds_ = seconds; }
 
-  // Tells the other ranks.
+  // Begins the run and announces it to the other ranks.
   void begin() {
     store(exchange_.run + 2, exchange_.kind);
     store(exchange_.run, run_);
@@ -37,14 +37,14 @@ class Meeting {
     tell_begun();
   }
 
-  // Waits until what the last run has used may be used again. False, here and below: the run is
-  // given up.
+  // Waits until memory that the last run has used may be used again. Returns false, as the
+  // functions below do, if the run is given up.
   bool follow() {
     if (last_kind_ != exchange_.kind && !follow_other_kind()) return false;
     return load(exchange_.given_up) == 0;
   }
 
-  // Waits until all ranks have begun the run, and compares what they say of it.
+  // Waits until all ranks have begun the run, and compares what they report of it.
   bool meet() {
     for (int rank = 0; rank < exchange_.ranks; ++rank) {
       uint32_t* const begun = line(exchange_.begun, exchange_.rank, rank);
@@ -70,7 +70,7 @@ class Meeting {
     if (exchange_.replays != nullptr) store(exchange_.replays + 1, replay_);
   }
 
-  // One that is late stays until the host has seen that.
+  // A kernel that was late does not end before the host has written `abort`.
   fakes::Hang end_given_up() const {
     if (!late_) return {};
     return {true, [abort = exchange_.abort] { return load(abort) != 0; }};
@@ -88,7 +88,7 @@ class Meeting {
            of_part * TILEPOST_MOST_EXCHANGING + source;
   }
 
-  // Every wait of the kernel looks at what this rank has given up.
+  // Waits until the word has come. Every wait also ends when this rank has given up the run.
   template <class HasCome>
   bool await(const uint32_t* word, uint32_t wanted, uint32_t* place, HasCome has_come) {
     const auto begin = Clock::now();
@@ -128,7 +128,7 @@ class Meeting {
  private:
   using Clock = std::chrono::steady_clock;
   static constexpr std::chrono::microseconds kPoll{20};
-  static constexpr std::chrono::milliseconds kTold{10};  // a wait that takes longer tells the host
+  static constexpr std::chrono::milliseconds kTold{10};  // a longer wait is reported to the host
 
   static void tell(uint32_t* place, uint32_t state, uint32_t wanted) {
     place[1] = 0;
@@ -148,7 +148,7 @@ class Meeting {
     return reinterpret_cast<uint64_t*>(line + 2) + (run & 1) * 4;
   }
 
-  // One of all flags that `source` stores here in runs of the other parity.
+  // Renews one of the flags that `source` stores here in runs of the other parity.
   void renew_flag(int source) const {
     const auto of_parity = 2 * static_cast<uint32_t>(exchange_.most_parts);
     if (of_parity == 0) return;

@@ -22,12 +22,12 @@ Self& self() {
 
 namespace {
 
-// Ends of groups in tile rows of a share, or of all rows where these are routed by row.
+// Ends of groups, in tile rows of a share, or in tile rows of the whole where `by_rows`.
 std::vector<int32_t> cuts_of(const Way& way, bool by_rows, int tiles) {
   std::vector<int32_t> cuts;
   if (way.gathers()) cuts.push_back(0);
   if (way.is_fused) return {tiles};
-  // Cuts in tile rows of the whole are multiples of the cluster.
+  // A cut in tile rows of the whole has to be a multiple of the cluster.
   for (int cut = by_rows ? 2 : 1; cut < tiles; cut *= 2) cuts.push_back(cut);
   cuts.push_back(tiles);
   return cuts;
@@ -92,7 +92,8 @@ namespace {
 
 constexpr std::chrono::milliseconds kLate{2};
 
-// The others' memory is this rank's but for a word, so that it is told from it.
+// Makes a word of the other ranks' numbers differ from this rank's, so that their memory does not
+// count as this rank's.
 void tell_apart(const int64_t* from, int64_t* to, size_t count) {
   constexpr int kSelf = 1;
   using tilepost::cuda::PeerInfo;
@@ -262,7 +263,7 @@ tilepost_result_t Ranks::start(Rank& mine, int64_t m) {
   tilepost_run_operands_t operands = sample::operands();
   operands.a = mine.a.data();
   operands.out = mine.found = choose_out(mine);
-  // Every other run brings memory for what is gathered.
+  // Every other run gets memory of the caller's for what is gathered.
   operands.gathered = self().run % 2 == 0 ? mine.gathered.data() : nullptr;
   operands.m = m == 0 ? TILEPOST_PLANNED_M : m;
   if (on_start) on_start(self().rank, operands);
@@ -289,7 +290,7 @@ void Ranks::run_once(int rank, Rank& mine, int64_t m) {
   if (mine.result != TILEPOST_OK || start(mine, m) != TILEPOST_OK) return;
   self().resume = nullptr;
   if (!checks_) return;
-  // One rank is late to look at what the others may soon store to again.
+  // One rank looks late at memory that the others may soon store to again.
   if (mine.found == mine.lent && self().run / 2 % ranks_.size() == static_cast<size_t>(rank))
     std::this_thread::sleep_for(kLate);
   const int64_t rows = m > 0 ? m : tilepost::rows_of_runs(plan);
@@ -367,7 +368,7 @@ void Ranks::run_but(int absent) {
   });
 }
 
-// The consumer of a sum of all rows.
+// Checks the input of the consumer, which is the sum of all rows.
 void Ranks::see_norm(const void* x, int rows, int n) {
   Rank& mine = *ranks_[self().rank];
   const std::vector<float> wanted = expected(self().rank, rows);
@@ -380,7 +381,7 @@ void Ranks::route(uint32_t seed) {
   std::minstd_rand random(seed);
   for (auto& rows : destinations_) {
     rows.clear();
-    // Every third route leaves ranks without rows.
+    // In every third route only rank 0 gets rows.
     const uint32_t ranks = seed % 3 == 0 ? 1 : static_cast<uint32_t>(plan.ranks);
     for (int64_t row = 0; row < tilepost::rows_of_runs(plan); ++row)
       rows.push_back(static_cast<int32_t>(random() % ranks));
@@ -397,7 +398,7 @@ void Ranks::route(uint32_t seed) {
   });
 }
 
-// A's elements say which row and column of the whole they are.
+// An element of A says by its value which row and column of the whole it is.
 void Ranks::fill_a(int rank, Rank& mine, int64_t m) const {
   const tilepost_plan_t& plan = program_.plan;
   tilepost_map_t map = plan.map;
@@ -436,7 +437,7 @@ std::vector<float> Ranks::expected(int rank, int64_t m) const {
   return values;
 }
 
-// By source and then by its rows.
+// In the order of the sources, and of each source's rows.
 std::vector<float> Ranks::routed(int rank, int64_t m, int64_t columns) const {
   const tilepost_plan_t& plan = program_.plan;
   const int64_t share = (m + plan.ranks - 1) / plan.ranks;
@@ -456,7 +457,7 @@ std::vector<float> Ranks::routed(int rank, int64_t m, int64_t columns) const {
 void Ranks::compare(Rank& mine, const uint16_t* found, const std::vector<float>& wanted) const {
   for (size_t i = 0; i < wanted.size(); ++i)
     mine.wrong += fakes::bf16::read(found, static_cast<int64_t>(i)) != wanted[i];
-  // Nothing else is touched.
+  // Nothing behind the output is written.
   mine.wrong += found == mine.out.data() && found[wanted.size()] != 0xffff;
 }
 

@@ -1,7 +1,8 @@
-// Ranks as threads against the fakes, with data: each has a communicator and an operation of its
-// own, kernels compute numbers that say whose they are, and what comes out is compared with what
-// should. Everything is done at once by the thread that asks for it, so it is seen which rank waits
-// for which and where bytes go; what runs beside what, the order of calls says (order.h).
+// Ranks as threads on the fakes, with data. Each rank has a communicator and an operation of its
+// own. Kernels compute numbers that depend on the rank, and the results are compared with a
+// reference. Every call is executed at once by the thread that makes it. So tests see which rank
+// waits for which, and where bytes go. The order of calls (order.h) shows what may run
+// concurrently.
 #pragma once
 
 #include <barrier>
@@ -24,29 +25,30 @@ using sample::Program;
 
 class Ranks;
 
-// The calling thread's rank and run, whose they are, and its kernel that has not found all its
-// input yet.
+// State of the calling thread: its team, rank and run, and what continues its kernel when more
+// input has come.
 struct Self {
   Ranks* team = nullptr;
   int rank = 0;
   uint32_t run = 0;
-  int64_t m = 0;  // of the run; 0: the plan's
+  int64_t m = 0;  // rows of the run; 0: the plan's
   std::function<void()> resume;
   std::minstd_rand random;
 };
 Self& self();
 
-// A way for ranks to touch each other's memory.
+// A way in which ranks access each other's memory.
 struct Way {
   tilepost_pattern_t pattern;
   tilepost_access_t access;
-  bool tasks = false;  // for the kernel's helper warps
+  bool tasks = false;  // whether the kernel's helper warps have tasks
   tilepost_sum_t sum = TILEPOST_SUM_STAGED;
   bool neighbours = false;
-  bool whole_run = false;  // the kernel begins and ends the run
-  bool beside = false;     // a kernel that reads its own rows of A where they are does not wait for
-                           // the run to begin
-  bool is_fused = false;   // the kernel's epilogue does all that crosses ranks
+  bool whole_run = false;  // whether the kernel begins and ends the run
+  // A kernel that reads its own rows of A where the caller has them does not wait for the run to
+  // begin.
+  bool beside = false;
+  bool is_fused = false;  // whether the kernel's epilogue does everything that crosses ranks
 
   bool gathers() const { return tilepost::row_of(pattern).moves_input(); }
   bool pushes_rows() const { return gathers() && access == TILEPOST_ACCESS_WRITE; }
@@ -63,50 +65,53 @@ inline std::ostream& operator<<(std::ostream& out, const Way& way) {
   return out;
 }
 
-// Copy engines read what the others have.
+// Copy engines read memory of the other ranks.
 constexpr Way copies(tilepost_pattern_t pattern) {
   return {pattern, TILEPOST_ACCESS_READ};
 }
-// Kernels store into the others' memory; kernels behind them add up, or nothing does.
+// Kernels store into the others' memory. Where sums are staged, further kernels add up.
 constexpr Way stores(tilepost_pattern_t pattern, tilepost_sum_t sum = TILEPOST_SUM_STAGED) {
   return {pattern, TILEPOST_ACCESS_WRITE, false, sum};
 }
-// Kernels store into the others' memory and add up themselves, or copy what copy engines read.
+// The GEMM's own helper warps work: they add up what kernels have stored into the others' memory,
+// or copy rows that copy engines read.
 constexpr Way tasks(tilepost_pattern_t pattern) {
   return {pattern,
           tilepost::row_of(pattern).moves_input() ? TILEPOST_ACCESS_READ : TILEPOST_ACCESS_WRITE,
           true};
 }
-// Kernels store into the others' memory and add up in the epilogue of their own tiles, or store
+// Kernels store into the others' memory. They add up in the epilogue of their own tiles, or store
 // finished tiles into the others' outputs.
 constexpr Way fuses(tilepost_pattern_t pattern = TILEPOST_GEMM_REDUCE_SCATTER) {
   Way way{pattern, TILEPOST_ACCESS_WRITE};
   way.whole_run = way.is_fused = true;
   return way;
 }
-// Products as tasks do them, with no kernel before them or after.
+// Helper warps exchange products as with tasks(), but the run is the GEMM kernel alone.
 constexpr Way whole(tilepost_pattern_t pattern) {
   return {pattern, TILEPOST_ACCESS_WRITE, true, TILEPOST_SUM_STAGED, false, true};
 }
-// Copy engines bring rows of A, and the run begins beside the kernel.
+// Copy engines bring rows of A. The kernel reads its own rows where the caller has them, so it does
+// not wait for the run to begin (RunPath::begins_on_comm_stream).
 constexpr Way copies_beside(tilepost_pattern_t pattern) {
   return {pattern, TILEPOST_ACCESS_READ, false, TILEPOST_SUM_STAGED, false, false, true};
 }
-// Copy engines bring rows of A, and the kernel is launched for each group of them.
+// Copy engines bring rows of A, and the kernel is launched once for each group.
 constexpr Way launches(tilepost_pattern_t pattern) {
   return {pattern, TILEPOST_ACCESS_READ, false, TILEPOST_SUM_STAGED, true};
 }
-// Rows of A that tasks push into the others' memory.
+// Tasks push rows of A into the others' memory.
 constexpr Way pushed_rows(tilepost_pattern_t pattern = TILEPOST_ALL_GATHER_GEMM) {
   return {pattern, TILEPOST_ACCESS_WRITE, true};
 }
 
-// Edits a program: tiles of 4 x 8, 24 columns, k 8, a few groups. `m`: of its runs.
+// Edits a program: tiles of 4 x 8, 24 columns, k 8, a few groups. `m`: the rows of its runs.
 void use(Program& program, const Way& way, int ranks, int64_t m,
          tilepost_routing_t routing = TILEPOST_ROUTING_EVEN);
-// A helper warp whose chunks are of `units` of 16 bytes for each part.
+// The bytes of a helper warp whose chunks have `units` units of 16 bytes for each part.
 int helper_bytes_of(int units, int parts = 1);
-// One run of rank 1, the others doing as it does; the caller takes what is gathered.
+// The order of calls in one run of rank 1, while the other ranks do the same. The caller passes
+// memory for what is gathered.
 order::Order order_of_run(const Program& program, bool captured);
 
 // What `rank` computes for an element in a run: small integers, so that sums are exact.
@@ -115,22 +120,22 @@ inline float product(uint32_t run, int rank, int64_t row, int64_t column) {
   return static_cast<float>(mixed >> 16 & 31);
 }
 
-// Memory of the caller's that fakes::World knows as long as this lives.
+// Memory of the caller's, which fakes::World knows as long as this object lives.
 class Registered {
  public:
-  // Room for `more` elements is behind it in its allocation.
+  // Its allocation has room for `more` elements behind it.
   Registered(int device, size_t elements, size_t more = 0);
-  // Behind another one, in the same allocation.
+  // Memory behind `before`, in the same allocation.
   Registered(const Registered& before, size_t elements);
   Registered(const Registered&) = delete;
   Registered& operator=(const Registered&) = delete;
   ~Registered();
 
-  // It begins somewhat behind its allocation.
+  // The first byte, which is somewhat behind the beginning of the allocation.
   uint16_t* data() { return memory_->data() + first_; }
   int64_t bytes() const { return static_cast<int64_t>(elements_ * 2); }
   const void* allocation() const { return memory_->data(); }
-  // As cudaFree does; and then another one takes its place, if asked.
+  // Frees the allocation as cudaFree does. With `replaced` another allocation then takes its place.
   void free(bool replaced = false);
 
  private:
@@ -142,75 +147,75 @@ struct Rank {
   sample::Setup setup;
   CUstream_st* user = nullptr;
   std::vector<uint16_t> a, out, gathered;
-  uint16_t* lent = nullptr;   // tilepost_op_info_t::out, the out of every other run
-  uint16_t* found = nullptr;  // the out of the last run
-  // Buffers of this rank's, by registration: the outs of two runs of three, in turn.
+  uint16_t* lent = nullptr;   // tilepost_op_info_t::out, the output of every other run
+  uint16_t* found = nullptr;  // the output of the last run
+  // Registered buffers of this rank, in the order of registration. Two runs of three use them in
+  // turn.
   std::vector<std::unique_ptr<Registered>> registered;
   tilepost_result_t result = TILEPOST_OK;
   std::string text;
-  int64_t wrong = 0;  // elements so far
+  int64_t wrong = 0;  // wrong elements so far
   int64_t normalised = 0;
 };
 
-// All ranks of one program. Catch's macros are for the main thread only, so results are kept.
+// All ranks of one program. Catch's macros work on the main thread only, so results are kept here.
 class Ranks {
  public:
   Ranks(Program& program, int count, double deadline_seconds = 5);
-  // Operations on the communicators of `first`, which outlive them.
+  // Makes operations on the communicators of `first`, which must be destroyed after these.
   Ranks(Program& program, Ranks& first);
 
   bool shares = false;  // tilepost_options_t::share_memory
-  // The programs with the other plans of a program whose plans each serve a range of m. They are
-  // for fewer and fewer rows.
+  // Where a program has several plans, each for a range of m: the programs with the other plans, in
+  // descending order of m.
   std::vector<const Program*> fewer;
-  // on_start changes the operands of every run. on_found looks at what a consumer has made of
-  // `sums`, and says how many elements are wrong.
+  // on_start changes the operands of every run. on_found checks the output of a consumer, given the
+  // right `sums`, and returns how many elements are wrong.
   std::function<void(int rank, tilepost_run_operands_t&)> on_start;
   std::function<int64_t(int rank, const uint16_t* out, const std::vector<float>& sums)> on_found;
 
-  // Runs body(rank, its state) on a thread per rank.
+  // Calls body(rank, its state) on one thread per rank.
   void on_all(const std::function<void(int, Rank&)>& body);
   void create();
   void destroy();
-  // Registers so many more buffers on every rank, in one allocation, for outputs of m rows; undoes
-  // all.
+  // register_output registers `buffers` more buffers on every rank, in one allocation, for outputs
+  // of m rows. unregister_outputs undoes all registrations.
   void register_output(int64_t m, size_t buffers = 1);
   void unregister_outputs();
-  // Runs `times` on every rank, with m rows (0: the plan's), and checks every element. A rank may
-  // be up to a run ahead of another. Every other run has the operation's memory for its output, if
-  // there is such.
+  // Makes `times` runs on every rank, with m rows (0: the plan's), and checks every element. A rank
+  // may be up to a run ahead of another. Every other run uses the lent output, if there is one.
   void run(int times, int64_t m = 0);
-  // As run(), once and captured: the fakes carry out what is captured, as a replay would.
+  // Makes one captured run, checked as in run(). The fakes execute captured work at once.
   void run_captured(int64_t m = 0);
-  // Seven runs, eager and captured ones.
+  // Makes seven runs, some eager and some captured.
   void run_mixed();
-  // A run of every operation that is named, one behind the other, on the stream of each; what ranks
-  // get out of a run they look at after a while. A rank may be ahead of another by runs.
+  // Makes a run of each operation in `turns`, one after the other, each on its own stream. A rank
+  // looks at the output of a run after a while. A rank may be several runs ahead of another.
   struct Turn {
     Ranks* team;
     bool captured = false;
     int64_t m = 0;
   };
   static void take_turns(const std::vector<Turn>& turns);
-  // Does not look at what comes out.
+  // Makes runs without checking the output.
   void run_unchecked(int times, int64_t m);
-  // One run on all ranks but this one; waits for how it ends.
+  // Makes one run on all ranks except `absent`, and waits until it ends.
   void run_but(int absent);
-  // A route that differs by rank, drawn from `seed`.
+  // Sets a route drawn from `seed`, which differs between ranks.
   void route(uint32_t seed);
 
   tilepost_result_t start(Rank& rank, int64_t m);
   bool all_ok() const;
   int64_t wrong() const;
   int64_t normalised() const;
-  // Whether `rows` rows at `found` are what some rank has computed in the last run.
+  // Whether `rows` rows at `found` are the product of some rank in the last run.
   bool is_product(const void* found, int64_t rows) const;
   std::string text() const;
   Rank& at(int rank) { return *ranks_[rank]; }
   int count() const { return static_cast<int>(ranks_.size()); }
 
  private:
-  // Whose kernel a run of m rows is.
+  // The program whose kernel serves a run of m rows.
   const Program& program_of(int64_t m) const {
     const Program* found = &program_;
     for (const Program* program : fewer)
@@ -222,9 +227,9 @@ class Ranks {
   void run_once(int rank, Rank& mine, int64_t m);
   void fill_a(int rank, Rank& mine, int64_t m) const;
   uint16_t* choose_out(Rank& mine) const;
-  // The rows of A that `rank` is to multiply.
+  // The rows of A that `rank` multiplies.
   std::vector<float> gathered(int rank, int64_t m) const;
-  // By element of out on `rank`: what it has to be. `m`: of the run.
+  // The right value of every element of the output on `rank`. `m`: the rows of the run.
   std::vector<float> expected(int rank, int64_t m) const;
   std::vector<float> routed(int rank, int64_t m, int64_t columns) const;
   float sum(int64_t row, int64_t column) const;

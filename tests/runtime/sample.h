@@ -1,4 +1,4 @@
-// A program made by hand, and an operation on it, for tests against the fakes.
+// A program made by hand, and an operation with it, for tests on the fakes.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 #include "tests/runtime/fakes.h"
 #include "tilepost/tilepost.h"
 
-// The patterns that communicate, for short, in all tests of this folder.
+// Short names of the patterns that communicate, for all tests of this folder.
 constexpr auto kAllReduce = TILEPOST_GEMM_ALL_REDUCE;
 constexpr auto kReduceScatter = TILEPOST_GEMM_REDUCE_SCATTER;
 constexpr auto kAllToAll = TILEPOST_GEMM_ALL_TO_ALL;
@@ -19,12 +19,13 @@ constexpr auto kAllToAllGemm = TILEPOST_ALL_TO_ALL_GEMM;
 
 namespace sample {
 
-// Communicators of an operation with one lane: by which ranks tell each other numbers, and its own.
+// How many communicators an operation with one lane has: one for exchanging numbers, and one for
+// its lane.
 constexpr int kComms = 2;
 
 inline void kernel() {}  // its address stands for the __global__ function's
 
-// 4 x 2 tiles of 128 x 128 in two groups, for 2 ranks on sm_90a; edit, then finish().
+// 4 x 2 tiles of 128 x 128 in two groups, for 2 ranks on sm_90a. Edit it, then call finish().
 struct Program {
   std::vector<int32_t> cuts{2, 4};
   tilepost::TileMap map;
@@ -78,7 +79,8 @@ struct Program {
     program = {TILEPOST_ABI_VERSION, "sample", 1, &plan};
   }
 
-  // Another pattern on `ranks` ranks; cuts in the division's unit.
+  // Makes it another pattern on `ranks` ranks. `ends`: the ends of the groups, in the division's
+  // unit.
   void use(tilepost_pattern_t pattern, int ranks, tilepost_division_t division,
            std::vector<int32_t> ends, tilepost_layout_t layout = TILEPOST_PANEL) {
     plan.pattern = pattern;
@@ -92,20 +94,20 @@ struct Program {
     finish();
   }
 
-  // Rows that arrive are waited for in the kernel, or by its launches beside neighbours.
+  // The kernel waits for rows that arrive, unless it is launched for each group beside neighbours.
   void weave() const {
     fakes::world().gemm_raises = plan.map.division != TILEPOST_DIVISION_ARRIVALS;
     fakes::world().gemm_waits = !fakes::world().gemm_raises && plan.neighbours == 0;
   }
 
-  // No overlap: one group, in the division's unit.
+  // Makes runs not overlap: one group, which ends at `end` in the division's unit.
   void use_sequence(int32_t end) {
     plan.transport = TILEPOST_TRANSPORT_NONE;
     cuts = {end};
     finish();
   }
 
-  // Any number of rows up to m; runs with few rows do not overlap.
+  // Allows any number of rows up to m. Runs with few rows do not overlap.
   void use_any_m() {
     tilepost_model_t& model = plan.model;
     plan.any_m = 1;
@@ -132,8 +134,8 @@ struct Program {
   }
 };
 
-// A communicator and an operation that are released in the right order. Without a deadline no
-// watchdog runs, and calls come in a fixed order.
+// A communicator and an operation, released in the right order. Without a deadline no watchdog
+// runs, and calls come in a fixed order.
 struct Setup {
   tilepost_comm_t comm = nullptr;
   tilepost_op_t op = nullptr;
@@ -149,7 +151,7 @@ struct Setup {
     tilepost_comm_destroy(std::exchange(comm, nullptr));
   }
 
-  // On rank 1 of 2, or as the program's patterns need; rank 1 unless told otherwise.
+  // Makes a communicator of `comm_ranks` ranks of the fakes' world, and an operation on it.
   tilepost_result_t create(const Program& program, double deadline_seconds = 0, int rank = 1,
                            bool shares = false) {
     tilepost_unique_id_t id{};
@@ -159,7 +161,7 @@ struct Setup {
     return create_on(comm, program, deadline_seconds, shares);
   }
 
-  // On another's communicator, which has to outlive this.
+  // Makes an operation on another Setup's communicator, which must outlive this one.
   tilepost_result_t create_on(tilepost_comm_t where, const Program& program,
                               double deadline_seconds, bool shares) {
     tilepost_options_t options = tilepost_default_options();
@@ -170,12 +172,12 @@ struct Setup {
   }
 };
 
-// Device pointers: never read, only looked at.
+// Made-up device pointers: nobody reads the memory there.
 inline void* pointer(uintptr_t n) {
   return reinterpret_cast<void*>(0x10000 * n);
 }
 
-// The operands of a run, all there, far from each other.
+// The operands of a run. None is null, and they are far from each other.
 inline tilepost_run_operands_t operands() {
   const auto far = [](uintptr_t n) { return reinterpret_cast<void*>(0x4000000 * n); };
   tilepost_run_operands_t values{};
@@ -188,7 +190,7 @@ inline tilepost_run_operands_t operands() {
   return values;
 }
 
-// A run of m rows, or of the plan's.
+// A run of m rows.
 inline tilepost_result_t run_on(const Setup& setup, CUstream_st* stream,
                                 int64_t m = TILEPOST_PLANNED_M) {
   tilepost_run_operands_t values = operands();
@@ -196,7 +198,7 @@ inline tilepost_result_t run_on(const Setup& setup, CUstream_st* stream,
   return tilepost_op_run_with(setup.op, &values, stream);
 }
 
-// The logged calls that put something on a stream or on NCCL, in order.
+// The logged calls that put work on a stream or on NCCL, in order.
 inline std::vector<std::string> enqueued() {
   const std::lock_guard lock(fakes::world().mutex);
   std::vector<std::string> lines;
@@ -212,8 +214,8 @@ inline std::vector<std::string> enqueued() {
 }
 using Lines = std::vector<std::string>;
 
-// The lines of a run that is the operation's first in a capture of `user`: those by which the
-// operation sees how long it is being captured, and then `lines`.
+// The lines of the operation's first run in a capture of `user`: first the lines of the calls by
+// which the operation notices the end of the capture, then `lines`.
 inline Lines captured(const Lines& lines) {
   Lines all{"cudaEventRecord user", "cudaStreamWaitEvent own3", "cudaEventRecord own3",
             "cudaStreamWaitEvent user"};

@@ -1,4 +1,4 @@
-// Ranks that make shared memory, a thread each, and tell each other numbers.
+// Ranks that make shared memory and exchange numbers. Each rank is a thread.
 #pragma once
 
 #include <condition_variable>
@@ -16,10 +16,10 @@ using tilepost::cuda::SharedMemory;
 
 constexpr double kSeconds = 0.03;
 
-// Where the ranks meet; `edit` sees a info on its way.
+// Where the ranks meet. `edit` changes the numbers of a rank on their way.
 struct Meeting {
   explicit Meeting(int count) : ranks(count), numbers(count) {}
-  // A rank leaves when its create() has returned. Who waits for it then need not wait any more,
+  // A rank leaves when its create() has returned. Ranks that wait for it then stop waiting at once,
   // however slow the machine is.
   void leave() {
     const std::lock_guard lock(mutex);
@@ -34,7 +34,8 @@ struct Meeting {
   std::vector<std::vector<int64_t>> numbers, told;
 };
 
-// One rank's way to the others. A rank that waits for one that has left finds its stream stuck.
+// One rank's channel to the others. The stream of a rank that waits for one that has left gets
+// stuck.
 class Exchange final : public tilepost::cuda::ControlChannel {
  public:
   Exchange(Meeting& meeting, int rank) : meeting_(meeting), rank_(rank) {}
@@ -77,7 +78,7 @@ struct Made {
   std::string text;
 };
 
-// Every rank on a device of its own.
+// Makes shared memory for all ranks, each on a device of its own.
 inline std::vector<std::unique_ptr<Made>> make(Meeting& meeting, int64_t bytes) {
   std::vector<std::unique_ptr<Made>> made(meeting.ranks);
   std::vector<std::thread> threads;

@@ -1,4 +1,4 @@
-// Operations of three ranks, as threads, that share their memory.
+// Operations of three ranks that share their memory. Ranks are threads.
 #pragma once
 
 #include <functional>
@@ -10,7 +10,7 @@
 #include "tests/runtime/fixture.h"
 #include "tests/runtime/ranks.h"
 
-// All are on one communicator: the first one's, which so has to be the last to go.
+// All operations are on the communicator of the first one, so the first one is destroyed last.
 class SharedTeams : public OnFakes {
  public:
   static constexpr int kCount = 3;
@@ -22,7 +22,7 @@ class SharedTeams : public OnFakes {
   static Make by(const ranks::Way& way, int64_t m = 61) {
     return [=](sample::Program& program) { ranks::use(program, way, kCount, m); };
   }
-  // Its memory has room for all of the others'.
+  // An operation whose memory has room for all the others.
   static Make room() { return by(ranks::tasks(TILEPOST_GEMM_ALL_REDUCE), 512); }
 
   ~SharedTeams() noexcept(false) {
@@ -48,7 +48,7 @@ class SharedTeams : public OnFakes {
     }
   }
 
-  // Memory that each rank has for others to touch: how many pieces.
+  // How many pieces of memory each rank has that other ranks access.
   static int pieces() { return fakes::world().live_pools / kCount; }
 
  private:

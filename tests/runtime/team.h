@@ -6,7 +6,7 @@
 #include "tests/runtime/fixture.h"
 #include "tests/runtime/ranks.h"
 
-// Ranks with one program: edit `program`, then create().
+// Ranks with one program. Edit `program`, then call create().
 class Team : public OnFakes {
  public:
   sample::Program program;
@@ -15,14 +15,14 @@ class Team : public OnFakes {
     if (all_ != nullptr) all_->destroy();
   }
 
-  // On `count` ranks; must succeed.
+  // Makes the operations of `count` ranks, which must succeed.
   ranks::Ranks& create(int count, double deadline_seconds = 5) {
     all_ = std::make_unique<ranks::Ranks>(program, count, deadline_seconds);
     all_->create();
     check();
     return *all_;
   }
-  // All have succeeded so far, and every element that came out was right.
+  // Checks that all calls so far have succeeded and that every element of the outputs was right.
   void check() const {
     INFO(all_->text());
     REQUIRE(all_->all_ok());

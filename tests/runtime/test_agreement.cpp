@@ -1,4 +1,4 @@
-// What ranks compare before they make an operation, and what they say when they are not alike.
+// What ranks compare before they make an operation, and the errors when ranks differ.
 #include <array>
 #include <cstdlib>
 #include <cstring>
@@ -18,7 +18,7 @@ namespace {
 
 using tilepost::cuda::Standing;
 
-// What rank 0 says, and what rank 1 makes of it.
+// A change of what rank 0 sends, and the error on rank 1.
 struct Unlike {
   tilepost_result_t result;
   const char *text, *way_out;
@@ -46,7 +46,7 @@ const std::vector<Unlike> kUnlike = {
      "rank 0 (device 0, 0000:02:00.0) and rank 1 (device 0, 0000:02:00.0) are on one GPU",
      "give each rank its own",
      [](Standing& standing) { std::strcpy(standing.place.bus, "0000:02:00.0"); }},
-    // Another version's other numbers are not looked at, nor those of a rank that has no plan.
+    // The other numbers of another version are not read, nor those of a rank without a plan.
     {TILEPOST_INVALID_ARGUMENT, "runtime has ABI", "link the same version",
      [](Standing& standing) {
        standing.abi = TILEPOST_ABI_VERSION + 1, standing.result = TILEPOST_UNSUPPORTED;
@@ -56,7 +56,7 @@ const std::vector<Unlike> kUnlike = {
      [](Standing& standing) { standing.result = TILEPOST_UNSUPPORTED, standing.m = 0; }},
 };
 
-// Rank 0 says what this rank, 1 of 2, does not.
+// Makes what rank 0 sends differ from what this rank, 1 of 2, sends.
 void let_rank_0_say(const std::function<void(Standing&)>& edit) {
   world().exchange = [edit](const int64_t* own, int64_t* all, size_t count) {
     for (int rank = 0; rank < 2; ++rank) fakes::say_as(rank, own, all + rank * count, count);
@@ -66,7 +66,7 @@ void let_rank_0_say(const std::function<void(Standing&)>& edit) {
 
 class Agreement : public Operation {
  public:
-  // What this rank says; checks that nothing is left and nothing was aborted.
+  // The error on this rank. Checks that nothing is left and nothing was aborted.
   std::string refusal(tilepost_result_t expected) {
     const tilepost_result_t result = setup.create(program);
     std::string text = tilepost_last_error();
@@ -128,7 +128,8 @@ TEST_CASE_METHOD(Agreement,
              Contains("rank 1: tilepost_op_create: the other ranks' plans did not come"));
 }
 
-// Ranks count chunks of each other's tasks, and find a box where the other has put it.
+// Ranks count chunks of each other's tasks, and read boxes where another rank has put them. So the
+// sizes of both are part of the hash.
 TEST_CASE_METHOD(OnFakes, "plans that move the same in other pieces are not the same") {
   const auto hashes_differ = [](sample::Program& program, int32_t& field) {
     const uint64_t hash = tilepost::hash_plan(program.plan);

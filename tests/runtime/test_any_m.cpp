@@ -1,5 +1,5 @@
-// Runs whose number of rows is known at run time only: what changes with it, what is kept, and what
-// is refused.
+// Runs whose number of rows is known only at run time: what changes with the number, what is kept,
+// and what is refused.
 #include <chrono>
 #include <thread>
 
@@ -18,7 +18,7 @@ using sample::Setup;
 
 namespace {
 
-// 512 rows at most; small ones are not worth overlapping.
+// At most 512 rows. Runs with few rows are not worth overlapping.
 void use_any_m(Program& program) {
   program.plan.any_m = 1;
   tilepost_model_t& model = program.plan.model;
@@ -32,7 +32,7 @@ void use_any_m(Program& program) {
   model.sequence_ctas = 132;
 }
 
-// "wait own0 24" → 24, of the waits in the log.
+// The targets of the waits in the log: 24 for "wait own0 24".
 std::vector<uint32_t> targets() {
   std::vector<uint32_t> values;
   for (const std::string& line : world().log)
@@ -53,7 +53,7 @@ TEST_CASE_METHOD(Operation, "a run has its own shape, grid, maps and collectives
   CHECK(world().view.num_tiles == 4);
   CHECK_THAT(world().maps[0], Contains("256x200 box"));
   CHECK_THAT(world().maps[2], Contains("256x200 box"));
-  REQUIRE(run(300) == TILEPOST_OK);  // the same pointers
+  REQUIRE(run(300) == TILEPOST_OK);  // with the same pointers
   REQUIRE(world().maps.size() == 6);
   CHECK_THAT(world().maps[3], Contains("256x300 box"));
   REQUIRE(run(200) == TILEPOST_OK);
@@ -67,7 +67,7 @@ TEST_CASE_METHOD(Operation, "a run has its own shape, grid, maps and collectives
 }
 
 TEST_CASE_METHOD(Operation, "a run's targets are what runs before it have added, and its own") {
-  program.plan.any_m = 1;  // without a model: every run overlaps
+  program.plan.any_m = 1;  // there is no model, so every run overlaps
   create();
   const auto targets_of = [&](int64_t m) {
     world().reset_calls();
@@ -123,7 +123,8 @@ TEST_CASE_METHOD(Operation, "no run allocates, whatever its number of rows") {
 TEST_CASE_METHOD(Operation, "tables are bounded: what was used longest ago makes room") {
   program.plan.any_m = 1;
   const bool by_bytes = GENERATE(false, true);
-  // Tables of up to 128, 256, 384 and 512 rows have 2, 4, 6 and 8 tiles, of 16 bytes and 4.
+  // Up to 128, 256, 384 and 512 rows make 2, 4, 6 and 8 tiles. Each tile takes 16 bytes in one
+  // table and 4 bytes in another.
   const int64_t bytes = by_bytes ? 8 << 10 : 0;
   create_with(bytes);
   CHECK(info().device_bytes < (by_bytes ? 24 << 10 : 1 << 20));
@@ -142,7 +143,7 @@ TEST_CASE_METHOD(Operation, "tables are bounded: what was used longest ago makes
 
 TEST_CASE_METHOD(Operation, "tables of runs in flight make no room before these have ended") {
   program.plan.any_m = 1;
-  create_with(1);  // as much as any one can need: in fact three of these numbers of rows
+  create_with(1);  // room for the largest number of rows, which is enough for three of these
   fakes::stream_of(user).hang = {true, {}};
   for (const int64_t m : {500, 400, 300}) REQUIRE(run(m) == TILEPOST_OK);
   std::thread device([] {
@@ -183,10 +184,10 @@ TEST_CASE_METHOD(Operation, "a new number of rows is not captured, a known one i
   REQUIRE(run(100) == TILEPOST_OK);
   CHECK(capture(100) == TILEPOST_OK);
   CHECK(capture(512) == TILEPOST_OK);
-  CHECK(targets() == std::vector<uint32_t>{8, 8});  // replays start from zero
+  CHECK(targets() == std::vector<uint32_t>{8, 8});  // counters start from zero in a replay
   for (int m = 101; m <= 511; ++m) REQUIRE(run(m) == TILEPOST_OK);
   CHECK(capture(100) == TILEPOST_OK);
-  CHECK(capture(102) == TILEPOST_INVALID_ARGUMENT);  // has made room
+  CHECK(capture(102) == TILEPOST_INVALID_ARGUMENT);  // its table has made room
 }
 
 TEST_CASE_METHOD(Operation, "more captured numbers of rows than tables are refused") {
@@ -197,7 +198,7 @@ TEST_CASE_METHOD(Operation, "more captured numbers of rows than tables are refus
     REQUIRE(run(m) == TILEPOST_OK);
     REQUIRE(run_captured(m) == TILEPOST_OK);
   }
-  // Others still run, more of them than can be in flight; they are not captured.
+  // Eager runs with other numbers still work, even with more of them than may be in flight.
   for (int m = most + 1; m <= most + 40; ++m) REQUIRE(run(m) == TILEPOST_OK);
   CHECK(run_captured(most + 40) == TILEPOST_UNSUPPORTED);
   CHECK_THAT(tilepost_last_error(),

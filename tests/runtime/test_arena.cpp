@@ -1,5 +1,5 @@
-// Operations of a communicator that share the memory that ranks touch: what each gets, that the
-// memory is there once, and who frees it.
+// Operations of a communicator that share the memory that ranks access: which part each operation
+// gets, that the memory is there only once, and who frees it.
 #include <array>
 
 #include "runtime/cuda/shared/layout.h"
@@ -24,7 +24,7 @@ namespace {
 
 constexpr Way kStores = stores(kReduceScatter);
 
-// A way for ranks to touch each other's memory, with runs that do not overlap or a consumer.
+// A way for ranks to access each other's memory, with any number of rows or with a consumer.
 struct Make {
   Way way;
   bool any_m = false;
@@ -58,11 +58,11 @@ const Make kMakes[] = {{tasks(kAllReduce)},
 constexpr int kNumMakes = 17;
 static_assert(std::size(kMakes) == kNumMakes);
 
-// Operations of the same ranks, each with a program of its own.
+// Operations of the same ranks. Each has its own program.
 class Teams : public OnFakes {
  public:
   explicit Teams(int count) : count_(count) {}
-  // They go before their communicators.
+  // Destroys the operations before their communicators.
   ~Teams() noexcept(false) {
     while (!teams_.empty()) teams_.pop_back();
   }
@@ -95,14 +95,14 @@ class Teams : public OnFakes {
   std::vector<std::unique_ptr<Ranks>> teams_;
 };
 
-// Two operations on a communicator, on rank 1 of three: stores whose sums are handed on.
+// Two operations on a communicator, on rank 1 of three.
 class TwoOperations : public OnFakes {
  public:
   Program one, other;
   Setup first, second;
 };
 
-// `length` runs of operations drawn from `seed`, some of them captured.
+// `length` runs of operations, some of them captured. Both are drawn from `seed`.
 std::vector<Ranks::Turn> turns_of(Teams& teams, int length, uint32_t seed) {
   std::minstd_rand random(seed);
   std::vector<Ranks::Turn> turns;
@@ -113,7 +113,7 @@ std::vector<Ranks::Turn> turns_of(Teams& teams, int length, uint32_t seed) {
   return turns;
 }
 
-// Pieces of memory that each rank has for others to touch.
+// How many pieces of memory each rank has that other ranks access.
 int pieces(int ranks) {
   CHECK(world().live_pools % ranks == 0);
   return world().live_pools / ranks;
@@ -172,7 +172,7 @@ TEST_CASE("shared memory: what a run has left in the operation's own output stay
   teams.add({tasks(kAllReduce)}, 64);
   Ranks& lender = teams.add({tasks(kAllReduce)}, 24);
   CHECK(pieces(3) == 1);
-  // More sums than lie in front of what is lent to others.
+  // These sums need more memory than lies in front of the output that is lent.
   teams.add({tasks(kReduceScatter)}, 96);
   CHECK(pieces(3) == 2);
   teams.add({tasks(kReduceScatter)}, 64);
@@ -257,7 +257,7 @@ TEST_CASE("shared memory: ranks that destroy operations at different times agree
 TEST_CASE_METHOD(TwoOperations, "shared memory: runs in different streams take turns") {
   const bool shares = GENERATE(false, true), overlaps = GENERATE(false, true);
   CAPTURE(shares, overlaps);
-  // No tasks, which take turns in any case.
+  // The program has no tasks, because runs with tasks take turns in any case.
   one.use_any_m();
   ranks::use(one, kStores, 3, 48);
   ranks::use(other, kStores, 3, 48);
@@ -273,7 +273,7 @@ TEST_CASE_METHOD(TwoOperations, "shared memory: runs in different streams take t
   REQUIRE(order.count("shared_begin") == begins);
   REQUIRE(order.count("sum") == sums);
   const int second_begin = begins - 2, last_begin = begins - 1;
-  // What overlaps ends with its sums, which have waited for its tiles.
+  // The end of a run that overlaps is its sums, which have waited for its tiles.
   if (!overlaps) CHECK(order.before("gemm", 0, "shared_begin", second_begin) == shares);
   if (overlaps) CHECK(order.before("sum", 2, "shared_begin", second_begin) == shares);
   CHECK(order.before("sum", sums - 4, "shared_begin", last_begin) == shares);
@@ -310,7 +310,7 @@ TEST_CASE_METHOD(OnFakes, "shared memory: a failure leaves it to the process, wh
     CHECK(fails.at(rank).result == TILEPOST_TIMEOUT);
     CHECK_THAT(fails.at(rank).text, Contains("0.2 s"));
   }
-  // The communicator is no more use to the others either.
+  // The other operations of the communicator fail too.
   std::array<tilepost_result_t, 3> known{}, started{};
   other.on_all([&](int rank, ranks::Rank& mine) {
     if (rank == 2) return;
@@ -318,7 +318,7 @@ TEST_CASE_METHOD(OnFakes, "shared memory: a failure leaves it to the process, wh
     started[rank] = other.start(mine, 0);
   });
   for (const int rank : {0, 1}) {
-    // Runs that had ended may have done so behind the one that failed.
+    // Runs that had ended may be behind the one that failed in its stream.
     CHECK(known[rank] == TILEPOST_ABORTED);
     CHECK(started[rank] == TILEPOST_ABORTED);
   }
@@ -327,7 +327,7 @@ TEST_CASE_METHOD(OnFakes, "shared memory: a failure leaves it to the process, wh
   CHECK(pieces(3) == 1);
 }
 
-// The other ranks may not fail, and go on to use the memory in which all have found a place.
+// The other ranks may succeed. Then they use the memory in which all ranks have found a place.
 TEST_CASE("shared memory: making an operation that fails does no harm to the others") {
   int exchanges = 0;
   bool before = false, behind = false, begun = false;
@@ -348,12 +348,12 @@ TEST_CASE("shared memory: making an operation that fails does no harm to the oth
       world().fail_at = 0;
       if (fail_at == 0) exchanges = count_calls("allgather");
       if (made == TILEPOST_OK && fail_at > 0) break;
-      // An exchange that broke off has aborted the communicator, if it had begun.
+      // An exchange that failed after it had begun has aborted the communicator.
       const bool aborted = world().aborted_comms > 0;
       const bool told = !aborted && world().failed_call.rfind("allgather", 0) != 0;
       is_found = made != TILEPOST_OK && told && count_calls("allgather") == exchanges;
       (is_found ? behind : before) = true;
-      // What has begun and not ended keeps all further runs from beginning.
+      // A run that has begun and not ended keeps all further runs from beginning.
       const bool has_begun = made != TILEPOST_OK && count_calls("shared_begin") > 0;
       begun |= has_begun;
       const auto wanted = aborted ? TILEPOST_ABORTED : TILEPOST_OK;
@@ -371,7 +371,7 @@ TEST_CASE("shared memory: making an operation that fails does no harm to the oth
   CHECK(begun);
 }
 
-// The other ranks know of the memory by then, and go on to use it.
+// By then the other ranks know of the memory and may use it.
 TEST_CASE("shared memory: a rank that fails alone to make an operation leaves its memory") {
   const Way way = GENERATE(stores(kReduceScatter), copies(kReduceScatter), copies(kAllGather),
                            tasks(kAllReduce), ranks::whole(kAllReduce));

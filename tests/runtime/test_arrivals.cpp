@@ -1,5 +1,5 @@
-// all_gather_gemm: the GEMM goes out first and waits for rows that the communication stream brings
-// and posts.
+// all_gather_gemm: the GEMM is launched first. It waits for rows that the communication stream
+// brings and posts.
 #include <chrono>
 #include <cstdlib>
 #include <thread>
@@ -21,12 +21,13 @@ namespace {
 
 constexpr double kDeadline = 0.2;
 
-// 512 rows of 256 on two ranks: the own share, then the other one in two parts.
+// 512 rows of 256 elements on two ranks: first this rank's share, then the other rank's in two
+// parts.
 void use_arrivals(Program& program) {
   program.use(TILEPOST_ALL_GATHER_GEMM, 2, TILEPOST_DIVISION_ARRIVALS, {0, 1, 2});
 }
 
-// The calls of a run's gathering, and of its posts with `value`.
+// The calls that gather the rows of a run, with posts of `value`.
 Lines gathering(const std::string& stream, const std::string& value) {
   const Lines part{"group_start", "send " + stream + " 32768 peer 0",
                    "recv " + stream + " 32768 peer 0", "group_end"};
@@ -76,7 +77,7 @@ TEST_CASE_METHOD(
   create();
   tilepost_run_operands_t values = operands();
   run_logged(values);
-  REQUIRE(world().copies.size() == 1);  // rank 1's rows follow rank 0's
+  REQUIRE(world().copies.size() == 1);  // rank 1's rows come behind rank 0's
   CHECK(world().copies[0].to == static_cast<const char*>(world().a) + 256 * 256 * 2);
   CHECK(world().copies[0].bytes == 256 * 256 * 2);
   values.gathered = reinterpret_cast<void*>(0x4000000 * 9);
@@ -166,7 +167,7 @@ TEST_CASE_METHOD(Operation,
     }
     return moved;
   };
-  CHECK(enqueued_before_gemm(512) == 0);  // creating has done it
+  CHECK(enqueued_before_gemm(512) == 0);  // because create() has run it
   CHECK(enqueued_before_gemm(300) > 0);
   CHECK(enqueued_before_gemm(300) == 0);
 }
@@ -181,7 +182,7 @@ TEST_CASE_METHOD(Operation, "the first gathering of a number of rows is inside t
 }
 
 TEST_CASE("creating runs what two ranks send each other for every group, whatever a rank's share") {
-  // 510 rows on 4 ranks: shares of 128 but for the last one's 126.
+  // 510 rows on 4 ranks: shares of 128 rows, and 126 on the last rank.
   size_t groups[4] = {};
   for (int rank = 0; rank < 4; ++rank) {
     Operation op;
@@ -206,7 +207,7 @@ TEST_CASE_METHOD(Operation, "a that overlaps gathered anywhere but at its own ro
     return run_with(values);
   };
   constexpr int64_t kShareBytes = int64_t{256} * 256 * 2;
-  CHECK(run_at(all + kShareBytes) == TILEPOST_OK);  // rank 1's rows
+  CHECK(run_at(all + kShareBytes) == TILEPOST_OK);  // where rank 1's rows belong
   CHECK(run_at(all) == TILEPOST_INVALID_ARGUMENT);
   CHECK_THAT(tilepost_last_error(), Contains("a overlaps gathered") && Contains("row 256"));
   CHECK(run_at(all + kShareBytes + 512) == TILEPOST_INVALID_ARGUMENT);
@@ -232,8 +233,8 @@ TEST_CASE_METHOD(Operation, "runs without overlap find their input ready") {
   }
 }
 
-// Numbers of runs are compared by signed distance: of a counter that stayed behind they would say
-// some day that it is ahead.
+// Numbers of runs are compared by signed distance. A counter that stays behind by 2^31 runs would
+// seem to be ahead. So each run also posts for groups that it does not have.
 TEST_CASE_METHOD(Operation, "a run posts for groups, too, that it does not have") {
   program.plan.any_m = 1;
   use_arrivals(program);
@@ -285,7 +286,7 @@ TEST_CASE_METHOD(Operation, "a GEMM that goes out while the runs are being ended
   CUstream_st *first = fakes::user_stream("first"), *second = fakes::user_stream("second");
   world().collectives_hang = true;
   REQUIRE(run_on(setup, first) == TILEPOST_OK);
-  // The watchdog ends the first run, and knows nothing of the second as yet.
+  // The watchdog ends the first run, while it does not know the second one yet.
   world().on_gemm = [] {
     const auto aborted = [] {
       const std::lock_guard lock(world().mutex);

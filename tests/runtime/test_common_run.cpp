@@ -1,5 +1,5 @@
-// Ranks that share memory compare what they run: every rank says which one is not like it, and in
-// what, also where the run has given it all that it waits for.
+// Ranks that share memory compare what they run. The error on every rank names the rank that
+// differs and the difference, even if the run had everything that it waits for.
 #include <algorithm>
 
 #include "runtime/cuda/watch/watch_page.h"
@@ -28,7 +28,7 @@ const Way kWays[] = {copies(kAllReduce), copies(kReduceScatter), copies(kAllToAl
                      whole(kAllReduce),  whole(kReduceScatter),  whole(kAllToAll),
                      pushed_rows()};
 
-// One thing in which another rank's run is not this rank's.
+// A change of another rank's run, and the text of the error.
 struct Other {
   void (*edit)(RunWords& words);
   const char* text;
@@ -65,13 +65,13 @@ TEST_CASE("shared: runs with other rows end with an error on all ranks, which na
     CAPTURE(rank);
     const Rank& mine = all.at(rank);
     CAPTURE(mine.result, mine.text);
-    // Aborted: on a busy machine the watch is told before this thread calls, and the text has the
-    // reason.
+    // The result is TILEPOST_ABORTED if the watchdog, on a busy machine, finds the error before
+    // this thread calls.
     CHECK((mine.result == TILEPOST_INVALID_ARGUMENT || mine.result == TILEPOST_TIMEOUT ||
            mine.result == TILEPOST_ABORTED));
     CHECK_THAT(mine.text, Contains("rank " + std::to_string(rank) + ": run 1: "));
     const std::string mine_and = " and " + std::to_string(other_m) + " on rank 1";
-    if (rank == 1)  // may see rank 2's call first
+    if (rank == 1)  // rank 1 may see rank 2's call first
       CHECK_THAT(mine.text, Contains(one + "0" + mine_and) || Contains(one + "2" + mine_and));
     else
       CHECK_THAT(mine.text, Contains(other + " and 66 on rank " + std::to_string(rank)));
@@ -80,7 +80,7 @@ TEST_CASE("shared: runs with other rows end with an error on all ranks, which na
   all.destroy();
 }
 
-// Nothing else tells their runs apart.
+// The runs of the two operations differ in nothing but the operation.
 TEST_CASE("shared: ranks that run other operations of one plan end with an error on all") {
   const Way way = GENERATE(tasks(kAllReduce), whole(kAllReduce), copies(kAllGather));
   CAPTURE(way);
@@ -127,7 +127,7 @@ TEST_CASE_METHOD(Operation, "shared: what a run is is compared before it counts 
   CHECK(run() == TILEPOST_ABORTED);
 }
 
-// Rank 2 has none of the two rows, so it needs nothing of any rank.
+// Rank 2 gets none of the two rows, so it waits for no rank's data.
 TEST_CASE("shared: a rank that gets nothing does not end before all have begun") {
   OnFakes fresh;
   fresh.leaves_memory();

@@ -1,5 +1,5 @@
-// What follows the collectives: which consumer runs when, over what; and where consumers look for
-// rows (tilepost/device/rows.cuh), against where tiles are put and steps take them.
+// What follows the collectives: which consumer runs when and on which rows; and that consumers look
+// for rows (tilepost/device/rows.cuh) where tiles are stored and steps move them.
 #include "runtime/schedule/run_map.h"
 #include "tests/catch.h"
 #include "tests/runtime/fixture.h"
@@ -92,7 +92,7 @@ TEST_CASE_METHOD(Operation, "consumers where there is nothing to consume are ref
              Contains("the plan's consumer is ") && Contains("; regenerate it"));
 }
 
-// Each element carries its own name from the send buffer to where it is read.
+// Each element has a name of its own from the send buffer to the place where it is read.
 namespace {
 
 constexpr int kTile = 128;
@@ -101,7 +101,7 @@ int64_t name_of(int64_t row, int64_t column) {
   return row << 32 | column;
 }
 
-// The send buffer as the kernel fills it, tile by tile.
+// The send buffer after the kernel has filled it tile by tile.
 std::vector<int64_t> filled(const RunMap& run) {
   std::vector<int64_t> send(run.sizes.send, -1);
   for (const tilepost_tile_t& tile : run.tiles.tiles) {
@@ -113,7 +113,7 @@ std::vector<int64_t> filled(const RunMap& run) {
   return send;
 }
 
-// `row` as `layout` reads it, against rows that begin at `first` of the product.
+// Checks that `layout` finds each of `rows` rows of the product, from row `first` on.
 template <class Layout>
 void check_rows(const std::vector<int64_t>& product, int64_t base, const Layout& layout,
                 int64_t rows, int64_t first, int64_t n) {
@@ -179,10 +179,10 @@ TEST_CASE_METHOD(OnFakes, "blocks of slabs are read where an All-to-All puts the
   program.use(TILEPOST_GEMM_ALL_TO_ALL, ranks, TILEPOST_DIVISION_COLUMNS, {columns}, TILEPOST_TILE);
   for (int rank = 0; rank < ranks; ++rank) {
     const auto run = make_run_map(program.plan, rank, m);
-    const std::vector<int64_t> send = filled(*run);  // all ranks' look alike
+    const std::vector<int64_t> send = filled(*run);  // the buffers of all ranks look alike
     std::vector<int64_t> out(run->counts.arriving(rank) * columns * kTile, -1);
     for (int source = 0; source < ranks; ++source) {
-      // The source's sends to this rank and this rank's receives from it come in the same order.
+      // A source's sends to this rank come in the order of this rank's receives from it.
       const auto of_source = make_run_map(program.plan, source, m);
       std::vector<Step> sends, receives;
       for (const Step& step : of_source->steps[0])

@@ -1,5 +1,5 @@
-// The arithmetic of counters, progress and flags, around zero and around 2^32, where these lie, and
-// what follows from them.
+// The arithmetic of counters, progress and flags, around zero and around 2^32; where they lie in
+// memory; and what follows from their values.
 #include <random>
 #include <set>
 
@@ -16,7 +16,7 @@ TEST_CASE("sums agree with arithmetic that does not wrap") {
   std::mt19937_64 random(7);
   for (int i = 0; i < 200000; ++i) {
     const uint32_t target = 1 + static_cast<uint32_t>(random() % (1u << 20));
-    // Half of the runs around a wrap of the counter, where a mistake would show.
+    // Half of the starts are close to a wrap of the counter, where a mistake would show.
     uint64_t start = random() % (uint64_t{1} << 34);
     if (i % 2) start = (uint64_t{1} << 32) * (1 + random() % 4) - random() % (2 * target);
     const uint32_t posted = static_cast<uint32_t>(random() % (target + 1));
@@ -85,7 +85,7 @@ TEST_CASE("places of waits are apart and inside") {
 TEST_CASE("flags grow from group to group and from run to run, across a wrap") {
   std::mt19937 random(3);
   for (int i = 0; i < 100000; ++i) {
-    // Runs around the wrap of run * kGroupsPerRun, and of the run's own number.
+    // Most runs are near the wrap of run * kGroupsPerRun, or of the run's own number.
     uint32_t run = (1u << 20) * (random() % 4096) - 3 + random() % 6;
     if (i % 3 == 0) run = random();
     const int most = static_cast<int>(kGroupsPerRun) - 2;
@@ -102,7 +102,7 @@ TEST_CASE("flags grow from group to group and from run to run, across a wrap") {
   }
 }
 
-// Reading is for the text of an error. What waits on the device goes on when they are written.
+// Counters are read only for the text of an error. Writing them lets waits on the device go on.
 TEST_CASE_METHOD(OnFakes, "counters are written behind a copy that was late") {
   std::vector<uint32_t> bank(2 * TILEPOST_COUNTER_STRIDE, 1);
   CounterAccess access;
@@ -119,7 +119,7 @@ TEST_CASE_METHOD(OnFakes, "counters are written behind a copy that was late") {
 
 namespace {
 
-// The words of one rank of three, the others' beside them.
+// The flags of one rank of three, and the memory of the others.
 struct FlagsOfThree : OnFakes {
   static constexpr int kRanks = 3, kGroups = 4;
   std::vector<uint32_t> memory[kRanks];
@@ -164,7 +164,7 @@ TEST_CASE_METHOD(
     CHECK_FALSE(wait_until_all_ended(flags, 0.01));
     set(2, runs + 1, runs + 1);
     CHECK(wait_until_all_ended(flags, 0.01));
-    set(2, runs + 1, runs);  // ahead, and given up
+    set(2, runs + 1, runs);  // has begun a further run, which was given up
     CHECK_FALSE(wait_until_all_ended(flags, 0.01));
     set(2, runs, runs);
   }
@@ -188,7 +188,8 @@ TEST_CASE_METHOD(FlagsOfThree, "a run that was given up has begun and never ends
   CHECK(wait_until_all_ended(other, 0.01) == !aborted);
 }
 
-// Behind a kernel that exchanged tiles, which tells no rank that it has ended.
+// A kernel that exchanges tiles announces to no rank that it has ended. The rank then records only
+// for itself that the run has ended.
 TEST_CASE_METHOD(FlagsOfThree, "a rank settles its last run with itself alone") {
   const bool exchanged = GENERATE(false, true), failed = GENERATE(false, true);
   CAPTURE(exchanged, failed);
@@ -199,7 +200,7 @@ TEST_CASE_METHOD(FlagsOfThree, "a rank settles its last run with itself alone") 
   const auto others = memory[0];
   REQUIRE(launch_settle(flags, stream) == cudaSuccess);
   CHECK(wait_until_all_ended(flags, 0.01) == (exchanged && !failed));
-  own(begun_word(2, kRanks)) = 8;  // a run without this rank, which may store here
+  own(begun_word(2, kRanks)) = 8;  // another rank's run without this rank, which may store here
   CHECK_FALSE(wait_until_all_ended(flags, 0.01));
   CHECK(memory[0] == others);
 }

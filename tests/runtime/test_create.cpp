@@ -1,5 +1,5 @@
-// Making communicators and operations, from C and from C++: what is accepted, what is refused and
-// how, and that a failure at any call leaves nothing behind.
+// Making communicators and operations, from C and from C++: what is accepted, what is refused with
+// which error, and that a failure of any call leaves nothing behind.
 #include <cstdlib>
 
 #include "runtime/cuda/op/select.h"
@@ -15,7 +15,7 @@ using sample::Setup;
 
 namespace {
 
-// What a failing create says; checks that nothing is left.
+// The error of a create that must fail. Checks that nothing is left.
 std::string refusal(const Program& program, tilepost_result_t expected) {
   std::string text;
   {
@@ -29,7 +29,7 @@ std::string refusal(const Program& program, tilepost_result_t expected) {
   return text;
 }
 
-// A plan for ranks that touch each other's memory, and what makes it one that cannot be.
+// A plan for ranks that access each other's memory, and a change that makes it impossible.
 struct Change {
   ranks::Way way;
   const char* what;
@@ -128,7 +128,7 @@ TEST_CASE_METHOD(Operation, "an operation is made and released without a trace")
   CHECK(std::string(tilepost_op_warnings(setup.op)).empty());
 }
 
-// The send buffer holds the whole product; the rest is the same for every type.
+// The send buffer holds the whole product. All other memory is the same for every type.
 TEST_CASE("an operation's own memory has room for its output's type") {
   const auto bytes_with = [](tilepost_dtype_t type) {
     Operation operation;
@@ -193,7 +193,7 @@ TEST_CASE_METHOD(OnFakes, "a plan that does not fit is refused with the value an
     CHECK(setup.create(program) == TILEPOST_OK);
     CHECK_THAT(tilepost_op_warnings(setup.op),
                Contains("made for the machine '8 x X900', whose GPUs are 'X900'"));
-    program.plan.gpu = "";  // is part of any name
+    program.plan.gpu = "";  // is part of every name
     CHECK(same.create(program) == TILEPOST_OK);
     CHECK(std::string(tilepost_op_warnings(same.op)).empty());
   }

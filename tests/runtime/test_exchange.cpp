@@ -1,5 +1,5 @@
-// Operations whose kernels exchange tiles by themselves, with ranks as threads: what they get, what
-// is launched, and how runs end in which ranks do not do the same.
+// Operations whose kernels exchange tiles by themselves, with ranks as threads: their results, what
+// is launched, and how runs end when ranks do not do the same.
 #include <algorithm>
 
 #include "runtime/cuda/shared/layout.h"
@@ -27,7 +27,8 @@ tilepost_shots_t any_shots() {
   return GENERATE(from_range(std::begin(kShots), std::end(kShots)));
 }
 
-// Nothing of what other runs in shared memory have before and behind their kernels.
+// Checks that the runs were `kernels` kernels, with none of the calls that other runs in shared
+// memory make before and behind their kernels.
 void check_nothing_beside(int kernels) {
   CHECK(count_calls("gemm ") == kernels);
   for (const char* call : {"shared_begin", "shared_end", "announce", "wait_", "sum ", "replay",
@@ -54,7 +55,7 @@ TEST_CASE("exchange: every rank gets the sums, run after run, captured or not") 
   }
 }
 
-// Shares that end in boxes, in parts and in lines, and ranks without rows.
+// Some shares end inside boxes, parts and lines, and some ranks have no rows.
 TEST_CASE("exchange: every rank gets its share, as sums or of every rank, captured or not") {
   const auto pattern = GENERATE(kReduceScatter, kAllToAll);
   const auto shots = GENERATE(TILEPOST_ONE_SHOT, TILEPOST_ONE_SHOT_LINES);
@@ -85,7 +86,8 @@ TEST_CASE("exchange: shares of any number of rows in any order") {
   team.check();
 }
 
-// 61 rows on three ranks: 21, 21 and 19. Tensor maps end with the share, behind room for a box.
+// 61 rows on three ranks are 21, 21 and 19. In a slot the share comes behind room for a box, and
+// the tensor map ends with the share.
 TEST_CASE_METHOD(Team, "exchange: slots have the rows of a share, and room for a box") {
   const auto pattern = GENERATE(kReduceScatter, kAllToAll);
   use_exchange(program, TILEPOST_ONE_SHOT, 3, 61, 2, pattern);
@@ -121,7 +123,7 @@ TEST_CASE("exchange: any number of rows in any order") {
   team.check();
 }
 
-// A kernel that is launched early would take the SMs of NCCL's.
+// A GEMM that is launched early could take SMs that NCCL's kernel needs.
 TEST_CASE_METHOD(Team, "exchange: runs that do not overlap come in between, by NCCL") {
   const auto shots = any_shots();
   CAPTURE(static_cast<int>(shots));
@@ -135,7 +137,7 @@ TEST_CASE_METHOD(Team, "exchange: runs that do not overlap come in between, by N
     check_nothing_beside(3 * (1 + round % 2));
     CHECK(world().early_launches == 3 * (1 + round % 2));
     world().reset_calls();
-    // What NCCL moves is not moved here, so nothing is compared.
+    // The fakes do not execute what NCCL moves, so no result is compared.
     all.run_unchecked(1, kRows);
     CHECK(count_calls("gemm ") == 3);
     CHECK(world().early_launches == 0);
@@ -169,7 +171,7 @@ TEST_CASE_METHOD(Team, "exchange: a captured run is the kernel, which counts its
   for (const int64_t m : {61, 16, 16}) all.run_captured(m);
   check();
   check_nothing_beside(3 * 2);
-  for (const std::string& line : ranks::put_on("own"))  // nothing but to see the capture end
+  for (const std::string& line : ranks::put_on("own"))  // only to see the capture end
     CHECK((line.rfind("cudaEventRecord", 0) == 0 || line.rfind("cudaStreamWaitEvent", 0) == 0));
   ranks::check_third_replay();
 }
@@ -182,8 +184,8 @@ TEST_CASE_METHOD(Team, "exchange: slots and flags are there twice, and runs take
   const tilepost_plan_t& plan = program.plan;
   const auto sizes = tilepost::most_sizes(plan);
   const auto layout = tilepost::cuda::shared_layout(plan, sizes);
-  const int64_t rows = shots == TILEPOST_TWO_SHOT ? 24 : 61;       // boxes of eight, three ranks
-  const int64_t lines = 4 * 3 * ctas * ((16 / ctas * 8 + 5) / 6);  // of six elements
+  const int64_t rows = shots == TILEPOST_TWO_SHOT ? 24 : 61;  // boxes of eight rows, three ranks
+  const int64_t lines = 4 * 3 * ctas * ((16 / ctas * 8 + 5) / 6);  // six elements in each
   const int64_t slot = shots == TILEPOST_ONE_SHOT_LINES ? lines * 16 : rows * 24 * 2;
   CHECK(layout.slot_bytes >= slot);
   CHECK(layout.parts == 4 * 3 * ctas);
@@ -202,7 +204,7 @@ TEST_CASE_METHOD(Team, "exchange: slots and flags are there twice, and runs take
                             (parity * 3 + 1) * last_exchange(1).slot_bytes);
       CHECK(map.rows == static_cast<uint64_t>(rows));
     }
-  // A rank that is slow to add up finds the next run's tiles beside its own.
+  // One rank adds up slowly, and finds the tiles of the next run beside its own.
   all.run(50);
   check();
 }
@@ -229,8 +231,8 @@ TEST_CASE("exchange: runs with other rows end with an error on all ranks, which 
     CAPTURE(rank);
     const Rank& mine = all.at(rank);
     CAPTURE(mine.result, mine.text);
-    // Aborted: on a busy machine the watch is told before this thread calls, and the text has the
-    // reason.
+    // The result is TILEPOST_ABORTED if the watchdog, on a busy machine, finds the error before
+    // this thread calls.
     CHECK((mine.result == TILEPOST_INVALID_ARGUMENT || mine.result == TILEPOST_TIMEOUT ||
            mine.result == TILEPOST_ABORTED));
     CHECK_THAT(mine.text, Contains("rank " + std::to_string(rank) + ": run 3: ") &&
@@ -240,7 +242,8 @@ TEST_CASE("exchange: runs with other rows end with an error on all ranks, which 
   all.destroy();
 }
 
-// Ranks see no other's calls where these are not of one host; then the kernel's words alone tell.
+// Ranks of different hosts do not see each other's calls. Only the words that their kernels
+// exchange can differ then.
 TEST_CASE("exchange: another operation of the plan on one rank is an error on all") {
   const auto shots = GENERATE(TILEPOST_ONE_SHOT, TILEPOST_TWO_SHOT);
   CAPTURE(static_cast<int>(shots));
@@ -303,7 +306,7 @@ TEST_CASE("exchange: that a run has ended the next one tells, and who goes waits
   ranks::check_end_is_told(program);
 }
 
-// It may still store here.
+// The kernel of the other rank may still store in that memory.
 TEST_CASE("exchange: a rank that goes without a run that others have begun leaves its memory") {
   const auto shots = any_shots();
   CAPTURE(static_cast<int>(shots));

@@ -1,5 +1,5 @@
-// Operations whose kernels exchange tiles and normalise the rows that they sum: what they get, what
-// is launched, and that runs of the same plan in sequence have their norm behind them.
+// Operations whose kernels exchange tiles and normalise the rows that they sum: their results, what
+// is launched, and that runs of the same plan without overlap have a kernel for the norm.
 #include <cmath>
 #include <random>
 
@@ -19,7 +19,7 @@ namespace {
 constexpr float kEpsilon = 0.5f;
 constexpr int64_t kColumns = 24;
 
-// Every rank's operands of the norm, which differ.
+// The operands of the norm on every rank. They differ between ranks.
 class Norms {
  public:
   Norms(const sample::Program& program, Ranks& team)
@@ -43,7 +43,7 @@ class Norms {
         wrong += wrong_in_row(rank, out, sums, first);
       for (size_t i = sums.size(); i < residuals_[rank].size(); ++i)
         wrong += residuals_[rank][i] != before_[rank][i];
-      // What is kept must stay exact in bf16.
+      // The residual must stay exact in bf16, so each run starts with small integers again.
       if (keeps_) fill(residuals_[rank], static_cast<int64_t>(residuals_[rank].size()), rank);
       return wrong;
     };
@@ -88,7 +88,7 @@ const tilepost_shots_t kShots[] = {TILEPOST_ONE_SHOT, TILEPOST_TWO_SHOT, TILEPOS
 const tilepost_consumer_t kNorms[] = {TILEPOST_CONSUMER_RMS_NORM,
                                       TILEPOST_CONSUMER_RESIDUAL_RMS_NORM};
 
-// A program of such an operation, for every number of shots and norm.
+// Makes such an operation for each number of shots with each norm.
 class NormTeam : public Team {
  public:
   NormTeam() {
@@ -117,7 +117,7 @@ TEST_CASE_METHOD(NormTeam, "exchange: every rank's rows are normalised, run afte
 TEST_CASE_METHOD(NormTeam, "exchange: a rank normalises its share of a ReduceScatter") {
   if (shots == TILEPOST_TWO_SHOT) return;
   const int ctas = GENERATE(1, 2);
-  const int64_t m = GENERATE(1, 5, 61);  // ranks without rows, few, many
+  const int64_t m = GENERATE(1, 5, 61);  // some ranks have no rows; each has few; each has many
   CAPTURE(static_cast<int>(shots), ctas, m);
   use_exchange(program, shots, 3, m, ctas, TILEPOST_GEMM_REDUCE_SCATTER);
   Ranks& all = create(3);
@@ -152,7 +152,7 @@ TEST_CASE_METHOD(NormTeam, "exchange: behind runs that do not overlap the norm i
     CHECK(count_calls("norm ") == 0);
     CHECK(last_exchange(0).norm.weight != nullptr);
     world().reset_calls();
-    world().on_norm = nullptr;  // what NCCL moves is not moved here
+    world().on_norm = nullptr;  // the fakes do not execute what NCCL moves
     all.run_unchecked(1, kRows);
     CHECK(count_calls("norm user") == 3);
   }
@@ -170,7 +170,7 @@ TEST_CASE_METHOD(NormTeam, "exchange: what the norm reads has to be there") {
   CHECK_THAT(tilepost_last_error(), Contains(keeps ? "norm_residual" : "norm_weight"));
 }
 
-// Sums are stored in its place, not rows.
+// Sums are stored where an output that is lent or registered would have rows.
 TEST_CASE_METHOD(NormTeam,
                  "exchange: an output that is normalised is neither lent nor registered") {
   use_exchange(program, shots, 2, 61);

@@ -14,7 +14,7 @@ using sample::count_calls;
 
 namespace {
 
-// What rank 0 of three knows of how many runs the others have ended.
+// How many runs of `source`, as far as rank 0 of three knows, have ended.
 uint32_t ended(int source) {
   return ranks::ended(0, source);
 }
@@ -59,7 +59,7 @@ TEST_CASE_METHOD(SharedTeams,
   CHECK((first & second & TILEPOST_EXCHANGES) != 0);
   const uint32_t* const run = last_exchange(0).run;
   CHECK(run[2] == second);
-  // Nobody has said that the second one has ended: that is for what comes behind it.
+  // No rank has announced yet that the second run has ended. The next run does that.
   const auto last = [&] { return run[0]; };
   for (int source = 0; source < 3; ++source) CHECK(ended(source) == last() - 1);
   Ranks::take_turns({{&pushes}});
@@ -70,7 +70,8 @@ TEST_CASE_METHOD(SharedTeams,
   check();
 }
 
-// Runs of the others may be under way there, of which none may be taken for ended.
+// Runs of the other operations may still be under way in that memory, and must not be taken for
+// ended.
 TEST_CASE_METHOD(SharedTeams,
                  "exchange: only the last operation settles shared memory's last run") {
   const bool exchanges_last = GENERATE(false, true);
@@ -90,8 +91,8 @@ TEST_CASE_METHOD(SharedTeams,
   check();
 }
 
-// A kernel that exchanges tiles may take all SMs while it waits until the run before has ended. On
-// another stream the kernel that says so might find no SM.
+// A kernel that exchanges tiles may take all SMs while it waits for the run before it to end. The
+// kernel that announces this end might find no free SM if it were on another stream.
 TEST_CASE_METHOD(SharedTeams,
                  "exchange: what says that a run has ended is in front of the next one") {
   const tilepost_shots_t shots = GENERATE(TILEPOST_ONE_SHOT, TILEPOST_TWO_SHOT);
@@ -123,7 +124,8 @@ TEST_CASE_METHOD(SharedTeams, "exchange: lines keep their memory to themselves")
   check();
 }
 
-// Outputs of every second run are lent (ranks.cpp), or of two runs of three registered.
+// Either every second run uses the lent output (ranks.cpp), or two runs of three use a registered
+// one.
 TEST_CASE_METHOD(SharedTeams, "exchange: two shots store sums where the output is") {
   const bool registers = GENERATE(false, true);
   CAPTURE(registers);

@@ -1,4 +1,4 @@
-// Operations whose kernels exchange rows of A by themselves, with ranks as threads: what they get,
+// Operations whose kernels exchange rows of A by themselves, with ranks as threads: their results,
 // what is launched, and where rows arrive.
 #include "runtime/cuda/shared/layout.h"
 #include "runtime/map/slots.h"
@@ -19,7 +19,8 @@ namespace {
 
 constexpr double kDeadline = 0.2;
 
-// Nothing of what other runs have before and behind their kernels.
+// Checks that the runs were `kernels` kernels launched early, with none of the calls that other
+// runs make before and behind their kernels.
 void check_nothing_beside(int kernels) {
   CHECK(count_calls("gemm ") == kernels);
   for (const char* call : {"shared_begin", "shared_end", "announce", "wait_", "post", "replay",
@@ -31,7 +32,7 @@ void check_nothing_beside(int kernels) {
 
 }  // namespace
 
-// The caller takes what is gathered in every other run.
+// In every other run the caller passes memory for the gathered rows.
 TEST_CASE("rows: every rank multiplies all of them and has them, captured or not") {
   const int count = GENERATE(2, 3, 4, 8);
   for (const int64_t m : {1, 3, 17, 61, 64}) {
@@ -66,7 +67,7 @@ TEST_CASE_METHOD(Team, "rows: runs that do not overlap come in between, by NCCL"
     all.run(1 + round % 2);
     check_nothing_beside(3 * (1 + round % 2));
     world().reset_calls();
-    // What NCCL moves is not moved here, so nothing is compared.
+    // The fakes do not execute what NCCL moves, so no result is compared.
     all.run_unchecked(1, kRows);
     CHECK(count_calls("gemm ") == 3);
     CHECK(world().early_launches == 0);
@@ -87,7 +88,7 @@ TEST_CASE_METHOD(Team, "rows: they arrive in two places by turns, and own ones a
   Ranks& all = create(3);
   for (const int rank : {0, 1, 2}) {
     CAPTURE(rank);
-    all.run(2);  // the second takes what is gathered
+    all.run(2);  // the second run has memory for the gathered rows
     const tilepost_exchange_t& exchange = last_exchange(rank);
     CHECK(exchange.slots == layout.gathered);
     CHECK(exchange.slot_bytes == layout.gathered_bytes);
@@ -99,12 +100,13 @@ TEST_CASE_METHOD(Team, "rows: they arrive in two places by turns, and own ones a
     CHECK(last_exchange(rank).gathered == nullptr);
     all.run(1);
   }
-  // A rank that is slow to read finds the next run's rows beside its own.
+  // One rank reads slowly, and finds the rows of the next run beside its own.
   all.run(50);
   check();
 }
 
-// As many parts as threads of a CTA can store at once, or else more than there are CTAs.
+// A part has one unit for each of 128 helper threads. Where that makes more parts than a GPU has
+// CTAs, it has two or four units for each thread.
 TEST_CASE("rows: parts are as large as helper warps keep, or as few as CTAs") {
   sample::Program program;
   use_exchanged_rows(program, 4, 2048);
@@ -157,7 +159,8 @@ TEST_CASE("rows: a rank that never comes is named, and one that has other rows")
   all.destroy();
 }
 
-// Operations of three ranks on one communicator that share memory: of others, and one like it.
+// Operations of three ranks on one communicator: two that exchange rows, and others that share
+// their memory.
 TEST_CASE("rows: operations that share memory take turns at it") {
   OnFakes fresh;
   std::vector<std::unique_ptr<sample::Program>> programs;

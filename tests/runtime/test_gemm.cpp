@@ -1,5 +1,5 @@
-// Kernels' arguments: tensor maps out of the plan's boxes, shapes, the epilogue's operands; and
-// pattern gemm, which has no communicator.
+// The arguments of kernels: tensor maps from the plan's boxes, shapes, the epilogue's operands.
+// Also the pattern gemm, which has no communicator.
 #include <cuda_runtime_api.h>
 
 #include <algorithm>
@@ -51,7 +51,7 @@ void use_gemm(Program& program, int epilogue = 0) {
   program.finish();
 }
 
-// The calls whose line starts with one of the words.
+// How many logged lines start with one of the words.
 int count_calls(const std::vector<std::string>& words) {
   int count = 0;
   for (const std::string& line : world().log)
@@ -62,7 +62,7 @@ int count_calls(const std::vector<std::string>& words) {
 }  // namespace
 
 TEST_CASE_METHOD(OnFakes, "tensor maps have the plan's boxes, and the operands' sizes and types") {
-  Program program;  // 512 x 256, k 256, boxes as 64 x 128, 64 x 64, 64 x 64
+  Program program;  // 512 x 256, k 256; boxes of A, B and C: 64 x 128, 64 x 64, 64 x 64
   const auto encoded = [&] {
     Setup setup;
     REQUIRE(setup.create(program) == TILEPOST_OK);
@@ -106,7 +106,7 @@ TEST_CASE_METHOD(Operation, "rows of B are k long, or n long where B is [k, n]")
 
 TEST_CASE_METHOD(
     Operation, "pattern gemm makes no communicator and runs the GEMM in the caller's stream only") {
-  program.plan.ranks = GENERATE(1, 2, 64);  // whatever the communicator has
+  program.plan.ranks = GENERATE(1, 2, 64);  // the communicator may have any number of ranks
   use_gemm(program);
   world().reset_calls();
   create();
@@ -139,7 +139,7 @@ TEST_CASE_METHOD(Operation,
 
 namespace {
 
-// What a launcher of a caller's was called with.
+// The arguments of the last call of a caller's launcher.
 struct Launched {
   int times = 0;
   tilepost_launch_call_t call{};
@@ -185,7 +185,7 @@ TEST_CASE_METHOD(Operation, "a launcher of the caller's is told all that its ker
   CHECK(launched.threads == static_cast<unsigned>(program.plan.kernel.threads));
   CHECK(launched.stream == user);
 
-  // A caller that was compiled before there was a pointer for launchers hands none.
+  // A caller that was compiled when the operands had no `user` passes none.
   values.struct_size = offsetof(tilepost_run_operands_t, user);
   REQUIRE(run_with(values) == TILEPOST_OK);
   CHECK(launched.user == nullptr);
@@ -275,7 +275,7 @@ TEST_CASE_METHOD(Operation, "operands must be aligned device memory of this devi
     target = reinterpret_cast<Pointer>(reinterpret_cast<uintptr_t>(target) + bytes);
   };
   tilepost_run_operands_t values = all_operands();
-  moved(values.scale_a, 4);  // a float's alignment is enough
+  moved(values.scale_a, 4);  // a multiple of 4 bytes is enough for a float
   CHECK(run_with(values) == TILEPOST_OK);
   moved(values.scale_a, 1);
   CHECK(run_with(values) == TILEPOST_INVALID_ARGUMENT);
@@ -293,7 +293,7 @@ TEST_CASE_METHOD(Operation, "operands must be aligned device memory of this devi
   world().host_pointers[values.bias] = -1;
   CHECK(run_with(values) == TILEPOST_INVALID_ARGUMENT);
   CHECK_THAT(tilepost_last_error(), Contains("bias must be device memory"));
-  // An address that has served as a scale is still looked at as a bias.
+  // An address that was accepted as a scale is still checked as a bias.
   values = all_operands();
   moved(values.scale_a, 4);
   values.bias = values.scale_a;

@@ -1,5 +1,5 @@
-// Rows of A beside neighbours: the GEMM is launched for each group, behind the collective that
-// brings it, and no kernel of it waits.
+// Rows of A beside neighbours: the GEMM is launched once for each group, behind the collective that
+// brings the group. No GEMM kernel waits.
 #include <cstdlib>
 
 #include "tests/catch.h"
@@ -18,14 +18,16 @@ namespace {
 
 constexpr double kDeadline = 0.2;
 
-// 512 rows of 256 on two ranks: the own share, then the other one in two parts. Launches of four
-// positions: two tile rows of two columns, or one that is padded to a cluster of two.
+// 512 rows of 256 elements on two ranks: first this rank's share, then the other rank's in two
+// parts. Each launch has four positions: two tile rows of two columns, or one tile row that is
+// padded to a cluster of two.
 void use_launches(Program& program) {
   program.plan.neighbours = 1;
   program.use(TILEPOST_ALL_GATHER_GEMM, 2, TILEPOST_DIVISION_ARRIVALS, {0, 1, 2});
 }
 
-// From the fork on: the own rows' launch, then each group's collective, post and launch.
+// The calls of a run from the fork on: the launch for this rank's rows, then the collective, post
+// and launch of each group.
 Lines launches(const std::string& post, const std::string& before_gemm = "") {
   Lines lines{"cudaStreamWaitEvent own0"};
   if (!before_gemm.empty()) lines.push_back(before_gemm);
@@ -76,9 +78,9 @@ TEST_CASE_METHOD(Operation,
   use_launches(program);
   create();
   std::vector<tilepost_view_t> views;
-  REQUIRE(run() == TILEPOST_OK);  // the last launch's is left
+  REQUIRE(run() == TILEPOST_OK);  // only the view of its last launch is kept
   views.push_back(world().view);
-  world().on_gemm = [&] { views.push_back(world().view); };  // of the launch before
+  world().on_gemm = [&] { views.push_back(world().view); };  // the view of the launch before
   REQUIRE(run() == TILEPOST_OK);
   views.push_back(world().view);
   REQUIRE(views.size() == 5);
@@ -93,8 +95,8 @@ TEST_CASE_METHOD(Operation,
 }
 
 TEST_CASE_METHOD(Operation, "a group without tiles is brought and not launched") {
-  // 100 rows are one tile row, which waits for the last of the other rank's 50: the own rows have
-  // no tile.
+  // 100 rows are one tile row. It waits for the last of the other rank's 50 rows, so the group of
+  // this rank's own rows has no tile.
   program.plan.any_m = 1;
   use_launches(program);
   create();
@@ -140,7 +142,7 @@ TEST_CASE_METHOD(Operation, "the caller's memory for all rows is filled before t
   create();
   tilepost_run_operands_t values = operands();
   run_logged(values);
-  REQUIRE(world().copies.size() == 1);  // the own rows, to where all rows come together
+  REQUIRE(world().copies.size() == 1);  // this rank's rows, copied to where all rows come together
   values.gathered = reinterpret_cast<void*>(0x4000000 * 9);
   run_logged(values);
   CHECK(world().a == values.gathered);

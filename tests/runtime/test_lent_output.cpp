@@ -1,4 +1,4 @@
-// An output that is made where the other ranks push it, in memory of the operation.
+// Outputs in memory of the operation, where the other ranks store their sums.
 #include "runtime/schedule/run_map.h"
 #include "tests/catch.h"
 #include "tests/runtime/pushers.h"
@@ -11,10 +11,10 @@ namespace {
 
 constexpr ranks::Way kTasks = ranks::tasks(kAllReduce);
 
-// The operation's memory for an output, or null.
+// The memory that the operation lends for an output, or null.
 void* lent_by(const Operation& op) {
   tilepost_op_info_t info{};
-  info.out = &info;  // something is said of it either way
+  info.out = &info;  // get_info must set it, whether or not there is memory
   REQUIRE(tilepost_op_get_info(op.setup.op, &info) == TILEPOST_OK);
   return info.out;
 }
@@ -83,12 +83,12 @@ TEST_CASE_METHOD(Operation, "lent output: what lands is in place, elsewhere it i
       const tilepost_task_t& task = tasks.list[i];
       const bool in_place = source(tasks, task) == destination(tasks, task);
       CHECK(in_place == (lent && task.parts == 1));
-      // Pushes land in the others' where this rank has the rows in its own.
+      // Another rank's memory is laid out as this rank's, so a push lands there at the same place.
       if (task.push >= 0 && lent)
         CHECK(destination(tasks, task) == static_cast<const char*>(tasks.there[1]) + task.push);
     }
   }
-  // Nothing more is allocated for it, and a run's memory is as large as its output.
+  // The lent output needs no further memory, and a run's memory is as large as its output.
   CHECK(tilepost::most_sizes(program.plan).landed == 48 * 24);
 }
 
@@ -103,7 +103,7 @@ TEST_CASE_METHOD(
   for (int round = 0; round < 4; ++round) {
     all.run(3);
     all.run_captured();
-    all.run_unchecked(1, 5);  // the fakes reduce nothing
+    all.run_unchecked(1, 5);  // the fakes execute no reduction
     all.run(2);
   }
   check();
@@ -135,5 +135,5 @@ TEST_CASE("lent output: a consumer reads what has landed, and nothing is kept be
   for (int i = 0; i < tasks.count; ++i)
     if (tasks.list[i].parts == 1)
       CHECK(source(tasks, tasks.list[i]) == destination(tasks, tasks.list[i]));
-  REQUIRE(op.run(5) == TILEPOST_OK);  // does not overlap
+  REQUIRE(op.run(5) == TILEPOST_OK);  // it does not overlap
 }

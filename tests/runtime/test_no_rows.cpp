@@ -1,4 +1,4 @@
-// Ranks without rows, whose operands may be null, and runs in which no rank has any.
+// Ranks without rows, which may pass null operands, and runs in which no rank has rows.
 #include "tests/catch.h"
 #include "tests/runtime/exchange_kernel.h"
 #include "tests/runtime/team.h"
@@ -13,7 +13,7 @@ namespace {
 
 constexpr int kCount = 5;
 
-// Ways to run every pattern, some of whose ranks have nothing to do where m is small.
+// Every pattern by several ways. With small m some ranks have nothing to do.
 const std::vector<Way> kWays = {ranks::copies(kAllReduce),
                                 ranks::copies(kReduceScatter),
                                 ranks::copies(kAllToAll),
@@ -28,7 +28,7 @@ const std::vector<Way> kWays = {ranks::copies(kAllReduce),
                                 ranks::launches(kAllToAllGemm),
                                 ranks::launches(kAllGather)};
 
-// Drops what a rank of a run of `m` rows neither reads nor writes.
+// Sets to null the operands that `rank` neither reads nor writes in a run of `m` rows.
 void drop_unused(const tilepost_plan_t& plan, int rank, tilepost_run_operands_t& operands) {
   const tilepost::PatternRow& row = tilepost::row_of(plan);
   const int64_t share = (operands.m + plan.ranks - 1) / plan.ranks;

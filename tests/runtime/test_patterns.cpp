@@ -1,5 +1,5 @@
-// What each pattern puts on NCCL and where its bytes go: by hand for small shapes, and for many
-// shapes that ranks agree with each other and that every element lands once.
+// Which NCCL calls each pattern makes and where their bytes go. Small shapes are checked by hand.
+// For many shapes the ranks must agree with each other, and every element must land once.
 #include <algorithm>
 #include <map>
 #include <numeric>
@@ -41,7 +41,7 @@ class Coverage {
   std::map<int64_t, int64_t> parts_;
 };
 
-// What one rank did in a run.
+// What one rank did in one run.
 struct Trace {
   std::vector<NcclCall> calls;
   std::vector<fakes::Copy> copies;
@@ -53,7 +53,7 @@ Trace trace_of(const Program& program, int rank, const tilepost_run_operands_t& 
   REQUIRE(setup.create(program, 0, rank) == TILEPOST_OK);
   CUstream_st* user = fakes::user_stream("user");
   tilepost_op_info_t info{};
-  for (int run = 0; run < 2; ++run) {  // the first one may gather once before
+  for (int run = 0; run < 2; ++run) {  // the first run may also gather once before it
     world().reset_calls();
     REQUIRE(tilepost_op_run_with(setup.op, &values, user) == TILEPOST_OK);
     REQUIRE(tilepost_op_get_info(setup.op, &info) == TILEPOST_OK);
@@ -61,7 +61,7 @@ Trace trace_of(const Program& program, int rank, const tilepost_run_operands_t& 
   return {world().nccl, world().copies, info.out_elements};
 }
 
-// Everything a run received into `base` lands once in its first `elements`.
+// Checks that what a run received into `base` lands once each in its first `elements`.
 void check_landing(const Trace& trace, const void* base, int64_t elements, int bytes) {
   Coverage coverage;
   const auto inside = [&](const void* to) {
@@ -76,7 +76,7 @@ void check_landing(const Trace& trace, const void* base, int64_t elements, int b
   CHECK(coverage.is_exactly(elements));
 }
 
-// What `from` sends to `to`, or what that receives from it: counts by group, in order.
+// The counts of what a rank sends to `peer`, or receives from it, in order.
 std::vector<size_t> counts_between(const Trace& trace, const char* name, int peer) {
   std::vector<size_t> counts;
   for (const NcclCall& call : trace.calls)
@@ -97,7 +97,7 @@ void check_pairs(const std::vector<Trace>& traces) {
 
 TEST_CASE_METHOD(Operation,
                  "ReduceScatter in shares: a group is one call, straight to its rows of out") {
-  // 512 x 256: two tile rows in each of two shares
+  // 512 x 256: two shares of two tile rows
   program.use(TILEPOST_GEMM_REDUCE_SCATTER, 2, TILEPOST_DIVISION_SHARES, {1, 2});
   create();
   run_logged();
@@ -129,7 +129,8 @@ TEST_CASE_METHOD(Operation, "ReduceScatter: what belongs to nobody lands apart")
 }
 
 TEST_CASE_METHOD(Operation, "lanes land apart from each other") {
-  program.plan.map.m = 1025;  // shares of 257 rows, the last of 254: two groups are short there
+  // Shares of 257 rows, and a last one of 254, in which two groups have fewer rows.
+  program.plan.map.m = 1025;
   program.plan.comm_lanes = 2;
   program.use(TILEPOST_GEMM_REDUCE_SCATTER, 4, TILEPOST_DIVISION_SHARES, {1, 2, 3});
   create(0, 3);
@@ -182,7 +183,7 @@ TEST_CASE_METHOD(Operation, "All-to-All: sends and receives in one NCCL group, o
 }
 
 TEST_CASE_METHOD(Operation, "All-to-All by tile columns is put in place source by source") {
-  program.plan.map.m = 100;  // 34, 34, 32
+  program.plan.map.m = 100;  // shares of 34, 34 and 32 rows
   program.plan.consumer = TILEPOST_CONSUMER_UNPERMUTE;
   program.use(TILEPOST_GEMM_ALL_TO_ALL, 3, TILEPOST_DIVISION_COLUMNS, {2}, TILEPOST_TILE);
   create(0, 2);

@@ -1,5 +1,4 @@
-// Operations whose runs are several plans', each those of a range of m: ranks as threads, with
-// data.
+// Operations with several plans, each for a range of m. Ranks are threads and have data.
 #include <algorithm>
 
 #include "runtime/core/plan_hash.h"
@@ -17,7 +16,7 @@ namespace {
 constexpr int kCount = 3;
 using Make = SharedTeams::Make;
 
-// The plans of several programs as those of one, the one for the most rows first.
+// The plans of several programs in one program. The plan for the most rows comes first.
 class Ranged {
  public:
   explicit Ranged(const std::vector<Make>& makes) {
@@ -82,16 +81,17 @@ Make by(const ranks::Way& way, int64_t m) {
   return SharedTeams::by(way, m);
 }
 
-// A large way and few rows in its memory, and in memory of their own.
+// Three plans: `way` for many rows, an exchange of few rows in the memory of `way`, and lines of
+// very few rows, which have memory of their own.
 std::vector<Make> three(const ranks::Way& way, tilepost_shots_t shots = TILEPOST_ONE_SHOT) {
   return {by(way, 256), exchange(shots, 61, way.pattern),
           exchange(TILEPOST_ONE_SHOT_LINES, 17, way.pattern)};
 }
 
-// Runs around the ends of the ranges.
+// Numbers of rows around the ends of the ranges.
 constexpr int64_t kRows[] = {1, 16, 17, 18, 60, 61, 62, 255, 256, 0};
 
-// Captures make no tables.
+// Makes an eager run of every number of rows, because a captured run cannot make its table.
 void see_all(Ranks& all) {
   for (const int64_t m : kRows) all.run(1, m);
 }
@@ -184,7 +184,7 @@ TEST_CASE_METHOD(RangedTeam, "ranges: another m on one rank is named on all") {
                               Contains("pass the same m on every rank"));
   }
   CHECK(told > 0);
-  // What comes after it says why, whichever range it is in.
+  // The error of later calls is the same in every range.
   all.on_all([&](int, ranks::Rank& mine) {
     if (all.start(mine, 61) == TILEPOST_OK) return;
     mine.result = tilepost_op_status(mine.setup.op);
@@ -216,7 +216,7 @@ TEST_CASE_METHOD(RangedTeam, "ranges: a rank that does not come is named in any 
   CHECK(named);
 }
 
-// On other streams too, and where they share no memory.
+// This also holds on other streams and for plans that share no memory.
 TEST_CASE_METHOD(OnFakes, "ranges: a run waits for another plan's on another stream") {
   const auto few = [](sample::Program& program) {
     program.plan.map.m = 256;

@@ -1,4 +1,4 @@
-// Runs whose outputs are buffers that the ranks have registered.
+// Runs with outputs that the ranks have registered.
 #include "runtime/cuda/watch/watch_page.h"
 #include "tests/runtime/pushers.h"
 
@@ -48,7 +48,7 @@ TEST_CASE_METHOD(Pushers, "registered: buffers in one allocation are apart") {
   const auto opened = [&] { return world().live_mappings - before; };
   all.register_output(kM, 2);
   check(all);
-  CHECK(opened() == (processes ? 2 * 3 * 2 : 0));  // CUDA counts how often
+  CHECK(opened() == (processes ? 2 * 3 * 2 : 0));  // CUDA counts every opening
   all.run_mixed();
   all.run(6, 35);
   check(all);
@@ -64,7 +64,7 @@ TEST_CASE_METHOD(Pushers, "registered: buffers in one allocation are apart") {
   CHECK(opened() == 0);
 }
 
-// What is captured is a pointer to where the buffers' places are.
+// The graph keeps a pointer to the table with the addresses of the buffers.
 TEST_CASE_METHOD(Operation, "registered: a graph keeps its buffer when others come and go") {
   ranks::use(program, kTasks, 3, 48);
   create();
@@ -137,7 +137,7 @@ TEST_CASE_METHOD(Operation,
     return run_with(values);
   };
   CHECK(run_to(buffer.data(), 40) == TILEPOST_OK);
-  CHECK(run_to(buffer.data() + 40 * 24, 40) == TILEPOST_OK);  // behind it
+  CHECK(run_to(buffer.data() + 40 * 24, 40) == TILEPOST_OK);  // in the second half of the buffer
   CHECK(run_to(buffer.data() + 8, 35) == TILEPOST_INVALID_ARGUMENT);
   CHECK_THAT(tilepost_last_error(), Contains("out lies 16 bytes into the buffer"));
   CHECK(run_to(buffer.data(), 41) == TILEPOST_INVALID_ARGUMENT);
@@ -172,9 +172,10 @@ TEST_CASE_METHOD(Pushers, "registered: a rank that passes another out ends the r
   all.register_output(kM);
   all.register_output(kM);
   check(all);
-  std::vector<std::unique_ptr<Registered>> kept;  // the others store there
+  // Keeps the buffers, because the other ranks store there.
+  std::vector<std::unique_ptr<Registered>> kept;
   all.on_all([&](int rank, Rank& mine) {
-    ranks::self().run = 1;  // the second one
+    ranks::self().run = 1;  // the run after the first one
     if (rank == 1 && none) mine.registered.swap(kept);
     if (rank == 1 && !none) std::swap(mine.registered[0], mine.registered[1]);
     if (all.start(mine, kM) == TILEPOST_OK) mine.result = tilepost_op_synchronize(mine.setup.op);

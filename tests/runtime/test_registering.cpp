@@ -1,5 +1,5 @@
-// Registering outputs, and undoing it: what is allowed, what the ranks tell each other, and what it
-// does to their devices and memory.
+// Registering and unregistering outputs: what is allowed, what the ranks exchange, and what happens
+// to their devices and memory.
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -20,7 +20,7 @@ using ranks::Ranks;
 using ranks::Registered;
 using sample::Program;
 
-// With peer access such calls wait for other devices' kernels, which may wait for the caller.
+// With peer access such calls wait for kernels of other devices, which may wait for the caller.
 TEST_CASE_METHOD(Pushers, "registered: registering allocates and frees no memory") {
   Ranks& all = create_pushers(3, GENERATE(false, true));
   Ranks other(program, all);
@@ -47,8 +47,9 @@ TEST_CASE_METHOD(Pushers, "registered: registering allocates and frees no memory
   other.destroy();
 }
 
-// Mapping may wait for all that is on the devices of the process, and what a rank tells the others
-// waits there until they tell theirs.
+// Mapping memory may wait for all work on the devices of the process. A rank's exchange of numbers
+// stays on its device until all ranks have sent theirs. So no rank may begin one before the ranks
+// of its process have mapped.
 TEST_CASE_METHOD(Pushers, "registered: the ranks of a process map, and close, before one goes on") {
   constexpr int kRanks = 4;
   const int of_process = GENERATE(4, 2);
@@ -73,7 +74,7 @@ TEST_CASE_METHOD(Pushers, "registered: the ranks of a process map, and close, be
   check(all);
   CHECK(mapped == (of_process == 4 ? 4 * 3 : 4 + 2 * 4 * 2));
   CHECK(early == 0);
-  // Also what was opened in vain.
+  // The same holds for closing memory that was opened in vain.
   stop_telling();
   world().cannot_open = {2};
   all.on_all([](int rank, Rank& mine) {
@@ -119,7 +120,7 @@ TEST_CASE_METHOD(Pushers, "registered: threads need no handles for other process
 }
 
 TEST_CASE_METHOD(Operation, "registered: so many buffers at a time and no more") {
-  constexpr int64_t kRows = 12;  // some on every rank
+  constexpr int64_t kRows = 12;  // at least one row for every rank
   program.plan.any_m = 1;
   ranks::use(program, kTasks, 3, kM);
   create();
@@ -304,7 +305,7 @@ TEST_CASE_METHOD(Pushers, "registered: unregistering is told likewise") {
   all.register_output(kM);
   all.run_mixed();
   check(all);
-  // Also of memory that was freed, and what is left is closed with the operation.
+  // Buffers that were freed can be unregistered too. Closing the operation undoes the rest.
   all.on_all([&](int rank, Rank& mine) {
     if (rank == 1) world().caller_memory.erase(mine.registered[0]->allocation());
   });
@@ -382,7 +383,7 @@ TEST_CASE_METHOD(Operation, "registered: not while a run is being captured, on w
   CHECK(world().live_streams == streams + 1);
   world().reset_calls();
   CHECK(tilepost_op_unregister(setup.op, buffer.data()) == TILEPOST_OK);
-  // The caller's streams, which may be gone, are not asked.
+  // The caller's streams are not asked, because they may be gone.
   for (const char* stream : {":user", ":other"})
     CHECK(std::ranges::none_of(world().log,
                                [&](const auto& line) { return line.ends_with(stream); }));
@@ -413,7 +414,7 @@ TEST_CASE("registered: whatever call fails, the caller is told and nothing is lo
     Registered buffer(0, 48 * 24);
     const tilepost_result_t result = failing.attempt(
         [&] { return tilepost_op_register(op.setup.op, buffer.data(), buffer.bytes()); },
-        "cudaIpcGetMemHandle");  // of which a process needs none
+        "cudaIpcGetMemHandle");  // ranks of one process need no handle
     INFO(failing.what());
     if (result == TILEPOST_OK)
       CHECK(tilepost_op_unregister(op.setup.op, buffer.data()) == TILEPOST_OK);

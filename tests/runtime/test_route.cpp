@@ -1,4 +1,4 @@
-// Routes: what is asked of them, how ranks tell each other, and what runs make of them.
+// Routes: how they are checked, how ranks exchange them, and how runs use them.
 #include <numeric>
 
 #include "runtime/schedule/run_map.h"
@@ -60,7 +60,7 @@ TEST_CASE_METHOD(Operation, "splits: tiles, steps and arrivals follow them") {
   use_routing(program, TILEPOST_ROUTING_SPLITS);
   create();
   tilepost_arrivals_t arrivals;
-  // Both ranks say the same: 100 rows to rank 0, 412 to rank 1.
+  // Both ranks send 100 rows to rank 0 and 412 to rank 1.
   const std::vector<int64_t> splits{100, 412};
   REQUIRE(set_route(setup, route_of(splits), &arrivals) == TILEPOST_OK);
   CHECK(arrivals.rows == 2 * 412);
@@ -91,12 +91,13 @@ TEST_CASE_METHOD(Operation,
   tilepost_arrivals_t arrivals;
   REQUIRE(set_route(setup, route_of({}, destinations), &arrivals) == TILEPOST_OK);
   CHECK(arrivals.rows == 2 * 341);
-  int64_t next[2] = {171, 341};  // behind rank 0's
+  int64_t next[2] = {171, 341};  // rows for rank 1 come behind those for rank 0
   for (size_t row = 0; row < 512; ++row) REQUIRE(arrivals.landed[row] == next[destinations[row]]++);
   world().reset_calls();
   REQUIRE(run() == TILEPOST_OK);
   REQUIRE(world().view.row_map != nullptr);
-  // Every tile's rows go to places of its group's block, each once.
+  // Every row of a tile goes to a place in the block of the tile's group. No two rows share a
+  // place.
   std::vector<bool> taken(512);
   for (int i = 0; i < world().view.num_tiles; ++i) {
     const tilepost_tile_t& tile = world().view.tiles[i];
@@ -128,7 +129,7 @@ TEST_CASE_METHOD(Operation, "a rank without rows runs no GEMM but receives") {
   use_routing(program, GENERATE(TILEPOST_ROUTING_SPLITS, TILEPOST_ROUTING_ROWS));
   const bool splits = program.plan.routing == TILEPOST_ROUTING_SPLITS;
   create();
-  // Rank 0 has 256 rows, half of them for rank 1, which has none.
+  // Rank 0 has 256 rows and sends half of them to rank 1, which has no rows.
   int exchanges = 0;
   world().exchange = [&](const int64_t* from, int64_t* to, size_t count) {
     std::vector<int64_t> other(count, 64);
@@ -204,7 +205,7 @@ TEST_CASE_METHOD(Operation, "wrong routes are refused, and the route before stay
   CHECK(run() == TILEPOST_OK);
 }
 
-// Runs that do not overlap, as those with few rows, are on the caller's stream alone.
+// Runs with few rows do not overlap, and are then on the caller's stream alone.
 TEST_CASE_METHOD(Operation, "no route while a run is being captured") {
   program.use_any_m();
   use_routing(program, TILEPOST_ROUTING_SPLITS);
@@ -236,7 +237,7 @@ TEST_CASE_METHOD(Operation, "a rank that does not call route") {
 }
 
 TEST_CASE("every call of route can fail: the next run is refused, not wrong") {
-  int begun = 0;  // the first call that has to do with the new route
+  int begun = 0;  // the first call that belongs to the new route
   FailingCalls failing;
   failing.in_turn([&](Operation& op) {
     op.program.plan.any_m = 1;

@@ -1,5 +1,5 @@
-// Running: the order of what is put on the streams, epochs, captured runs, arguments, and what is
-// left after a failure at any call.
+// Running an operation: the order of the calls on the streams, epochs, captured runs, arguments,
+// and what is left after any call has failed.
 #include <algorithm>
 
 #include "tests/catch.h"
@@ -15,7 +15,7 @@ using sample::Setup;
 
 namespace {
 
-// Runs by the call that takes three pointers.
+// An operation that runs by tilepost_op_run, which takes three pointers.
 class Pointers : public Operation {
  public:
   tilepost_result_t run_in(CUstream_st* stream) const {
@@ -96,7 +96,7 @@ TEST_CASE_METHOD(Pointers,
   create();
   for (int round = 0; round < 3; ++round) {
     CAPTURE(round);
-    REQUIRE(run() == TILEPOST_OK);  // eager ones in between
+    REQUIRE(run() == TILEPOST_OK);  // eager runs come in between
     world().reset_calls();
     {
       const fakes::Capture capture(user);
@@ -119,7 +119,7 @@ TEST_CASE_METHOD(Pointers, "a run in another stream waits for the last one") {
   REQUIRE(run_in(fakes::user_stream("other")) == TILEPOST_OK);
   CHECK(enqueued().front() == "cudaStreamWaitEvent other");
   world().reset_calls();
-  REQUIRE(run_in(nullptr) == TILEPOST_OK);  // the legacy default stream is one like any other
+  REQUIRE(run_in(nullptr) == TILEPOST_OK);  // the legacy default stream is treated like any other
   CHECK(enqueued().front() == "cudaStreamWaitEvent legacy");
 }
 

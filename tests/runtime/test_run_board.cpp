@@ -1,5 +1,6 @@
-// What ranks see of each other's calls where NCCL compares nothing: every rank says which one runs
-// something else, and in what, also where nothing hangs; and which rank has not come.
+// How ranks see each other's calls where NCCL compares nothing. The error on every rank names the
+// rank that runs something else and the difference, even if nothing hangs. It also names ranks that
+// have not come.
 #include "runtime/cuda/watch/run_board.h"
 
 #include <sys/wait.h>
@@ -22,12 +23,12 @@ using Call = RunBoard::Call;
 
 namespace {
 
-// Seconds that a run may take.
-constexpr double kPatient = 100;  // where nothing waits for the end of it, on however slow a machine
-constexpr double kShort = 1;      // where the case is about what comes too late
+// Deadlines of runs, in seconds.
+constexpr double kPatient = 100;  // where no case waits for it, however slow the machine is
+constexpr double kShort = 1;      // where the case is about a rank that comes too late
 constexpr int kRanks = 3;
 
-// Boards of so many ranks, all joined.
+// Boards of `ranks` ranks. All have joined.
 struct Boards {
   explicit Boards(int ranks) : of(static_cast<size_t>(ranks)) {
     const RunBoard::Address address = RunBoard::make(ranks, of[0]);
@@ -40,8 +41,7 @@ constexpr Call call(int64_t m) {
   return {m, static_cast<uint64_t>(m) * 7, m > 64, 0};
 }
 
-// Ranks that exchange messages, which the fakes carry out on paper, in no time: nothing keeps a run
-// from ending that should not.
+// Ranks that exchange messages. The fakes only log messages, so no run hangs that should fail.
 class Messages : public OnFakes {
  public:
   sample::Program program;
@@ -56,8 +56,8 @@ class Messages : public OnFakes {
     REQUIRE(all_->all_ok());
     return *all_;
   }
-  // A run of so many rows on every rank, and what each finds when all have called it, or captured
-  // and replayed it.
+  // Makes a run of rows[rank] rows on every rank, captured or not. When all ranks have called it,
+  // every rank waits for its run and keeps the result.
   void run(const std::vector<int64_t>& rows, bool captured = false) {
     std::barrier called(kRanks);
     all_->on_all([&](int rank, Rank& mine) {
@@ -146,7 +146,7 @@ TEST_CASE("a difference that is no longer kept is found by what came of it") {
   CHECK_FALSE(found->is_here);
 }
 
-// The reference keeps all that was said.
+// Checks against a reference that keeps all calls.
 TEST_CASE("calls of ranks that replay graphs are compared when a run is late") {
   Boards boards(3);
   boards.of[0].say_captured();
@@ -194,9 +194,10 @@ TEST_CASE("random calls are compared as far as ranks have both called them") {
       else
         said[rank].push_back(m);
       const auto asks = static_cast<int>(random() % kRanks);
-      size_t first = 0;  // run, from 1, in which the rank that asks differs from another
+      // The first run, counted from 1, in which rank `asks` differs from another rank.
+      size_t first = 0;
       int with = -1;
-      bool apart = false;  // too far to have a run in common
+      bool apart = false;  // too far apart to have a run in common that the board keeps
       for (int other = 0; other < kRanks && first == 0; ++other) {
         const size_t both = std::min(said[asks].size(), said[other].size());
         const size_t ahead = std::max(said[asks].size(), said[other].size());
@@ -305,7 +306,7 @@ TEST_CASE_METHOD(Messages, "nccl: a rank that overlaps is told from one that run
                       "sequence and rank 2 overlaps; pass the same m on every rank"));
 }
 
-// Their numbers come round to 0.
+// With `around` the number of the replay wraps to 0.
 TEST_CASE_METHOD(Messages, "nccl: replays with other rows say so when they are late") {
   const bool around = GENERATE(false, true);
   CAPTURE(around);
@@ -318,7 +319,8 @@ TEST_CASE_METHOD(Messages, "nccl: replays with other rows say so when they are l
   world().collectives_hang = true;
   if (around) world().replay = 0;
   run({512, 384, 512}, true);
-  // The first that gives up lets all go here, for its abort ends what hangs.
+  // The abort of the first rank that gives up ends what hangs on all ranks, so only one rank may
+  // report the difference.
   bool one_said_so = false;
   for (int rank = 0; rank < kRanks; ++rank)
     one_said_so |= all.at(rank).text.find("a replayed run: m is ") != std::string::npos &&
@@ -340,7 +342,7 @@ TEST_CASE_METHOD(Messages, "nccl: what one rank replays others may call") {
   CHECK(all.all_ok());
 }
 
-// The second finds the difference by itself, the first when it looks again.
+// The second rank finds the difference in its own run, the first one when it looks again.
 TEST_CASE_METHOD(Messages, "nccl: a rank that is ahead by a run finds the difference later") {
   program.use(kAllReduce, kRanks, TILEPOST_DIVISION_ROWS, {2, 4});
   Ranks& all = create();
@@ -386,7 +388,7 @@ TEST_CASE_METHOD(Messages, "nccl: a rank that did not come is named") {
     if (comes && mine.result == TILEPOST_OK) mine.result = tilepost_op_synchronize(mine.setup.op);
     if (mine.result != TILEPOST_OK) mine.text = tilepost_last_error();
   });
-  // The first that gives up ends what hangs on the fakes, on all ranks.
+  // On the fakes the first rank that gives up ends what hangs on all ranks.
   const char* text = all_come ? "all ranks have called the run, but" : "ranks 0, 1 did not arrive";
   int named = 0;
   for (int rank = 0; rank < kRanks; ++rank)

@@ -1,5 +1,5 @@
-// Numbers of runs count modulo 2^32: what ranks get where these come to 2^31 and to 2^32, and that
-// nothing keeps an old number until runs have come round to it.
+// Numbers of runs count modulo 2^32. Checks the results around 2^31 and 2^32, and that no word
+// keeps an old number until the numbers have wrapped back to it.
 #include <algorithm>
 #include <set>
 
@@ -24,8 +24,9 @@ uint32_t* words_at(int rank, int64_t bytes) {
   return reinterpret_cast<uint32_t*>(last_exchange(rank).memory[rank] + bytes);
 }
 
-// Ranks whose runs of one kernel have gone well go on as if they had made so many. What is compared
-// by size goes on from there; what is compared for being equal keeps what it has.
+// Lets ranks whose runs are one kernel go on as if they had made `run` runs without a failure.
+// Words that are compared by size are set as after those runs. Words that are compared for equality
+// stay as they are.
 void go_on_from(int count, uint32_t run) {
   for (int rank = 0; rank < count; ++rank) {
     const tilepost_exchange_t& last = last_exchange(rank);
@@ -37,7 +38,7 @@ void go_on_from(int count, uint32_t run) {
       flags[begun_word(source, count)] = run;
       flags[ended_word(source, count)] = run - 1;
     }
-    // Some of the signals of a run, too, come on either side of 2^32.
+    // Some of a run's signals come before the counter wraps at 2^32, and some after.
     for (int i = 0; i < last.counters; ++i) {
       const uint32_t more = 0u - last.expected[i] - 7;
       flags[counter_word(i, count)] += more;
@@ -47,7 +48,7 @@ void go_on_from(int count, uint32_t run) {
   }
 }
 
-// The words that are waited for with "equal": all flags of a rank, and the numbers in its lines.
+// The words that waits compare for equality: all flags of a rank, and the numbers in its lines.
 std::vector<uint32_t*> numbers_of(int rank, bool lines) {
   const tilepost_exchange_t& last = last_exchange(rank);
   std::vector<uint32_t*> all;
@@ -60,7 +61,7 @@ std::vector<uint32_t*> numbers_of(int rank, bool lines) {
   return all;
 }
 
-// As in numbers_of, as runs up to `run` leave them that use no part.
+// Sets the flags as runs up to `run` that use no part would leave them.
 void make_new(int count, uint32_t run) {
   for (int rank = 0; rank < count; ++rank) {
     const tilepost_exchange_t& last = last_exchange(rank);
@@ -71,7 +72,7 @@ void make_new(int count, uint32_t run) {
   }
 }
 
-// In how many runs each of them is made new, if runs use none.
+// After how many runs that use no part every flag and line has been renewed.
 uint32_t runs_to_renew(bool lines) {
   const tilepost_exchange_t& last = last_exchange(0);
   const auto flags = static_cast<uint32_t>(2 * last.most_parts);
@@ -91,7 +92,7 @@ const Kind kKinds[] = {{"one shot", TILEPOST_ONE_SHOT, kAllReduce},
                        {"shares in lines", TILEPOST_ONE_SHOT_LINES, kAllToAll},
                        {"rows", TILEPOST_ONE_SHOT, TILEPOST_ALL_GATHER_GEMM}};
 
-// Two ranks, of up to 17 rows.
+// Two ranks with up to 17 rows.
 constexpr int kRanks = 2, kRows = 17;
 void use(Program& program, const Kind& kind) {
   program.plan.any_m = 1;
@@ -101,7 +102,7 @@ void use(Program& program, const Kind& kind) {
     ranks::use_exchange(program, kind.shots, kRanks, kRows, 1, kind.pattern);
 }
 
-// Runs of the kind, of which some use all parts and some few.
+// Makes `times` runs. Some use all parts, and some use few.
 void run_some(Ranks& all, int times) {
   for (int i = 0; i < times; ++i) i % 5 == 3 ? all.run_captured() : all.run(1, i % 3 ? 0 : 1);
 }
@@ -154,8 +155,8 @@ TEST_CASE("numbers of runs: ranks get the same across 2^31 and 2^32") {
   }
 }
 
-// Parts that were used long ago, or never, are used again when the numbers come round to those that
-// they had then.
+// A part that was used long ago or never is used again when the numbers come to the number that its
+// flag had then.
 TEST_CASE("numbers of runs: a part that is used again after 2^32 runs waits for its ranks") {
   const Kind kind = GENERATE(from_range(std::begin(kKinds), std::end(kKinds)));
   const bool used = GENERATE(false, true);

@@ -1,5 +1,5 @@
-// Runs of several operations: which take turns on a device, whatever their streams, and which go
-// side by side.
+// Runs of several operations: which take turns on a device, whatever their streams are, and which
+// run side by side.
 #include <map>
 #include <random>
 
@@ -19,11 +19,11 @@ using tilepost::cuda::RunOrder;
 
 namespace {
 
-// Edits a program for three ranks.
+// A kind of operation: edits a program for three ranks.
 struct Kind {
   const char* name;
   void (*use)(Program& program);
-  int64_t m = 0;  // of its runs
+  int64_t m = 0;  // rows of its runs; 0: the plan's
 };
 
 void use_nccl(Program& program) {
@@ -64,7 +64,8 @@ void use_few_rows(Program& program) {
   use_tasks<kAllReduce>(program);
 }
 
-// Whose kernels wait for other ranks, and whose do not.
+// kHolding: kinds whose kernels wait for other ranks while they hold SMs. kOthers: kinds whose
+// kernels do not.
 const Kind kHolding[] = {{"all_reduce, peer, tasks", use_tasks<kAllReduce>},
                          {"all_to_all, peer, tasks", use_tasks<kAllToAll>},
                          {"all_gather, nccl", use_nccl_gather},
@@ -90,10 +91,10 @@ class TwoKinds : public OnFakes {
     ms_[0] = one.m;
     ms_[1] = other.m;
     for (const int which : {0, 1})
-      if (ms_[which] != 0) run(which, "user");  // makes the schedule of so many rows
+      if (ms_[which] != 0) run(which, "user");  // makes the schedule for this number of rows
     world().reset_calls();
   }
-  // A run of either.
+  // A run of operation `which`.
   void run(int which, const std::string& stream) {
     programs_[which].weave();
     CUstream_st*& on = streams_[stream];
@@ -155,7 +156,8 @@ TEST_CASE_METHOD(TwoKinds, "runs on one stream wait for nothing more than alone"
   const int waits = count_calls("cudaStreamWaitEvent");
   run(0, "user");
   CHECK(count_calls("cudaStreamWaitEvent") == waits + alone);
-  // On a stream of its own one wait, and no further one until the other has run again.
+  // On another stream the run waits once. It does not wait again until the other operation has run
+  // again.
   world().reset_calls();
   run(1, "b");
   CHECK(count_calls("cudaStreamWaitEvent b") >= 1);
@@ -199,7 +201,7 @@ TEST_CASE_METHOD(OnFakes, "an operation is made, and routed, when no run holds S
   } else {
     result = second.create_on(first.comm, other, 0, false);
   }
-  // The run's own deadline ends the wait, and nothing was asked of other ranks before.
+  // The deadline of that run ends the wait. Nothing was sent to other ranks before.
   CHECK(result == TILEPOST_ABORTED);
   CHECK_THAT(tilepost_last_error(), Contains("waited for its runs"));
   CHECK(world().nccl.empty());
@@ -221,7 +223,7 @@ TEST_CASE_METHOD(OnFakes, "order of runs: of any two of which one is exclusive o
   world().reset_calls();
   for (int i = 0; i < kRuns; ++i) {
     const int which = draw(kMembers), stream = draw(kStreams);
-    if (draw(12) == 0) {  // another one takes its place, when all of its runs have ended
+    if (draw(12) == 0) {  // another member takes its place, when all runs of this one have ended
       order.leave(*members[which]);
       const Order so_far;
       for (int j = 0; j < i; ++j)
@@ -233,13 +235,13 @@ TEST_CASE_METHOD(OnFakes, "order of runs: of any two of which one is exclusive o
     const std::string name(1, static_cast<char>('a' + stream));
     CUstream_st* const on = fakes::user_stream(name);
     const RunOrder::Run run{on, static_cast<unsigned long long>(stream) + 1, draw(3) == 0};
-    // As an operation's own runs follow each other.
+    // Runs of one operation follow each other.
     if (last[which] >= 0)
       REQUIRE(cudaStreamWaitEvent(on, ends[last[which]].get(), 0) == cudaSuccess);
     REQUIRE(order.follow(*members[which], run) == TILEPOST_OK);
     const bool fails = draw(10) == 0;
     if (!fails) fakes::call("run " + name);
-    if (fails) {  // and leaves no trace
+    if (fails) {  // a run that fails leaves no trace
       --i;
       continue;
     }

@@ -1,5 +1,5 @@
-// Transports whose ranks touch each other's memory: runs that cannot end, or break off, and what is
-// said of them.
+// Transports whose ranks access each other's memory: runs that cannot end or break off, and their
+// errors.
 #include <algorithm>
 
 #include "tests/catch.h"
@@ -20,7 +20,7 @@ namespace {
 
 constexpr double kDeadline = 0.2;
 
-// What ranks 0 and 2 of three say when rank 1 does not come to the third run.
+// The errors of ranks 0 and 2 of three when rank 1 does not come to the third run.
 struct Missing {
   Way way;
   int64_t m;
@@ -32,7 +32,7 @@ const char* const kTilesMissing =
 const char* const kRowsMissing =
     ": group 2 of 4: not all ranks' rows were stored within 0.2 s: 1 signals are missing; "
     "rank 1 did not arrive";
-// Before all have begun it nobody stores.
+// No rank stores before all ranks have begun the run.
 const char* const kNotBegun =
     ": group 1 of 3: not all ranks' tiles were stored within 0.2 s: 18 signals are missing; "
     "rank 1 did not arrive";
@@ -44,13 +44,13 @@ const std::vector<Missing> kMissing = {
     {tasks(kAllToAll), 48, kTilesMissing, kTilesMissing},
     {whole(kAllReduce), 48, kNotBegun, kNotBegun},
     {whole(kAllToAll), 48, kNotBegun, kNotBegun},
-    // What rank 0 gets first comes from rank 1. Rank 2 gets rank 0's first, which waits for nothing
-    // itself.
+    // Rank 0 first gets rows of rank 1. Rank 2 first gets rows of rank 0, which rank 0 sends
+    // without a wait.
     {tasks(kAllGather), 48, "rank 1 did not announce group 2", "rank 1 did not announce group 5"},
     {pushed_rows(), 48, kRowsMissing, kRowsMissing},
 };
 
-// A run on rank 1 of three that does not end by itself.
+// A run on rank 1 of three that cannot end by itself.
 struct Stuck {
   Way way;
   int64_t m;
@@ -62,7 +62,7 @@ const std::vector<const char*> kHalfOfTiles = {
     "all ranks have begun the run, so the GEMM of one has stopped"};
 const std::vector<const char*> kOwnRows = {
     "group 1 of 5: this rank's rows were not copied within 0.2 s: 1 chunks are missing"};
-// Shares do not end with a tile.
+// Shares end inside tiles.
 const std::vector<const char*> kEdges = {
     "group 1 of 4: this rank's rows were not copied within 0.2 s: ",
     " chunks are missing; the GEMM, whose warps copy them, has stopped"};
@@ -80,7 +80,8 @@ const std::vector<Stuck> kStuck = {
     {pushed_rows(), 45, false, kEdges},
 };
 
-// A run that breaks off at any of its calls: how many there are at least, and behind its beginning.
+// A run that breaks off at each of its calls. `calls`: how many calls it has at least. `broken`:
+// how many of them at least come after the run has begun.
 struct Breaking {
   Way way;
   bool captured;
@@ -111,8 +112,8 @@ TEST_CASE_METHOD(Team, "shared: a rank that does not come is named within the de
   }
   CHECK(all.wrong() == 0);
   CHECK(tilepost_op_status(all.at(1).setup.op) == TILEPOST_OK);
-  // The others have begun what they never end, so nobody frees what they may still touch: the
-  // memory itself and the numbers beside it.
+  // The other ranks have begun a run that they never end. So nobody frees what they may still
+  // access: the shared memory and the numbers beside it.
   CHECK(world().live_allocations > 0);
   all.destroy();
   CHECK(world().live_allocations == 2 * 3);
@@ -139,7 +140,7 @@ TEST_CASE_METHOD(Operation, "tasks: what does not come is told, in a replayed ru
 TEST_CASE_METHOD(Team, "tasks: sums that are not pushed here are told within the deadline") {
   const Way way = GENERATE(tasks(kAllReduce), whole(kAllReduce));
   const int runs = GENERATE(2, 3);
-  const bool lent = runs % 2 != 0;  // the next run's out is the operation's
+  const bool lent = runs % 2 != 0;  // the next run stores in the lent output
   CAPTURE(way, lent);
   leaves_memory();
   ranks::use(program, way, 3, 48);
@@ -147,7 +148,7 @@ TEST_CASE_METHOD(Team, "tasks: sums that are not pushed here are told within the
   all.run(runs);
   check();
   world().pushes_stop = true;
-  all.run_but(-1);  // all come
+  all.run_but(-1);  // no rank is absent
   for (const int rank : {0, 1, 2}) {
     REQUIRE((all.at(rank).found == all.at(rank).lent) == lent);
     CHECK(all.at(rank).result == TILEPOST_TIMEOUT);
@@ -174,10 +175,10 @@ TEST_CASE("shared: a run that breaks off before it has begun changes nothing, la
   FailingCalls failing;
   failing.in_turn([&](Operation& op) {
     ranks::use(op.program, breaking.way, 2, 16);
-    // What is captured begins here at once: a capture that breaks off leaves a run begun, which the
-    // end waits for.
+    // The fakes begin a captured run at once. A capture that breaks off then leaves a run begun,
+    // and destroying the operation waits for its end.
     op.create(breaking.captured ? 0.1 : 0);
-    world().fails_on = std::this_thread::get_id();  // the watchdog calls when it likes
+    world().fails_on = std::this_thread::get_id();  // the watchdog calls at any time
     const auto result = failing.attempt([&] {
       const fakes::Capture capture(op.user, breaking.captured);
       return op.run();

@@ -1,5 +1,5 @@
-// Memory that ranks share: where things lie in it, how ranks come to know each other's, and that
-// what fails on one of them fails on all and leaves nothing behind.
+// Memory that ranks share: its layout, how ranks map each other's memory, and that a failure on one
+// rank fails on all and leaves nothing behind.
 #include <cstring>
 #include <set>
 
@@ -20,9 +20,9 @@ using shared_ranks::Meeting;
 namespace {
 
 constexpr int64_t kBytes = 8192;
-constexpr int64_t kBlock = 2 << 20;  // what is allocated for them
+constexpr int64_t kBlock = 2 << 20;  // the bytes that are allocated for kBytes
 
-// What all ranks say; checks that they fail alike, hold nothing and leave nothing.
+// The error of all ranks. Checks that they fail alike, hold nothing and leave nothing.
 std::string refusal(Meeting& meeting, tilepost_result_t expected) {
   const auto made = make(meeting, kBytes);
   for (const auto& rank : made) {
@@ -118,7 +118,7 @@ TEST_CASE_METHOD(OnFakes, "memory is not freed before the other processes have u
   for (const auto& rank : made) REQUIRE(rank->result == TILEPOST_OK);
   made[1].reset();
   CHECK(world().live_allocations == 3);
-  CHECK(tilepost_bytes_left() == left + kBlock);  // of rank 1, which ranks 0 and 2 map
+  CHECK(tilepost_bytes_left() == left + kBlock);  // of rank 1, mapped by ranks 0 and 2
   made[0].reset();
   CHECK(world().live_allocations == 3);
   SharedMemory::free_unmapped();
@@ -128,7 +128,7 @@ TEST_CASE_METHOD(OnFakes, "memory is not freed before the other processes have u
   CHECK(tilepost_bytes_left() == left);
 }
 
-// A rank that has mapped the memory of another one need not have unmapped it when that one fails.
+// When a rank fails, another rank that has mapped its memory may not have unmapped it yet.
 TEST_CASE_METHOD(OnFakes, "memory that others may have mapped without locks is not freed") {
   const int64_t left = tilepost_bytes_left();
   Meeting meeting(3);
@@ -148,7 +148,7 @@ TEST_CASE_METHOD(OnFakes, "memory that others may have mapped without locks is n
   for (const void* memory : std::set(world().allocated)) cudaFree(const_cast<void*>(memory));
 }
 
-// All ranks refuse by what they were told, and none of them maps anything.
+// All ranks refuse because of the numbers they got, and none of them maps anything.
 TEST_CASE_METHOD(OnFakes, "memory that nobody has begun to map is freed without locks too") {
   const int64_t left = tilepost_bytes_left();
   Meeting meeting(2);
@@ -211,7 +211,7 @@ TEST_CASE("what lies in shared memory keeps off the counters of who made it") {
     return fits(made, wanted);
   };
   CHECK(fits_with(256, 4096, 8192));
-  CHECK_FALSE(fits_with(255, 4096, 8192));  // its regions would begin among the counters
+  CHECK_FALSE(fits_with(255, 4096, 8192));  // the regions would begin among the counters
   CHECK_FALSE(fits_with(257, 4096, 8192));
   CHECK_FALSE(fits_with(256, 8193, 8193));
   CHECK_FALSE(fits_with(256, 4096, 8193));
@@ -271,11 +271,11 @@ TEST_CASE_METHOD(OnFakes, "what fails on one rank fails on all") {
   }
 }
 
-// One call after the other, on whichever rank it happens to be. What a rank meets when it fetches
-// the last answers the others cannot know any more; they learn of it by the deadline of their first
-// run. Nothing is left behind but in one case: where rank 0 fails between the first answers and the
-// second, another process may come too late for its locks. That process then has memory of which it
-// cannot know whether rank 0 maps it. It leaves the memory to the process, and counts it.
+// Lets each call fail in turn, on whichever rank makes it. When a rank fails while it fetches the
+// last answers, the others cannot notice it. They find out by the deadline of their first run.
+// Memory is left behind in one case only: where rank 0 fails between the first and the second
+// answers, another process may come too late for its locks. That process then cannot know whether
+// rank 0 maps its memory. So it leaves the memory to the process, and counts it.
 TEST_CASE("a failure at any call ends on every rank and leaves nothing behind") {
   const bool processes = GENERATE(false, true);
   const int64_t left_before = tilepost_bytes_left();
@@ -325,7 +325,7 @@ TEST_CASE_METHOD(OnFakes, "memory left to the process is neither freed nor unmap
     CHECK_FALSE(made[0]->memory.exists());
   }
   CHECK(world().live_mappings == 1);
-  CHECK(world().live_allocations == 2);  // the other one's too, which is still mapped
+  CHECK(world().live_allocations == 2);  // also the other rank's memory, which is still mapped
   world().mappings.clear();
   cudaFree(own);
   cudaFree(mapped);

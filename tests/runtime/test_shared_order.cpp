@@ -1,4 +1,4 @@
-// Transports whose ranks touch each other's memory: what one rank puts on its streams comes in the
+// Transports whose ranks access each other's memory: the calls on one rank's streams come in the
 // order that the others' reads and stores need, captured or not.
 #include <algorithm>
 
@@ -18,7 +18,7 @@ using sample::count_calls;
 
 namespace {
 
-// One run on rank 1 of three with 16 rows each, in groups of 4, 4 and 8 of them.
+// One run on rank 1 of three. Each rank has 16 rows in groups of 4, 4 and 8.
 class OneRun : public OnFakes {
  public:
   sample::Program program;
@@ -29,7 +29,8 @@ class OneRun : public OnFakes {
   }
 };
 
-// The run's end, and the caller's stream, follow all of these; nothing captured is left behind.
+// Checks that the run's end and the caller's stream follow all `calls`, and that a capture leaves
+// nothing behind.
 void check_end(const Order& order, const std::vector<const char*>& calls, bool captured) {
   for (const char* call : calls) {
     CAPTURE(call);
@@ -39,7 +40,8 @@ void check_end(const Order& order, const std::vector<const char*>& calls, bool c
   if (captured) CHECK(order.joined("shared_end"));
 }
 
-// One kernel posts these groups, each when these ranks, a bit each, have announced it.
+// Checks that one kernel posts `groups`. The string has the groups, and for each group the ranks
+// that must have announced it, a bit for each rank.
 void check_posted(const Order& order, const std::string& groups) {
   REQUIRE(order.count("arrivals") == 1);
   CHECK(order.count("post") == 0);
@@ -57,14 +59,14 @@ TEST_CASE_METHOD(OneRun,
   const bool all = pattern == kAllReduce;
   const bool captured = GENERATE(false, true);
   CAPTURE(all, captured);
-  const Order order = run(copies(pattern), captured);  // three groups on two lanes
+  const Order order = run(copies(pattern), captured);  // three groups, two lanes
   CHECK(order.all_before("shared_begin", "gemm"));
   CHECK(order.all_before("shared_begin", "wait"));
   REQUIRE(order.count("wait") == 3);
   REQUIRE(order.count("sum") == 3);
   REQUIRE(order.count("announce_and_wait") == (all ? 6 : 3));
   REQUIRE(order.count("cudaMemcpyAsync") == (all ? 12 : 6));
-  const int announcements = all ? 2 : 1;  // of a group, each with two copies
+  const int announcements = all ? 2 : 1;  // for each group, each followed by two copies
   for (int g = 0; g < 3; ++g) {
     CAPTURE(g);
     const int announced = announcements * g;
@@ -76,7 +78,7 @@ TEST_CASE_METHOD(OneRun,
       CHECK(order.before("sum", g, "announce_and_wait", announced + 1));
       CHECK(order.before("announce_and_wait", announced + 1, "cudaMemcpyAsync", copy + 2));
     }
-    // From all peers at once.
+    // The copies from all peers run at once.
     CHECK_FALSE(
         order.before("cudaMemcpyAsync", 2 * announced, "cudaMemcpyAsync", 2 * announced + 1));
   }
@@ -89,10 +91,11 @@ TEST_CASE_METHOD(OneRun,
                  "copy_engine: copies of an AllGather follow each other, and a post its own") {
   const bool captured = GENERATE(false, true);
   CAPTURE(captured);
-  // Groups of the own rows, of 4, 4 and 8 of one other, and of 16.
+  // Five groups: the own rows, then 4, 4 and 8 rows of one other rank, then 16 rows.
   const Order order = run(copies(kAllGather), captured);
   check_posted(order, "groups 0+5 sources 0 4 4 4 1");
-  REQUIRE(order.count("cudaMemcpyAsync") == 1 + 4 + 1);  // own rows, groups, the caller's memory
+  // Own rows, four groups, the caller's memory.
+  REQUIRE(order.count("cudaMemcpyAsync") == 1 + 4 + 1);
   CHECK(order.all_before("shared_begin", "cudaMemcpyAsync"));
   CHECK(order.before("cudaMemcpyAsync", 0, "gemm", 0));
   CHECK(order.count("announce") == 4);
@@ -101,7 +104,7 @@ TEST_CASE_METHOD(OneRun,
   CHECK(order.before("arrivals", 0, "cudaMemcpyAsync", 5));
   for (int copy = 1; copy < 5; ++copy) {
     CAPTURE(copy);
-    // What the others need waits for nothing that comes.
+    // The copies that serve other ranks do not wait for arrivals.
     CHECK_FALSE(order.before("arrivals", 0, "cudaMemcpyAsync", copy));
     CHECK_FALSE(order.before("arrivals", 0, "announce", copy - 1));
     CHECK(order.before("cudaMemcpyAsync", copy, "announce", copy - 1));
@@ -114,8 +117,9 @@ TEST_CASE_METHOD(OneRun,
   if (captured) CHECK(order.joined("shared_end"));
 }
 
-// The first launch waits for what the other ranks announce as this one does, so the second one,
-// which follows it in its stream, may not stand in front of that in a device queue.
+// The first launch waits for announcements of other ranks, which wait in the same way for this
+// rank's. The second launch follows the first one in its stream. So the second launch must not be
+// in front of this rank's announcements in a device queue.
 TEST_CASE_METHOD(OneRun,
                  "copy_engine: a launch that posts comes behind all that the last waits for") {
   constexpr int kRanks = 3, kTiles = 40, kGroups = 41, kFirst = 32;
@@ -124,7 +128,7 @@ TEST_CASE_METHOD(OneRun,
   for (int cut = 2; cut <= (kRanks - 1) * kTiles; cut += 2) cuts.push_back(cut);
   program.use(kAllGather, kRanks, TILEPOST_DIVISION_ARRIVALS, cuts);
   ranks::order_of_run(program, false);
-  std::vector<int> announced;  // before each launch
+  std::vector<int> announced;  // the number before each launch
   int count = 0;
   for (const std::string& line : world().log) {
     if (line.starts_with("announce ")) ++count;
@@ -138,11 +142,12 @@ TEST_CASE_METHOD(OneRun,
                  "copy_engine: a group is launched behind its rows, and beside those of the next") {
   const bool captured = GENERATE(false, true);
   CAPTURE(captured);
-  // Groups of the own rows, of 4, 4 and 8 of one other, and of 16.
+  // Five groups: the own rows, then 4, 4 and 8 rows of one other rank, then 16 rows.
   const Order order = run(launches(kAllGather), captured);
   constexpr int kArrivals = 4;
   REQUIRE(order.count("gemm") == 1 + kArrivals);
-  REQUIRE(order.count("arrivals") == 1 + kArrivals);  // that of the own rows is not waited for
+  // The GEMM does not wait for the first one, which is of own rows.
+  REQUIRE(order.count("arrivals") == 1 + kArrivals);
   REQUIRE(order.count("cudaMemcpyAsync") == 1 + kArrivals + 1);
   CHECK(order.all_before("shared_begin", "gemm"));
   CHECK(order.before("cudaMemcpyAsync", 0, "gemm", 0));
@@ -150,7 +155,7 @@ TEST_CASE_METHOD(OneRun,
     CAPTURE(arrival);
     CHECK(order.before("arrivals", arrival + 1, "gemm", arrival + 1));
     CHECK_FALSE(order.before("arrivals", arrival + 1, "gemm", arrival));
-    // What comes next, and what this rank has for others, waits for no launch.
+    // Neither the next arrival nor what this rank sends waits for a launch.
     for (const char* call : {"arrivals", "announce", "cudaMemcpyAsync"})
       CHECK_FALSE(order.before("gemm", 0, call, arrival));
   }
@@ -164,7 +169,7 @@ TEST_CASE_METHOD(OneRun,
   const bool captured = GENERATE(false, true);
   CAPTURE(captured);
   program.plan.pace = 77;
-  const Order order = run(stores(kAllReduce), captured);  // three groups on two lanes
+  const Order order = run(stores(kAllReduce), captured);  // three groups, two lanes
   CHECK(world().view.pace == 77);
   CHECK(world().view.share_rows == 16);
   CHECK(reinterpret_cast<uintptr_t>(world().view.out_maps) % 64 == 0);
@@ -205,7 +210,7 @@ TEST_CASE_METHOD(OneRun, "tasks: the run ends with the GEMM") {
   if (captured) CHECK(order.all_before("replay_begin", "gemm"));
   if (captured) CHECK(order.all_before("shared_end", "replay_end"));
   if (!way.gathers()) return;
-  // The caller's memory for the rows.
+  // The copy to the caller's memory for the gathered rows.
   REQUIRE(order.count("cudaMemcpyAsync") == 1);
   CHECK(order.all_before("gemm", "cudaMemcpyAsync"));
   CHECK(order.all_before("cudaMemcpyAsync", "shared_end"));
@@ -225,13 +230,13 @@ TEST_CASE_METHOD(OneRun,
                  "GEMM") {
   const bool captured = GENERATE(false, true);
   CAPTURE(captured);
-  // Groups of the own rows, of 4, 4 and 8 of one other, and of 16.
+  // Five groups: the own rows, then 4, 4 and 8 rows of one other rank, then 16 rows.
   const Order order = run(tasks(kAllGather), captured);
   constexpr int kArrivals = 4;
   REQUIRE(order.count("wait_added") == 1);
   REQUIRE(order.count("announce") == kArrivals);
   check_posted(order, "groups 0+5 sources 0 4 4 4 1");
-  REQUIRE(order.count("cudaMemcpyAsync") == kArrivals + 1);  // groups, the caller's memory
+  REQUIRE(order.count("cudaMemcpyAsync") == kArrivals + 1);  // four groups, the caller's memory
   CHECK(count_calls("cudaMemcpyAsync user") == 0);
   CHECK(order.all_before("shared_begin", "gemm"));
   CHECK(order.all_before("shared_begin", "wait_added"));
@@ -242,16 +247,16 @@ TEST_CASE_METHOD(OneRun,
     CHECK_FALSE(order.before("gemm", 0, call, 0));
   }
   check_end(order, beside, captured);
-  CHECK(order.before("wait_added", 0, "arrivals", 0));  // tiles may have own rows beside these
+  CHECK(order.before("wait_added", 0, "arrivals", 0));  // a tile may also need own rows
   for (int arrival = 0; arrival < kArrivals; ++arrival) {
-    // What this rank has for others waits for nobody.
+    // What this rank sends to others waits for no rank.
     CHECK_FALSE(order.before("wait_added", 0, "cudaMemcpyAsync", arrival));
     CHECK(order.before("cudaMemcpyAsync", arrival, "announce", arrival));
     CHECK_FALSE(order.before("arrivals", 0, "announce", arrival));
     if (arrival > 0)
       CHECK(order.before("cudaMemcpyAsync", arrival - 1, "cudaMemcpyAsync", arrival));
   }
-  // The others may store into what the GEMM has read.
+  // After the run's end other ranks may overwrite what the GEMM has read.
   CHECK(order.all_before("gemm", "shared_end"));
   CHECK(order.joined("gemm"));
   CHECK(order.joined("shared_end") == captured);

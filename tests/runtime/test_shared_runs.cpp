@@ -1,5 +1,5 @@
-// Transports whose ranks touch each other's memory, with ranks as threads: every element comes from
-// where it should, in any number and mixture of runs.
+// Transports whose ranks access each other's memory, with ranks as threads: every element is right,
+// in any number and mixture of runs.
 #include <set>
 
 #include "tests/catch.h"
@@ -23,12 +23,12 @@ using Rows = std::vector<int64_t>;
 using Ints = std::vector<int>;
 using Calls = std::vector<const char*>;
 
-// A way, the shapes that it is tried with, and the calls that it never makes.
+// A way, the shapes to try it with, and the calls that it never makes.
 struct Trial {
   Way way;
   Rows rows{1, 7, 16, 61, 64};
   Ints staggers{0, 4};
-  Ints units{0};  // of a helper warp's chunks; 0: the plan's
+  Ints units{0};  // units in a helper warp's chunk; 0: the plan's
   Calls absent{};
 };
 
@@ -36,7 +36,8 @@ const Calls kNothingBeside{"sum ", "wait_stored ", "wait_added ", "announce",
                            "cudaMemcpyAsync user"};
 const Calls kKernelAlone{"sum ",    "wait_",   "announce",  "cudaMemcpyAsync user",
                          "shared_", "replay_", "cudaMemset"};
-// Shares that end with a tile and such that do not, that are less than one, and none.
+// Shares that end with a tile, shares that end inside a tile or are smaller than one, and empty
+// ones.
 const Rows kShares{1, 5, 7, 9, 16, 21, 35, 48, 61, 64};
 
 const std::vector<Trial> kTrials = {
@@ -65,7 +66,7 @@ const std::vector<Trial> kTrials = {
     {pushed_rows(kAllToAllGemm), kShares, {0}, {1, 3, 256}, {"wait_", "announce", "post "}},
 };
 
-// All of them whose plans can be for any number of rows.
+// All ways whose plans can serve any number of rows.
 const std::vector<Way> kAnyRows = {
     copies(kAllReduce),    copies(kReduceScatter),  copies(kAllToAll),
     copies(kAllGather),    stores(kAllReduce),      stores(kReduceScatter),
@@ -80,7 +81,8 @@ void set_units(sample::Program& program, int units) {
   if (units > 0) plan.kernel.helper_bytes = ranks::helper_bytes_of(units, plan.task_parts);
 }
 
-// Own rows that helper warps copy are waited for where there are some, and announced to all.
+// Checks the calls where helper warps copy own rows: ranks with rows wait for the copies, and every
+// rank announces its rows to the others.
 void check_gathering(const sample::Program& program, int runs, int count, int64_t m) {
   const int64_t share = (m + count - 1) / count;
   const auto with_rows = static_cast<int>((m + share - 1) / share);
@@ -114,7 +116,7 @@ TEST_CASE("shared: every rank gets what it should, run after run, captured or no
 TEST_CASE("shared: more groups than one launch posts") {
   const Way way = GENERATE(copies(kAllGather), copies_beside(kAllGather), tasks(kAllGather));
   CAPTURE(way);
-  constexpr int kRanks = 3, kTiles = 40;  // of a share, the last one of a row
+  constexpr int kRanks = 3, kTiles = 40;  // of a share; the last tile has one row
   Team team;
   ranks::use(team.program, way, kRanks, kRanks * (4 * kTiles - 3));
   std::vector<int32_t> cuts{0};
@@ -126,7 +128,7 @@ TEST_CASE("shared: more groups than one launch posts") {
   all.run_mixed();
   team.check();
   constexpr int kRuns = 7;
-  CHECK(count_calls("arrivals ") == kRuns * kRanks * 2);  // of 41 groups
+  CHECK(count_calls("arrivals ") == kRuns * kRanks * 2);  // for 41 groups
 }
 
 TEST_CASE("shared: any number of rows in any order") {
@@ -159,7 +161,7 @@ TEST_CASE_METHOD(Team, "shared: runs that do not overlap come in between, by NCC
     all.run(1);
     if (round % 2 == 0) all.run(1);
     world().reset_calls();
-    // What NCCL moves is not moved here, so nothing is compared.
+    // The fakes do not execute what NCCL moves, so no result is compared.
     all.run_unchecked(1, kRows);
     CHECK(world().nccl.size() > 0);
     CHECK(count_calls("wait_added") == 0);
@@ -167,7 +169,7 @@ TEST_CASE_METHOD(Team, "shared: runs that do not overlap come in between, by NCC
     const bool in_place = stores_tiles || way.pattern == kAllReduce;
     if (!way.pushes_rows()) CHECK(count_calls("shared_begin") == (in_place ? 0 : 3));
     CHECK(count_calls("shared_end") == count_calls("shared_begin"));
-    // Each rank's whole product lies where NCCL reads it, on its own rank.
+    // NCCL reads the whole product of each rank on that rank.
     std::set<const void*> seen;
     for (const fakes::NcclCall& call : world().nccl) {
       if (!stores_tiles || call.from == nullptr || call.name == "send") continue;
@@ -219,7 +221,7 @@ TEST_CASE_METHOD(Team, "shared: a route that brings a rank too many rows is refu
   program.cuts = {0, 1, 3};
   program.finish();
   Ranks& all = create(2);
-  all.route(3);  // all of the 26 rows to rank 0
+  all.route(3);  // sends all 26 rows to rank 0
   for (int rank = 0; rank < 2; ++rank) {
     CHECK(all.at(rank).result == TILEPOST_INVALID_ARGUMENT);
     CHECK_THAT(all.at(rank).text,
@@ -238,7 +240,7 @@ TEST_CASE_METHOD(Team, "shared: a route that brings a rank too many rows is refu
 TEST_CASE_METHOD(Operation, "shared: what is shared counts as the operation's memory") {
   ranks::use(program, copies(kReduceScatter), 2, 64);
   create();
-  CHECK(info().device_bytes > 2 * 2 * 64 * 24);  // the send buffer, and slots for all of it
+  CHECK(info().device_bytes > 2 * 2 * 64 * 24);  // the send buffer, and slots of the same size
   CHECK(info().out_elements == 32 * 24);
 }
 
@@ -268,7 +270,7 @@ TEST_CASE("shared: making and destroying leaves nothing") {
   }
 }
 
-// The capture has the operation's own streams, too, until it ends.
+// Until the capture ends, it also has the operation's own streams.
 TEST_CASE("a run beside an open capture of the operation is refused, and changes nothing") {
   const bool shares = GENERATE(false, true), captured = GENERATE(false, true);
   CAPTURE(shares, captured);

@@ -1,6 +1,6 @@
-// Transport nccl_symmetric: what NCCL moves lies in windows, at the same place on every rank, and
-// ends in the caller's memory; what is said where there are no windows; and that nothing is left
-// behind.
+// Transport nccl_symmetric. What NCCL moves lies in windows at the same place on every rank, and
+// ends in the caller's memory. Where there are no windows, an operation warns and runs as nccl.
+// Nothing is left behind.
 #include <algorithm>
 #include <array>
 
@@ -23,7 +23,7 @@ namespace {
 
 constexpr int kInvalidUsage = 5, kSystemError = 2, kInvalidArgument = 4;  // ncclResult_t
 
-// `m` rows for `ranks` ranks in shares, or as the pattern divides them.
+// `m` rows on `ranks` ranks, in groups by shares or by the pattern's division.
 void use_symmetric(Program& program, tilepost_pattern_t pattern, int ranks, int64_t m,
                    int lanes = 1) {
   program.plan.map.m = m;
@@ -46,7 +46,7 @@ void say_both(const int64_t* own, int64_t* all, size_t count) {
   for (int rank = 0; rank < 2; ++rank) fakes::say_as(rank, own, all + rank * count, count);
 }
 
-// The window of the communicator that a call is on, or of any.
+// The live window that holds `pointer`, of communicator `comm` or, if that is null, of any.
 const Window* window_at(const void* pointer, const void* comm = nullptr) {
   for (const auto& window : world().windows)
     if (window->live && window->holds(pointer) && (comm == nullptr || window->comm == comm))
@@ -55,7 +55,7 @@ const Window* window_at(const void* pointer, const void* comm = nullptr) {
 }
 
 // Whether [pointer, pointer + bytes) is in the window of the call's communicator and in one of its
-// regions; what is not there, null, is.
+// regions. A null pointer counts as right.
 bool lies_well(const Program& program, const NcclCall& call, const void* pointer, int64_t bytes) {
   if (pointer == nullptr) return true;
   const Window* window = window_at(pointer, call.comm);
@@ -80,12 +80,12 @@ struct Trace {
     std::string name;
     size_t count;
     int peer;
-    int64_t from, to;  // within the window
+    int64_t from, to;  // offsets in the window
   };
   std::vector<Call> calls;
   bool all_in_windows = true;
   std::vector<std::pair<int64_t, int64_t>> landed;  // bytes of the caller's memory: first, count
-  bool copied_from_received = true;                 // what is copied was received just there
+  bool copied_from_received = true;  // whether every copy reads what NCCL has received there
   int64_t out_elements = 0;
 };
 
@@ -126,7 +126,7 @@ Trace trace_of(const Program& program, int rank, const tilepost_run_operands_t& 
   return trace;
 }
 
-// Whether parts cover [0, end) without gap or overlap.
+// Whether the parts cover [0, end) without gap or overlap.
 bool covers(std::vector<std::pair<int64_t, int64_t>> parts, int64_t end) {
   std::ranges::sort(parts);
   int64_t at = 0;
@@ -163,7 +163,7 @@ TEST_CASE_METHOD(OnFakes,
     CHECK(trace.copied_from_received);
     CHECK(covers(trace.landed, gathers ? m * 256 * 2 : trace.out_elements * 2));
   }
-  if (pattern == TILEPOST_GEMM_ALL_TO_ALL || gathers) return;  // messages between two
+  if (pattern == TILEPOST_GEMM_ALL_TO_ALL || gathers) return;  // the messages differ between ranks
   for (const Trace& trace : traces) {
     REQUIRE(trace.calls.size() == traces[0].calls.size());
     for (size_t i = 0; i < trace.calls.size(); ++i) {
@@ -179,7 +179,7 @@ TEST_CASE_METHOD(Operation,
   use_symmetric(program, TILEPOST_GEMM_ALL_REDUCE, 2, 512, 2);
   create();
   CHECK(world().cluster_size == 1);
-  CHECK(world().max_ctas == 8);  // of 16
+  CHECK(world().max_ctas == 8);  // each of two lanes has half of 16
   REQUIRE(world().windows.size() == 2);
   CHECK(world().windows[0]->comm != world().windows[1]->comm);
   CHECK(world().windows[0]->memory == world().windows[1]->memory);
@@ -223,7 +223,7 @@ TEST_CASE_METHOD(
   tilepost_run_operands_t values = operands();
   REQUIRE(run_with(values) == TILEPOST_OK);
   run_logged(values);
-  REQUIRE(world().copies.size() == 1);  // the own rows
+  REQUIRE(world().copies.size() == 1);  // of this rank's rows
   values.gathered = reinterpret_cast<void*>(0x4000000 * 7);
   run_logged(values);
   REQUIRE(world().copies.size() == 2);
@@ -242,15 +242,15 @@ TEST_CASE_METHOD(Operation,
   if (how == 0) world().gives_windows = false;
   if (how == 1) world().window_answer = [](int) { return kInvalidUsage; };
   if (how == 2) world().window_answer = [](int) { return kInvalidArgument; };
-  if (how == 3)  // of the last lane only
+  if (how == 3)  // only the last lane's registration
     world().window_answer = [last = program.plan.comm_lanes - 1](int n) {
       return n == last ? kInvalidUsage : 0;
     };
   int told = 0;
-  if (how == 4)  // of the other rank only
+  if (how == 4)  // only the other rank
     world().exchange = [&](const int64_t* own, int64_t* all, size_t count) {
       say_both(own, all, count);
-      if (++told == 3) all[0] = 1;  // behind the plans
+      if (++told == 3) all[0] = 1;  // the exchange after the plans'
     };
   create();
   CHECK_THAT(tilepost_op_warnings(setup.op),
@@ -289,7 +289,7 @@ TEST_CASE_METHOD(
   world().window_answer = [](int n) { return n == 0 ? kSystemError : 0; };
   CHECK(setup.create(program) == TILEPOST_NCCL_ERROR);
   CHECK_THAT(tilepost_last_error(), Contains("ncclCommWindowRegister"));
-  CHECK(world().windows.size() == 2);  // the other ranks wait for both
+  CHECK(world().windows.size() == 2);  // both are registered, because the other ranks wait for both
 }
 
 TEST_CASE("symmetric: every call of create can fail, cleanly") {
@@ -311,7 +311,7 @@ TEST_CASE_METHOD(
   int told = 0;
   world().exchange = [&](const int64_t* own, int64_t* all, size_t count) {
     say_both(own, all, count);
-    world().collectives_hang = ++told > 1;  // behind the plans
+    world().collectives_hang = ++told > 1;  // after the exchange of plans
   };
   CHECK(setup.create(program, 0.02) == TILEPOST_TIMEOUT);
   CHECK_THAT(tilepost_last_error(), Contains("the other ranks' windows") && Contains("0.02"));
@@ -386,7 +386,7 @@ TEST_CASE_METHOD(Operation,
     overlapped += overlaps;
     int64_t copied = 0;
     for (const fakes::Copy& copy : world().copies) copied += static_cast<int64_t>(copy.bytes);
-    const int64_t own = values.m - (values.m + 1) / 2;  // rows of rank 1
+    const int64_t own = values.m - (values.m + 1) / 2;  // rows on rank 1
     if (overlaps) CHECK(copied == own * 256 * 2);
     for (const NcclCall& call : world().nccl) {
       const auto bytes = static_cast<int64_t>(call.count) * 2;

@@ -1,5 +1,5 @@
-// Tasks: what the kernel's helper warps are told to add up, move, copy or push, and where the
-// kernel is told to read and store then.
+// Tasks: what the kernel's helper warps have to add up, move, copy or push, and where the kernel
+// then reads and stores.
 #include <algorithm>
 
 #include "tests/catch.h"
@@ -24,14 +24,14 @@ fakes::MapOf map_at(const void* map) {
 TEST_CASE_METHOD(Operation, "tasks: what the kernel is told of them") {
   const auto pattern = GENERATE(kAllReduce, kReduceScatter, kAllToAll);
   CAPTURE(static_cast<int>(pattern));
-  // three ranks, 16 rows each, in three groups
+  // Three ranks with 16 rows each, in three groups.
   program.use_any_m();
   ranks::use(program, tasks(pattern), 3, 48);
   create();
   REQUIRE(run(48) == TILEPOST_OK);
   const tilepost_tasks_t list = world().view.tasks;
   REQUIRE(list.count == (pattern == kReduceScatter ? 3 : 9));
-  // behind the first two groups' sums, and the moves of the first one's
+  // The position behind the sums of the first two groups and the moves of the first one.
   CHECK(list.last == (pattern == kReduceScatter ? 2 : pattern == kAllReduce ? 4 : 6));
   CHECK(list.out == sample::operands().out);
   CHECK(list.done == nullptr);
@@ -55,14 +55,14 @@ TEST_CASE_METHOD(Operation, "tasks: what the kernel is told of them") {
   constexpr int64_t kShare = 16 * 24 * 2;
   CHECK(summed == (pattern == kAllToAll ? 0 : kShare));
   CHECK(moved == (pattern == kAllToAll ? 3 : pattern == kAllReduce ? 2 : 0) * kShare);
-  REQUIRE(run(5) == TILEPOST_OK);  // does not overlap
+  REQUIRE(run(5) == TILEPOST_OK);  // it does not overlap
   CHECK(world().view.tasks.count == 0);
 }
 
 TEST_CASE_METHOD(
     Operation,
     "tasks: what has landed is moved behind the next group's sums, and waits for all pushes") {
-  // three ranks, 16 rows each, in three groups of 4, 4 and 8 rows
+  // Three ranks with 16 rows each, in three groups of 4, 4 and 8 rows.
   ranks::use(program, tasks(kAllReduce), 3, 48);
   create();
   REQUIRE(run() == TILEPOST_OK);
@@ -72,7 +72,7 @@ TEST_CASE_METHOD(
     waits.push_back(list.list[i].waits);
     if (list.list[i].push >= 0) counts.push_back(list.list[i].counts);
   }
-  // Counters 0 to 2 are the groups', 3 to 5 those of their sums.
+  // Counters 0 to 2 belong to the groups, and 3 to 5 to their sums.
   CHECK(waits == std::vector<int>{0, 1, 3, 3, 2, 4, 4, 5, 5});
   CHECK(counts == std::vector<int>{3, 4, 5});
   const int chunk = tilepost::task_chunk_bytes(program.plan.kernel.helper_bytes, 3);
@@ -82,7 +82,7 @@ TEST_CASE_METHOD(
 }
 
 TEST_CASE_METHOD(Operation, "gather tasks: what the kernel is told of them, and where it reads") {
-  // three ranks, 16 rows of 8 elements each; this is rank 1
+  // Three ranks with 16 rows of 8 elements each. This is rank 1.
   program.use_any_m();
   ranks::use(program, tasks(kAllGather), 3, 48);
   program.plan.kernel.helper_bytes = helper_bytes_of(1);
@@ -106,7 +106,8 @@ TEST_CASE_METHOD(Operation, "gather tasks: what the kernel is told of them, and 
   CHECK(std::ranges::count_if(world().log, [](const std::string& line) {
           return line.rfind("wait_added", 0) == 0 && line.ends_with(" group 0 chunks 16");
         }) == 1);
-  // The own rows at their places among all rows; all rows where the task copies them to.
+  // A points to where row 0 would lie if own rows are at their place among all rows. in_map covers
+  // all rows where the task copies them to.
   CHECK(world().a == a - 16 * kRow);
   REQUIRE(view.in_map != nullptr);
   CHECK(map_at(view.in_map).base == view.tasks.out);
@@ -114,15 +115,15 @@ TEST_CASE_METHOD(Operation, "gather tasks: what the kernel is told of them, and 
   CHECK(map_at(view.in_map).rows == 48);
   CHECK(world().maps.back().rfind("24x48", 0) == 0);                              // out
   CHECK(world().maps[world().maps.size() - 3].rfind("8x32 box 64x128", 0) == 0);  // a
-  REQUIRE(run(5) == TILEPOST_OK);  // does not overlap
+  REQUIRE(run(5) == TILEPOST_OK);  // it does not overlap
   CHECK(world().view.tasks.count == 0);
-  // The kernel makes the map fit for use all the same.
+  // The kernel acquires the map (open_in_map) in this run too.
   REQUIRE(world().view.in_map != nullptr);
   CHECK(world().a == view.tasks.out);
 }
 
 TEST_CASE_METHOD(Operation, "gather tasks: a too low for the rows before it is refused") {
-  ranks::use(program, tasks(kAllGather), 3, 48);  // rank 1: 16 rows of 16 bytes behind rank 0's 16
+  ranks::use(program, tasks(kAllGather), 3, 48);  // rank 1: 16 rows of 16 bytes, behind rank 0's
   create();
   auto operands = sample::operands();
   operands.a = reinterpret_cast<const void*>(uintptr_t{240});
@@ -140,7 +141,7 @@ TEST_CASE_METHOD(Operation, "gather tasks: a too low for the rows before it is r
 }
 
 TEST_CASE_METHOD(Operation, "gather tasks: a rank without rows has none and announces at once") {
-  // three ranks, the last of which has no rows
+  // Three ranks. The last one has no rows.
   ranks::use(program, tasks(kAllGather), 3, 4);
   create(0, 2);
   world().reset_calls();
@@ -154,7 +155,7 @@ TEST_CASE_METHOD(Operation, "gather tasks: a rank without rows has none and anno
 TEST_CASE_METHOD(
     Operation,
     "gather tasks: own rows that lie in place are not written while the GEMM reads them") {
-  // three ranks, 16 rows of 16 bytes each; this is rank 1
+  // Three ranks with 16 rows of 16 bytes each. This is rank 1.
   ranks::use(program, tasks(kAllGather), 3, 48);
   create();
   tilepost_run_operands_t operands = sample::operands();
@@ -173,7 +174,7 @@ TEST_CASE_METHOD(
 }
 
 TEST_CASE_METHOD(Operation, "pushed rows: what the kernel is told of them") {
-  // Three ranks, this is rank 1; a tile has 4 rows of 8 elements.
+  // Three ranks, and this is rank 1. A tile has 4 rows of 8 elements.
   const bool aligned = GENERATE(true, false);
   const int64_t m = aligned ? 48 : 45;
   constexpr int64_t kRow = 8 * 2;
@@ -184,8 +185,8 @@ TEST_CASE_METHOD(Operation, "pushed rows: what the kernel is told of them") {
   const tilepost_view_t view = world().view;
   const tilepost_tasks_t& list = view.tasks;
   const int64_t own = m / 3;
-  // Groups of 4, 4 and 8 of a share's rows. Of 45 rows tiles that rows of two ranks share have the
-  // last two rows of this one or its first.
+  // Groups of 4, 4 and 8 rows of a share. With 45 rows some tiles have rows of two ranks. These
+  // tiles need the last two rows or the first rows of this rank.
   const int edges = aligned ? 0 : 2;
   REQUIRE(list.count == 3 + edges);
   for (int i = 0; i < edges; ++i) {
@@ -204,7 +205,7 @@ TEST_CASE_METHOD(Operation, "pushed rows: what the kernel is told of them") {
     CHECK(task.bytes == rows * kRow);
     CHECK(task.waits == -1);
     CHECK(task.counts == g);
-    CHECK(list.expected[g] == static_cast<uint32_t>(2 * rows));  // chunks of a row
+    CHECK(list.expected[g] == static_cast<uint32_t>(2 * rows));  // each row is a chunk
   }
   CHECK(list.expected[0] == (aligned ? 0u : 3u));
   CHECK(list.in == sample::operands().a);

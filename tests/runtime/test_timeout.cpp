@@ -1,4 +1,4 @@
-// What a run says that did not end in time: what is open on the device, and the texts.
+// The error of a run that did not end in time: what is still open on the device, and the texts.
 #include "runtime/cuda/shared/flags.h"
 #include "runtime/cuda/watch/timeout.h"
 #include "runtime/cuda/watch/watch_page.h"

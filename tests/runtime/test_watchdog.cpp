@@ -1,5 +1,5 @@
-// Runs that cannot end by themselves: the deadline, what the error says, and that the process can
-// go on afterwards.
+// Runs that cannot end by themselves: the deadline, the error, and that the process can go on
+// afterwards.
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -23,11 +23,11 @@ using Clock = std::chrono::steady_clock;
 namespace {
 
 constexpr double kDeadline = 0.2;
-constexpr double kSlack = 5;  // seconds that a busy machine may take
+constexpr double kSlack = 5;  // how many seconds longer a busy machine may take
 
 class Watched : public Operation {
  public:
-  // Runs once, waits for the end of it, and returns the error; checks that it came in time.
+  // Makes a run, waits for its end, and returns the error. Checks that the error came in time.
   std::string ended_by_deadline() const {
     REQUIRE(run() == TILEPOST_OK);
     const auto begin = Clock::now();
@@ -37,7 +37,8 @@ class Watched : public Operation {
     CHECK(elapsed.count() < kDeadline + kSlack);
     return text;
   }
-  // After a failure: status repeats it, everything else is refused, and a new communicator works.
+  // Checks that after a failure status repeats it, every other call is refused, and a new
+  // communicator works.
   void check_aftermath();
 };
 
@@ -134,7 +135,7 @@ TEST_CASE_METHOD(Watched, "a transport that does not overlap has the deadline to
 
 TEST_CASE_METHOD(Watched, "a replayed run has the deadline too") {
   create(kDeadline);
-  world().collectives_hang = true;  // the fake captures and runs at once
+  world().collectives_hang = true;  // the fake runs at once what it captures
   REQUIRE(run_captured() == TILEPOST_OK);
   CHECK(tilepost_op_status(setup.op) == TILEPOST_IN_PROGRESS);
   CHECK(tilepost_op_synchronize(setup.op) == TILEPOST_TIMEOUT);
@@ -195,22 +196,23 @@ TEST_CASE_METHOD(Operation, "all communicators of an operation are aborted at on
 }
 
 TEST_CASE_METHOD(Watched, "an abort of NCCL that does not return holds nobody up") {
-  leaves_memory();  // that the collective may still use
+  leaves_memory();  // the collective may still use it
   const int64_t left = tilepost_bytes_left();
   create(kDeadline);
   world().collectives_hang = true;
   world().nccl_hangs = "ncclCommAbort";
-  // What the abort waits for is not this operation's alone, so its error does not wait for it.
+  // The abort may also wait for work of others, so the operation's error does not wait for the
+  // abort.
   CHECK_THAT(ended_by_deadline(), Contains("a rank did not arrive"));
   const auto begin = Clock::now();
   CHECK(run() == TILEPOST_ABORTED);
   setup.release();
   const std::chrono::duration<double> elapsed = Clock::now() - begin;
   CHECK(elapsed.count() < kSlack);
-  // Freeing pinned memory would wait for the device too.
+  // Pinned memory is not freed, because that would wait for the device too.
   CHECK(world().live_pinned == 3);
   CHECK(tilepost_bytes_left() > left);
-  CHECK(world().hanging_calls >= 2);  // of the operation's communicators, and of the one above them
+  CHECK(world().hanging_calls >= 2);  // of the operation's communicators, and of their parent
   world().collectives_hang = false;
   fakes::release_all();
   Setup fresh;
@@ -231,13 +233,14 @@ TEST_CASE_METHOD(Watched,
   });
   CHECK(tilepost_comm_destroy(std::exchange(setup.comm, nullptr)) == TILEPOST_OK);
   rank_that_comes_late.join();
-  CHECK(Clock::now() - begin > std::chrono::milliseconds(45));  // it was waited for
+  // Destroying has waited for the rank.
+  CHECK(Clock::now() - begin > std::chrono::milliseconds(45));
   CHECK(world().live_comms == 0);
 }
 
 TEST_CASE_METHOD(Watched, "destroying does not wait for ever for what precedes a run") {
   create(kDeadline);
-  fakes::stream_of(user).hang = {true, {}};  // a collective of the caller's
+  fakes::stream_of(user).hang = {true, {}};  // like a collective of the caller's
   REQUIRE(run() == TILEPOST_OK);
   const auto begin = Clock::now();
   CHECK(tilepost_op_destroy(std::exchange(setup.op, nullptr)) == TILEPOST_OK);
@@ -247,7 +250,7 @@ TEST_CASE_METHOD(Watched, "destroying does not wait for ever for what precedes a
   CHECK(world().aborted_comms > 0);
 }
 
-// It has read what runs wait for, and writes that behind the run which was issued meanwhile.
+// The watchdog reads the runs' waits, and writes their ends after a further run was issued.
 TEST_CASE_METHOD(Watched, "a run that is issued while the runs are being ended waits for nothing") {
   program.plan.wait = TILEPOST_WAIT_STREAM;
   create(kDeadline);
@@ -295,7 +298,7 @@ TEST_CASE_METHOD(Watched, "a watchdog that finds no host memory ends the runs") 
 
 TEST_CASE_METHOD(Watched,
                  "an operation that finds no host memory when it is destroyed still goes") {
-  leaves_memory();  // nothing tells when the run has ended
+  leaves_memory();  // nobody notices when the run has ended
   create();
   REQUIRE(run() == TILEPOST_OK);
   world().no_memory = true;
@@ -305,7 +308,7 @@ TEST_CASE_METHOD(Watched,
 }
 
 TEST_CASE_METHOD(Watched, "an operation that outlives CUDA ends nothing and calls NCCL no more") {
-  leaves_memory();  // communicators
+  leaves_memory();  // the communicators stay
   create(kDeadline);
   world().collectives_hang = true;
   REQUIRE(run() == TILEPOST_OK);
@@ -325,7 +328,7 @@ TEST_CASE("std::exit stops the watchdogs before CUDA is taken down") {
   const pid_t child = fork();
   if (child == 0) {
     fakes::reset();
-    // Registered before the watchdogs' end, and so called after it, as CUDA's is.
+    // It is registered before the watchdogs' end and so is called after it, as CUDA's is.
     std::atexit([] {
       world().reset_calls();
       std::this_thread::sleep_for(std::chrono::milliseconds(100));

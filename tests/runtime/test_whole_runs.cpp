@@ -1,6 +1,6 @@
-// Operations whose kernels store tiles at their owners' and are whole runs: what is launched, what
-// other runs in the same memory find, and who says when a run has ended. What comes out and what is
-// said of runs that fail: test_shared_runs.cpp, test_shared_failures.cpp, test_common_run.cpp.
+// Operations whose kernels store tiles at the owners and are whole runs: what is launched, what
+// other runs in the same memory find there, and who announces that a run has ended. Their results
+// and errors are in test_shared_runs.cpp, test_shared_failures.cpp and test_common_run.cpp.
 #include "tests/catch.h"
 #include "tests/runtime/exchange_kernel.h"
 #include "tests/runtime/one_kernel.h"
@@ -65,8 +65,9 @@ TEST_CASE_METHOD(Team, "fused: slots, outputs and flags serve run after run") {
   check();
 }
 
-// A rank that has ended its run may begin the next one while others still add up what it has stored
-// (run_kernel takes its time). A tile too early would be in their sums.
+// A rank that has ended its run may begin the next one while others still add up what it has
+// stored, because run_kernel takes some time. A tile that was stored too early would be in their
+// sums.
 TEST_CASE_METHOD(Team, "whole runs: slots that are there once are not written too early") {
   const auto pattern = GENERATE(kAllReduce, kReduceScatter, kAllToAll);
   const int count = GENERATE(2, 4);
@@ -123,8 +124,8 @@ TEST_CASE_METHOD(SharedTeams, "whole runs: operations that share memory take tur
   check();
 }
 
-// A kernel that is a whole run takes all SMs while it waits until the run before has ended. On
-// another stream the kernel that says so might find no SM.
+// A kernel that is a whole run takes all SMs while it waits for the run before it to end. The
+// kernel that announces this end might find no free SM if it were on another stream.
 TEST_CASE_METHOD(SharedTeams,
                  "whole runs: what they wait for is in front of them in their stream") {
   Ranks& before = add(room());
@@ -136,7 +137,7 @@ TEST_CASE_METHOD(SharedTeams,
   world().reset_calls();
   Ranks::take_turns({{&before}});
   CHECK(ends_on("own") == 3);
-  // Making the first such operation waits until all ranks have said so.
+  // Making the first such operation waits until all ranks have announced the end.
   world().reset_calls();
   Ranks& alone = add(by(whole(kReduceScatter)));
   CHECK(count_calls("shared_begin own") == 3);
