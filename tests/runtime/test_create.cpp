@@ -151,7 +151,7 @@ TEST_CASE_METHOD(Operation, "the tile layout kept tells the caller where each ti
   REQUIRE(made.rows != nullptr);
   for (const tilepost_tile_t& tile : program.map.tiles)
     CHECK(made.rows[tile.m / 128 * 2 + tile.n / 128] ==
-          tile.row);  // the fake's device memory is readable
+          tile.row);  // the host can read device memory of the fakes
 }
 
 TEST_CASE("every call of create can fail, cleanly") {

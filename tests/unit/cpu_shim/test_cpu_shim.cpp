@@ -1,4 +1,4 @@
-// CUDA kernels on threads: what they compute, plain and as the weaver wraps them.
+// CUDA kernels on threads: their results, plain and as the weaver wraps them.
 #include <algorithm>
 #include <numeric>
 #include <random>
@@ -13,8 +13,8 @@ constexpr int kM = 40, kN = 24, kK = 17;  // ragged
 constexpr int kTileM = 16, kTileN = 8;
 constexpr int kTilesM = (kM + kTileM - 1) / kTileM, kTilesN = (kN + kTileN - 1) / kTileN;
 
-// A kernel as a user writes it: shared memory, barriers in a loop, threads that return early.
-// CUDA's variables are those of the shim, or parameters that hide them.
+// A kernel as a user writes it, with shared memory, barriers in a loop and threads that return
+// early. CUDA's variables are those of the shim or parameters that hide them.
 #define TILED_BODY                                                                                \
   __shared__ float a_tile[kTileM][4];                                                             \
   __shared__ float b_tile[4][kTileN];                                                             \
@@ -68,7 +68,8 @@ struct Product {
     for (float& x : a) x = static_cast<float>(random() % 17) - 8;
     for (float& x : b) x = static_cast<float>(random() % 17) - 8;
   }
-  // Whole numbers: exact in any order.
+  // The right value of an element. All values are whole numbers, so any order of additions gives
+  // it.
   float at(int row, int column) const {
     float sum = 0;
     for (int i = 0; i < kK; ++i) sum += a[row * kK + i] * b[i * kN + column];
@@ -90,7 +91,8 @@ TEST_CASE("a tiled kernel computes a product") {
 
 TEST_CASE("a woven kernel moves bands of rows and counts its tiles") {
   Product product;
-  // The bands in another order, behind a ragged one that comes first; padding in between.
+  // The bands are stored in another order, behind the last band, which is ragged and goes first. A
+  // padding tile comes among them.
   const int rows[kTilesM] = {8, 24, 0};
   std::vector<tilepost_tile_t> schedule;
   for (int row = 0; row < kTilesM; ++row)
@@ -127,7 +129,7 @@ TEST_CASE("threads in turn wait for nobody, and find what those before them left
       found[thread] = ++shared[0] + int(100 * blockIdx.x + 1000 * blockIdx.y * gridDim.y);
     });
     for (int i = 0; i < 70; ++i) {
-      const int ended = i / 35 * 7;  // of the threads before, those with y = 4
+      const int ended = i / 35 * 7;  // of the threads before, those with y = 4 have ended
       CHECK(found[i] == (i % 35 < 28 ? i - ended + 1 + int(100 * block) + 6000 : 0));
     }
   }

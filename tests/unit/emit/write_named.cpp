@@ -1,5 +1,5 @@
-// Writes the program of one spec under many names. Usage: write_named <spec> <folder>, names on
-// standard input; prints the names that are refused.
+// Writes the program of one spec under many names, and prints the names that are refused. Usage:
+// write_named <spec> <folder>. The names come on standard input.
 #include <filesystem>
 #include <fstream>
 #include <iostream>

@@ -1,4 +1,4 @@
-// A small plan to be changed and checked.
+// A small plan for tests that change and check it.
 #pragma once
 
 #include <string>
@@ -17,7 +17,7 @@ inline void kernel() {}  // its address stands for a kernel's
 inline void host_kernel(const void*, const void*, void*, tilepost_shape_t, tilepost_epilogue_t, int,
                         int, tilepost_view_t) {}
 
-// 64 x 24 in tiles of 4 x 8 on two ranks, a plan of a GPU with a tensor map.
+// A GPU's plan with a tensor map: 64 x 24 in tiles of 4 x 8 on two ranks.
 struct Made {
   std::vector<int32_t> cuts;
   TileMap map;
@@ -65,7 +65,7 @@ struct Made {
     program = {TILEPOST_ABI_VERSION, "made", 1, &plan};
   }
 
-  // Empty if the plan is one.
+  // The error of check_plan. It is empty if the plan is right.
   std::string refusal(tilepost_result_t expected = TILEPOST_INVALID_ARGUMENT) const {
     const tilepost_result_t result = check_plan(program, plan, kLimits, 2);
     if (result == TILEPOST_OK) return "";

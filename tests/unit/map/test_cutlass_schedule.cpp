@@ -1,4 +1,5 @@
-// The walk of CUTLASS's kernels: that its roles agree on who has which tile, and where it goes.
+// How CUTLASS's kernels walk over the schedule: their roles agree on which tile is whose and where
+// it goes.
 #include <cstdint>
 #include <set>
 #include <vector>
@@ -10,8 +11,8 @@ using namespace tilepost::cutlass;
 
 namespace {
 
-// As TileScheduler walks for a role: it begins at its block's number, skips `turn` of its block's
-// positions, and goes on by `turns` of them.
+// The positions of a role as TileScheduler walks. A role begins at its block's number, skips `turn`
+// positions of its block, and takes every `turns`-th position from there.
 std::vector<int> walked(int block, int blocks, int turns, int turn, int tiles) {
   std::vector<int> positions;
   for (int at = block + turn * blocks; at < tiles; at += turns * blocks) positions.push_back(at);
@@ -35,7 +36,8 @@ TEST_CASE("roles of CUTLASS's kernels store what they have multiplied", "[cutlas
             }
             REQUIRE(position_of(block, blocks, turns, turn, nth) >= tiles);
           }
-          // Who loads has no turns, and sees the same tiles in the order in which they are stored.
+          // The loader does not take turns. It sees the same tiles in the order in which they are
+          // stored.
           int nth = 0;
           for (const int position : walked(block, blocks, 1, 0, tiles)) {
             REQUIRE(position_of(block, blocks, turns, nth % turns, nth / turns) == position);

@@ -1,5 +1,5 @@
-// Who stores which rows where, and who waits for what, where kernels exchange tiles and a rank gets
-// its share: played through as the kernels do, for small numbers of everything.
+// Where kernels exchange tiles and a rank gets its share: who stores which rows where, and who
+// waits for what. The tests do what the kernels do, for small numbers of everything.
 #include <algorithm>
 #include <vector>
 
@@ -16,7 +16,7 @@ struct Problem {
 
   int tiles() const { return (m + tile_m - 1) / tile_m; }
   int parts() const { return tiles() * per_tile; }
-  // The rows of the product that the part has.
+  // The rows of the product that belong to the part.
   ExchangeRange part(int number) const {
     const int units = tile_m / kUnit, cta = number % per_tile;
     const int tile = number / per_tile * tile_m;
@@ -30,8 +30,8 @@ class Play {
   explicit Play(const Problem& problem)
       : problem_(problem), share_((problem.m + kRanks - 1) / kRanks), shares_{problem.m, share_} {}
 
-  // Boxes of so many rows, each with all the ranks that get any of them, into slots with room for
-  // one in front. Returns rows that are stored for nothing.
+  // Stores boxes of `rows` rows into slots, each box on all ranks that get any of its rows. A slot
+  // has room for one box in front. Returns how many rows are stored for nothing.
   int boxes(int rows) {
     int for_nothing = 0;
     for (int own = 0; own < kRanks; ++own) {
@@ -47,8 +47,8 @@ class Play {
     return for_nothing;
   }
 
-  // Every row of a share is one slice's, which knows the parts that its rows are in: those whose
-  // store thread tells the rank.
+  // Checks that every row of a share belongs to one slice. The slice knows which parts its rows are
+  // in, and the store threads of these parts announce them to the rank.
   void slices() {
     std::vector<int> taken(problem_.m, 0);
     for (int rank = 0; rank < kRanks; ++rank)
@@ -67,7 +67,8 @@ class Play {
     REQUIRE(std::ranges::all_of(taken, [](int times) { return times == 1; }));
   }
 
-  // A line goes to exactly the ranks that wait for it, and all elements of their rows are in such.
+  // Checks that each line goes to exactly the ranks that wait for it, and that these lines have all
+  // elements of the ranks' rows.
   void lines() {
     const int columns = problem_.columns;
     for (int number = 0; number < problem_.parts(); ++number) {
@@ -105,7 +106,7 @@ class Play {
       REQUIRE(++times[rank] == 1);
       const ExchangeRange gets = shares_.rows_of(rank);
       const int at = box.first - gets.first + rows;
-      REQUIRE(at > 0);  // TMA stores nowhere in front of a map
+      REQUIRE(at > 0);  // TMA cannot store in front of a map
       for (int i = 0; i < rows && at + i < rows + gets.count(); ++i) {
         slot[rank][at + i] = box.first + i;
         for_nothing += at + i < rows ? 1 : 0;

@@ -1,4 +1,5 @@
-// build_tile_map on examples small enough to check by hand, and its order's promises.
+// build_tile_map on examples that are small enough to check by hand, and the properties of its
+// order.
 #include <set>
 
 #include "tests/catch.h"
@@ -28,7 +29,7 @@ tilepost_map_t recipe(int64_t m, int64_t n, int cluster, int band, tilepost_layo
           0};
 }
 
-// Tiles by row and column of tiles of 2 x 3; padding has a row of no tile.
+// The row and column of each tile, counted in tiles of 2 x 3, in order. "-" is the row of padding.
 std::string order(const TileMap& map) {
   std::string text;
   for (const tilepost_tile_t& tile : map.tiles)
@@ -36,7 +37,8 @@ std::string order(const TileMap& map) {
   return text;
 }
 
-// First rows of the product and of the destination, of the tiles in the first column.
+// For each tile of the first column: its first row in the product, its row in the destination, and
+// its group.
 std::string rows(const TileMap& map) {
   std::string text;
   for (const tilepost_tile_t& tile : map.tiles)
@@ -48,7 +50,7 @@ std::string rows(const TileMap& map) {
 
 TEST_CASE("bands are swept to and fro") {
   const std::vector<int32_t> cuts = {4};
-  // Within a band rows run downwards in both directions.
+  // Within a band rows run downwards, whether columns are swept to or fro.
   REQUIRE(order(build_tile_map(recipe(8, 9, 1, 2, TILEPOST_PANEL, cuts))) ==
           "00 10 01 11 02 12 22 32 21 31 20 30 ");
 }
@@ -91,7 +93,7 @@ TEST_CASE("tiles say their first row and column") {
 }
 
 TEST_CASE("shares: a group has an equal part of every share, padded to whole tiles") {
-  // 3 ranks with 4, 4 and 3 rows of 11; a group for each tile row of a share.
+  // 3 ranks with 4, 4 and 3 of 11 rows. Each tile row of a share is a group.
   const std::vector<int32_t> cuts = {1, 2};
   const TileMap map =
       build_tile_map(recipe(11, 3, 1, 9, TILEPOST_PANEL, cuts, TILEPOST_DIVISION_SHARES, 3));
@@ -103,7 +105,7 @@ TEST_CASE("shares: a group has an equal part of every share, padded to whole til
 }
 
 TEST_CASE("shares: a rank without rows leaves its part of the block empty") {
-  // 4 ranks with 2, 2, 1 and 0 rows of 5.
+  // 4 ranks with 2, 2, 1 and 0 of 5 rows.
   const std::vector<int32_t> cuts = {1};
   const TileMap map =
       build_tile_map(recipe(5, 3, 1, 9, TILEPOST_PANEL, cuts, TILEPOST_DIVISION_SHARES, 4));
@@ -123,7 +125,7 @@ TEST_CASE("splits: cuts are the same part of every share") {
 }
 
 TEST_CASE("columns: a tile column is a slab of all rows, with room for every share") {
-  // 3 ranks with 2 rows each of 5: slabs of 6 rows.
+  // 3 ranks with room for 2 of 5 rows each, so slabs have 6 rows.
   const std::vector<int32_t> cuts = {1, 3};
   const TileMap map =
       build_tile_map(recipe(5, 8, 1, 9, TILEPOST_TILE, cuts, TILEPOST_DIVISION_COLUMNS, 3));
@@ -134,13 +136,13 @@ TEST_CASE("columns: a tile column is a slab of all rows, with room for every sha
 }
 
 TEST_CASE("arrivals: the own share first, then the next ranks', and the last of its rows decides") {
-  // 3 ranks with 4 rows each of 12; chunks of one tile row.
+  // 3 ranks with 4 of 12 rows each, in chunks of one tile row.
   const std::vector<int32_t> cuts = {0, 1, 2};
   const tilepost_map_t map =
       recipe(12, 3, 1, 9, TILEPOST_PANEL, cuts, TILEPOST_DIVISION_ARRIVALS, 3);
   REQUIRE(rows(build_tile_map(map, {.rank = 1, .splits = {}})) ==
           "4>4/0 6>6/0 8>8/1 0>0/1 10>10/2 2>2/2 ");
-  // Shares of 3 rows: tiles cross their borders.
+  // With shares of 3 rows, tiles cross the borders of shares.
   const tilepost_map_t crossing =
       recipe(9, 3, 1, 9, TILEPOST_PANEL, cuts, TILEPOST_DIVISION_ARRIVALS, 3);
   REQUIRE(rows(build_tile_map(crossing, {.rank = 0, .splits = {}})) ==
@@ -152,7 +154,7 @@ TEST_CASE("clusters are mates of one column, wherever their rows are") {
   const std::vector<int32_t> cuts = {1, 2};
   const TileMap map =
       build_tile_map(recipe(12, 3, 2, 2, TILEPOST_PANEL, cuts, TILEPOST_DIVISION_SHARES, 3));
-  // Three shares and one padding tile in each group.
+  // A group has one tile of each of three shares and one padding tile.
   REQUIRE(map.tiles.size() == 8);
   REQUIRE(rows(map) == "0>0/0 4>2/0 8>4/0 2>6/1 6>8/1 10>10/1 ");
 }
@@ -193,7 +195,7 @@ TEST_CASE("the hash tells schedules apart") {
       }
     }
   }
-  // Tile layout: n = 7 and n = 9 have the same tiles and slots, hence the same schedule.
+  // With the tile layout, n = 7 and n = 9 have the same tiles and slots, and so the same schedule.
   REQUIRE(static_cast<int>(hashes.size()) == maps - 4);
 }
 

@@ -1,5 +1,5 @@
-// verify_plan against an oracle that follows every single element: on correct plans and on plans
-// with a random fault, the two must agree on which are right.
+// verify_plan against an oracle that follows every element. The plans are correct or have a random
+// fault, and both must agree on which are right.
 #include <random>
 
 #include "tests/catch.h"
@@ -8,7 +8,7 @@
 namespace tilepost::test {
 namespace {
 
-// Owner of every element of the send buffer, written one by one as the kernel would.
+// The group of every element of the send buffer, written one by one as the kernel does.
 class Oracle {
  public:
   explicit Oracle(const Plan& plan)
@@ -63,7 +63,7 @@ class Oracle {
 
   bool store_element(const tilepost_tile_t& tile, int r, int c) {
     const int64_t m = int64_t{tile.m} + r, n = int64_t{tile.n} + c;
-    // What lies beyond the share belongs to another tile; here it is padding.
+    // Rows beyond the share belong to other tiles. In this tile they are padding.
     const int64_t end =
         shares() ? std::min((tile.m / share_ + 1) * share_, plan_.map.m) : plan_.map.m;
     const bool inside = m < end && n < plan_.map.n;
@@ -77,7 +77,7 @@ class Oracle {
     return true;
   }
 
-  // Whether row m of the product belongs at `row`, where its division says so.
+  // Whether `row` is where the division puts row m of the product. Some divisions allow any place.
   bool in_place(const tilepost_tile_t& tile, int64_t m, int64_t n, int64_t row) const {
     switch (plan_.map.division) {
       case TILEPOST_DIVISION_ROWS:
@@ -97,7 +97,8 @@ class Oracle {
     return within >= 0 && within < part && row == first * shares_ + m / share_ * part + within;
   }
 
-  // Rank 0's own rows are there at once, others with the chunk that they are in.
+  // Whether the tile's group is the one that brings the last of its rows. Rank 0's own rows are
+  // there at once. Each other row comes with its chunk.
   bool arrives_last(const tilepost_tile_t& tile) const {
     int last = 0;
     for (int64_t m = tile.m; m < std::min<int64_t>(tile.m + plan_.map.tile_m, plan_.map.m); ++m) {
@@ -108,7 +109,7 @@ class Oracle {
     return tile.group == last;
   }
 
-  // Rank 0: in what cuts count, where row m of another rank arrives.
+  // On rank 0: the place at which row m of another rank arrives, in the unit of the cuts.
   int64_t arrives(int64_t m) const {
     const int64_t tile_rows = (share_ + plan_.map.tile_m - 1) / plan_.map.tile_m;
     const bool round_robin = plan_.access == TILEPOST_ACCESS_READ;
@@ -123,7 +124,8 @@ class Oracle {
     return true;
   }
 
-  // Every block has exactly the elements of its group, and padding where the division makes some.
+  // Whether every block has exactly the elements of its group, with padding only where the division
+  // makes some.
   bool blocks_hold() const {
     const bool pads = shares() || plan_.map.division == TILEPOST_DIVISION_COLUMNS;
     int64_t sent = 0;
@@ -169,7 +171,7 @@ int pick(std::mt19937& random, int low, int high) {
   return std::uniform_int_distribution<int>(low, high)(random);
 }
 
-// A pattern that has the division, with the layout that goes with it.
+// Chooses a division at random, with a pattern and a layout that it goes with.
 void choose_division(std::mt19937& random, SmallPlan& small) {
   const bool scatters = pick(random, 0, 1) == 1;
   small.division = static_cast<tilepost_division_t>(pick(random, 0, 3));
@@ -229,7 +231,7 @@ SmallPlan random_plan(std::mt19937& random) {
   return small;
 }
 
-// One random change, which may by chance change nothing that matters.
+// Makes one random change. By chance it may change nothing that matters.
 void corrupt(std::mt19937& random, Plan& plan) {
   TileMap& map = plan.own_tile_map();
   const auto position = [&] { return pick(random, 0, static_cast<int>(map.tiles.size()) - 1); };

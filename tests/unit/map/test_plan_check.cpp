@@ -1,4 +1,4 @@
-// A plan that breaks a rule is refused by that rule: each case changes one thing.
+// A plan that breaks a rule is refused by that rule. Each case changes one thing.
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -13,21 +13,22 @@
 namespace tilepost::test {
 namespace {
 
-// By number: what rules differ for.
+// Plans that rules treat differently.
 enum Base {
-  kMessages,       // AllReduce with messages
-  kTiles,          // the same in tile layout
-  kSums,           // ReduceScatter, kernels store parts, tasks add them up
-  kPushedSums,     // AllReduce, the same, and push them, and kernels meet by themselves
-  kRoutes,         // All-to-All, kernels store rows, tasks move them
-  kCopiedRows,     // AllGather by copy engines, tasks copy own rows
-  kPushedRows,     // AllGather, tasks push rows
-  kRoutedRows,     // rows of A are routed, copy engines
-  kExchange,       // AllReduce, kernels exchange tiles in one shot
-  kTwoShots,       // the same in two
-  kShares,         // ReduceScatter, kernels exchange tiles
-  kTaken,          // All-to-All, the same
-  kExchangedRows,  // AllGather, kernels exchange rows
+  kMessages,  // AllReduce with messages
+  kTiles,     // AllReduce with messages, tile layout
+  kSums,      // ReduceScatter: kernels store parts, tasks add them up
+  // AllReduce: kernels meet by themselves and store parts, tasks add them up and push the sums.
+  kPushedSums,
+  kRoutes,         // All-to-All: kernels store rows, tasks move them
+  kCopiedRows,     // AllGather by copy engines: tasks copy own rows
+  kPushedRows,     // AllGather: tasks push rows
+  kRoutedRows,     // routed rows of A, by copy engines
+  kExchange,       // AllReduce: kernels exchange tiles in one shot
+  kTwoShots,       // AllReduce: kernels exchange tiles in two shots
+  kShares,         // ReduceScatter: kernels exchange tiles
+  kTaken,          // All-to-All: kernels exchange tiles
+  kExchangedRows,  // AllGather: kernels exchange rows
   kAlone,          // no communication
   kBases
 };
@@ -369,7 +370,7 @@ TEST_CASE("every rule of a plan names what it found and what it expected") {
       {kPushedRows, kHoldsSms,
        [](auto& plan) {
          plan.neighbours = 1;
-         plan.task_parts = 0;  // on the host other threads push
+         plan.task_parts = 0;  // on the host, threads push instead
          plan.kernel.launch = TILEPOST_LAUNCH_HOST;
          plan.kernel.host_function = [](const void*, const void*, void*, tilepost_shape_t,
                                         tilepost_epilogue_t, int, int, tilepost_view_t) {};
@@ -388,7 +389,7 @@ TEST_CASE("every rule of a plan names what it found and what it expected") {
   }
 }
 
-// Tables have room for the GPUs of one host, whatever else a target bounds.
+// The tables of these kernels have room for eight ranks, even if a target allows more.
 TEST_CASE("kernels of two to eight ranks exchange tiles") {
   constexpr PlanLimits kMany = {"test", TILEPOST_ACCESS_TILES, 16, 1, 16, 2, 6};
   const std::unique_ptr<Made> made = make(kExchange);
@@ -408,7 +409,7 @@ TEST_CASE("neighbours may run beside plans whose GEMM waits for nobody") {
     made->plan.neighbours = 1;
     CHECK(made->refusal() == "");
   }
-  // Kernels add, and launches follow the rows that copy engines bring.
+  // Kernels add, or are launched for each group of rows that copy engines bring.
   for (const Base base : {kSums, kCopiedRows, kRoutedRows}) {
     const std::unique_ptr<Made> made = make(base);
     made->plan.task_parts = made->plan.reads_own = 0;
@@ -445,7 +446,7 @@ TEST_CASE("on the host sums are pushed without tasks") {
 TEST_CASE("values that another version knows are unsupported") {
   const auto unknown = [](const char* words, int value, auto field) {
     const std::unique_ptr<Made> made = make(kMessages);
-    std::memcpy(&field(made->plan), &value, sizeof value);  // no value of the type
+    std::memcpy(&field(made->plan), &value, sizeof value);  // this value is none of the type's
     CHECK_THAT(made->refusal(TILEPOST_UNSUPPORTED),
                Catch::Contains("the test target does not know " + std::string(words) + " " +
                                std::to_string(value)));

@@ -1,4 +1,4 @@
-// Patterns by their rows, and where the data of each kind of run goes.
+// The properties of patterns, and where the data of each kind of run goes.
 #include "runtime/map/run_path.h"
 
 #include "runtime/map/slots.h"
@@ -8,7 +8,7 @@
 namespace tilepost::test {
 namespace {
 
-// On four ranks.
+// A plan for four ranks.
 tilepost_plan_t plan_with(tilepost_pattern_t pattern, tilepost_transport_t transport,
                           tilepost_consumer_t consumer = TILEPOST_CONSUMER_NONE) {
   tilepost_plan_t plan{};
@@ -93,7 +93,7 @@ TEST_CASE("where the product goes") {
   } cases[] = {
       {TILEPOST_GEMM, TILEPOST_TRANSPORT_NONE, kNone, false, Buffer::out, Buffer::out, false},
       {TILEPOST_GEMM, TILEPOST_TRANSPORT_NONE, kNorm, false, Buffer::send, Buffer::send, false},
-      // Summed in place, in out or in what NCCL knows.
+      // The sum is made in place: in `out`, or in memory that NCCL has registered.
       {TILEPOST_GEMM_ALL_REDUCE, TILEPOST_TRANSPORT_NCCL, kNone, true, Buffer::out, Buffer::out,
        false},
       {TILEPOST_GEMM_ALL_REDUCE, TILEPOST_TRANSPORT_NCCL, kNorm, true, Buffer::send, Buffer::send,
@@ -102,7 +102,7 @@ TEST_CASE("where the product goes") {
        Buffer::send, true},
       {TILEPOST_GEMM_ALL_REDUCE, TILEPOST_TRANSPORT_NCCL_SYMMETRIC, kNone, false, Buffer::out,
        Buffer::out, false},
-      // Summed a share each.
+      // Each rank sums its share.
       {TILEPOST_GEMM_ALL_REDUCE, TILEPOST_TRANSPORT_COPY_ENGINE, kNone, true, Buffer::send,
        Buffer::out, false},
       {TILEPOST_GEMM_ALL_REDUCE, TILEPOST_TRANSPORT_PEER, kNone, true, Buffer::owners, Buffer::out,
@@ -111,7 +111,7 @@ TEST_CASE("where the product goes") {
        Buffer::received, false},
       {TILEPOST_GEMM_ALL_REDUCE, TILEPOST_TRANSPORT_PEER, kNorm, false, Buffer::send, Buffer::send,
        false},
-      // Received elsewhere than it was stored.
+      // NCCL receives elsewhere than where the kernel has stored.
       {TILEPOST_GEMM_REDUCE_SCATTER, TILEPOST_TRANSPORT_NCCL, kNone, true, Buffer::send,
        Buffer::out, false},
       {TILEPOST_GEMM_REDUCE_SCATTER, TILEPOST_TRANSPORT_NCCL, kNorm, true, Buffer::send,
@@ -229,7 +229,7 @@ TEST_CASE("slots: a block for each rank, or one for all, at the owner's") {
   const int32_t cuts[] = {2};
   plan.map = {14, 6, 2, 3, 1,    1, 1, TILEPOST_PANEL, TILEPOST_DIVISION_SHARES,
               4,  0, 0, 1, cuts, 0, 0};
-  // Shares of 4, 4, 4 and 2 rows: blocks have room for 4.
+  // Shares have 4, 4, 4 and 2 rows, and blocks have room for 4.
   Slots slots = slots_of(plan, plan.map);
   CHECK(slots.block == 4 * 6);
   CHECK(slots.elements() == 4 * 4 * 6);
@@ -244,7 +244,7 @@ TEST_CASE("slots: a block for each rank, or one for all, at the owner's") {
   plan.pattern = TILEPOST_GEMM_ALL_TO_ALL;
   place = place_at_owner(plan, slots, plan.map, 2, 3);
   CHECK_FALSE(place.in_slots);
-  CHECK(place.first == 2 * 2 * 6);  // rank 3 gets two rows from each
+  CHECK(place.first == 2 * 2 * 6);  // rank 3 gets two rows from each rank
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// What ranks say when they do not agree, and what of a run they must agree on.
+// The errors of ranks whose runs differ, and what ranks must agree on.
 #include "runtime/core/run_terms.h"
 
 #include <functional>
@@ -51,7 +51,7 @@ TEST_CASE("equal terms differ in nothing") {
   CHECK(difference(0, terms(), 1, terms()).empty());
   RunTerms routed = terms(), other = terms();
   routed.routed = other.routed = true;
-  other.m = 7;  // ranks bring as many rows as they have
+  other.m = 7;  // with routes each rank may have another number of rows
   CHECK(difference(0, routed, 1, other).empty());
 }
 

@@ -1,4 +1,5 @@
-// Which schedules are kept: by bytes and by use, against a list that is kept the slow way.
+// Which schedules are kept, by bytes and by use. The reference is a list that is searched and kept
+// in order one by one.
 #include "runtime/schedule/schedule_cache.h"
 
 #include <algorithm>
@@ -25,10 +26,10 @@ TEST_CASE("the schedule that was used longest ago makes room, as many as it take
   CHECK(*cache.find(1) == 10);
   cache.add(3, 30, 20);  // fits
   CHECK(cache.size() == 3);
-  cache.add(4, 40, 30);  // 2 goes
+  cache.add(4, 40, 30);  // drops 2
   CHECK(cache.find(2) == nullptr);
   CHECK(cache.bytes() == 90);
-  cache.add(5, 50, 60);  // 1 and 3 go, used before 4
+  cache.add(5, 50, 60);  // drops 1 and 3, which were used before 4
   CHECK(cache.find(1) == nullptr);
   CHECK(cache.find(3) == nullptr);
   CHECK(*cache.find(4) == 40);
@@ -58,7 +59,7 @@ TEST_CASE("schedules that must stay do, and others go instead") {
   CHECK(cache.size() == 3);
   CHECK(cache.bytes() == 160);
   cache.add(5, 50, 10, kNone);
-  CHECK(cache.bytes() == 70);  // as soon as they may go
+  CHECK(cache.bytes() == 70);  // as soon as they may be dropped
 }
 
 TEST_CASE("a long sequence keeps what a list would") {
@@ -68,7 +69,7 @@ TEST_CASE("a long sequence keeps what a list would") {
   struct Entry {
     int64_t m, bytes;
   };
-  std::vector<Entry> list;  // the one used last is the last one
+  std::vector<Entry> list;  // the last one was used last
   for (int i = 0; i < 20000; ++i) {
     const int64_t m = static_cast<int64_t>(random() % 40);
     const auto entry = std::ranges::find(list, m, &Entry::m);

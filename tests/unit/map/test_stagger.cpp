@@ -1,4 +1,4 @@
-// The order of tiles where the shares of all ranks take turns: what it promises, on all small
+// The order of tiles in which the shares of all ranks take turns, and its properties on all small
 // shapes.
 #include <algorithm>
 #include <functional>
@@ -38,7 +38,7 @@ struct Shape {
   }
 };
 
-// The rows of tiles in their order, those of one column.
+// The first rows of the tiles in column n, in order.
 std::string rows(const TileMap& map, int n) {
   std::string text;
   for (const tilepost_tile_t& tile : map.tiles)
@@ -46,7 +46,8 @@ std::string rows(const TileMap& map, int n) {
   return text;
 }
 
-// Every small shape; `equal`: only those in which all shares are whole tiles and equally long.
+// Calls `check` for every small shape. With `equal` it leaves out shapes whose shares are not
+// equally long or not whole tiles.
 void for_shapes(bool equal, const std::function<void(const Shape&)>& check) {
   for (const int ranks : {1, 2, 3, 4, 8})
     for (int rows = 1; rows <= 9; ++rows)
@@ -68,7 +69,7 @@ void for_shapes(bool equal, const std::function<void(const Shape&)>& check) {
               }
 }
 
-// The bands of a group: positions in which every row has all its columns.
+// The bands of a group. A band is the positions of some tile rows with all their columns.
 struct Band {
   size_t first, height;
 };
@@ -77,7 +78,7 @@ std::vector<Band> bands_of(const TileMap& map, int g, int columns) {
   const tilepost_group_t& group = map.groups[g];
   const size_t end = group.first_tile + group.num_tiles;
   for (size_t first = group.first_tile; first < end;) {
-    // With one column nothing says where a band ends: it is all of the group then.
+    // With one column nothing shows where a band ends, so the band is the whole group.
     size_t height = 1;
     while (first + height < end && map.tiles[first + height].n == map.tiles[first].n) ++height;
     bands.push_back({first, height});
@@ -89,16 +90,18 @@ std::vector<Band> bands_of(const TileMap& map, int g, int columns) {
 TEST_CASE("shares take turns from the next rank's on, and the own one is last") {
   // 3 shares of 4 tile rows in bands of at most 6.
   const Shape shape{24, 3, 3, 1, 6, 100, {4}};
-  // The only group is the last one: two bands of the others, then the own share.
+  // The only group is also the last one. It has two bands of the other ranks' shares, and then the
+  // own share.
   CHECK(rows(shape.of(0), 0) == "8 10 16 18 12 14 20 22 0 2 4 6 ");
   const Shape two{24, 3, 3, 1, 6, 100, {3, 4}};
-  // The first group has three rows of each share, in two bands.
+  // The first group has three tile rows of each share in two bands.
   CHECK(rows(two.of(1), 0) == "16 0 8 18 20 2 4 10 12 22 6 14 ");
   CHECK(rows(two.of(2), 0) == "0 8 16 2 4 10 12 18 20 6 14 22 ");
 }
 
 TEST_CASE("columns begin a turn later when a wave is full") {
-  // A band of 4 rows, two of each share, 3 columns: a wave is a column and a half.
+  // Bands of 4 tile rows, two of each share, and 3 columns. A wave of 6 positions is a column and a
+  // half.
   const Shape shape{16, 9, 2, 1, 4, 4, {2, 4}};
   const TileMap map = shape.of(0);
   std::string owners;
@@ -192,7 +195,8 @@ TEST_CASE(
         REQUIRE(shape.owner(maps[rank].tiles[t]) == (first + rank) % shape.ranks);
     }
     REQUIRE((end == 0 || shape.owner(maps[0].tiles[0]) == 1));
-    // Whoever computes every stagger-th position, in a band that a wave is so many columns of.
+    // A CTA computes every stagger-th position. Where a band begins with a wave and a wave is a
+    // number of its columns, two tiles that a CTA computes in a row have different owners.
     for (int g = 0; g + 1 < static_cast<int>(shape.cuts.size()); ++g)
       for (const Band& band : bands_of(maps[0], g, shape.n / kTileN)) {
         const size_t stagger = shape.stagger;
@@ -210,7 +214,7 @@ TEST_CASE(
 
 TEST_CASE("shares of uneven splits take turns too") {
   const std::vector<int64_t> splits = {9, 0, 4};
-  // Tile rows: 5 of this rank's share, none, 2.
+  // The shares have 5, 0 and 2 tile rows. The first is this rank's.
   const Shape shape{13, 3, 3, 1, 3, 100, {1, 3}};
   const TileMap map = build_tile_map(shape.map(), {.rank = 0, .splits = splits});
   CHECK(rows(map, 0) == "0 9 11 2 4 6 8 ");

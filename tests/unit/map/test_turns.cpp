@@ -1,6 +1,6 @@
-// The order of tiles where every rank adds the other ranks' tiles to its own
-// (tilepost_map_t::turn): what it promises, on all small shapes, and that no ranks wait for each
-// other in a circle.
+// The order of tiles in which every rank adds the other ranks' tiles to its own
+// (tilepost_map_t::turn). Checks its properties on all small shapes, and that ranks never wait for
+// each other in a circle.
 #include <algorithm>
 #include <functional>
 #include <random>
@@ -34,7 +34,7 @@ struct Shape {
         cut((rows_of_share() + kTileM - 1) / kTileM) {}
 
   int rows_of_share() const { return (m + ranks - 1) / ranks; }
-  // Tile rows of a share, and its tiles with those that fill up clusters.
+  // The number of tile rows of a share. tiles(): the number of its tiles with padding tiles.
   int tile_rows(int rank) const {
     const int rows = std::clamp(m - rank * rows_of_share(), 0, rows_of_share());
     return (rows + kTileM - 1) / kTileM;
@@ -45,7 +45,7 @@ struct Shape {
     for (int rank = 0; rank < ranks; ++rank) all += tiles(rank);
     return all;
   }
-  // All shares are equally long, and whole turns.
+  // Whether all shares are equally long and a whole number of turns.
   bool is_even() const {
     return tile_rows(0) == tile_rows(ranks - 1) && tile_rows(0) % cluster == 0 &&
            tiles(0) % turn == 0;
@@ -76,7 +76,8 @@ struct Shape {
   }
 };
 
-// Every small shape: with shares that are ragged at their end, short and empty at the end of all.
+// Calls `check` for every small shape. Some shares are ragged at their end, and the last ones may
+// be short or empty.
 void for_shapes(const std::function<void(const Shape&)>& check) {
   for (const int ranks : {2, 3, 4, 5, 8})
     for (const int rows : {1, 2, 3, 5, 8})
@@ -91,20 +92,20 @@ void for_shapes(const std::function<void(const Shape&)>& check) {
                 }
 }
 
-using Tile = std::tuple<int, int, int>;  // m, n, row; of padding -1, n, -1
+using Tile = std::tuple<int, int, int>;  // m, n, row; for a padding tile -1, n, -1
 Tile key_of(const tilepost_tile_t& tile) {
   return {tile.row < 0 ? -1 : tile.m, tile.n, tile.row};
 }
 
-// ---- The order as sorted by what each tile is, and not as it is appended
+// ---- The order again, by sorting tiles instead of appending them
 
-// A share's tiles, of which row i and column j are known.
+// The tiles of a share, by their row i and column j in the share.
 std::vector<Tile> share_in_order(const Shape& shape, int share) {
   const int count = up_to(shape.tile_rows(share), shape.cluster);
   if (count == 0) return {};
   const int least = std::max(shape.band, shape.cluster), bands = (count + least - 1) / least;
   const int height = up_to((count + bands - 1) / bands, shape.cluster);
-  std::vector<std::tuple<int, int, int, int>> keys;  // band, column as swept, row; column
+  std::vector<std::tuple<int, int, int, int>> keys;  // band, sweep order of the column, row, column
   for (int i = 0; i < count; ++i)
     for (int j = 0; j < shape.columns; ++j)
       keys.emplace_back(i / height, i / height % 2 == 0 ? j : -j, i, j);
@@ -146,7 +147,7 @@ std::vector<Tile> keys_of(const TileMap& map) {
   return keys;
 }
 
-// First rows of the tiles in their order, those of the first column.
+// The first rows of the tiles in the first column, in order.
 std::string rows(const TileMap& map) {
   std::string text;
   for (const tilepost_tile_t& tile : map.tiles)
@@ -154,12 +155,12 @@ std::string rows(const TileMap& map) {
   return text;
 }
 
-// ---- What each rank does one after the other: the share that a tile is of, and which it is
+// ---- For each rank, in order: the owner of each tile, and the tile's number in its share
 
 struct Work {
   int owner, tile;
 };
-using Orders = std::vector<std::vector<Work>>;  // of each rank
+using Orders = std::vector<std::vector<Work>>;  // one for each rank
 
 Orders orders_of(const Shape& shape) {
   Orders orders;
@@ -171,7 +172,8 @@ Orders orders_of(const Shape& shape) {
   return orders;
 }
 
-// How many positions an owner's tile comes behind the same tile on another rank, at the least.
+// The least number of positions by which an owner's tile comes later than the same tile on another
+// rank.
 int least_distance(const Orders& orders) {
   std::vector<std::vector<int>> positions;
   for (const std::vector<Work>& order : orders) {
@@ -193,8 +195,9 @@ int least_distance(const Orders& orders) {
   return least;
 }
 
-// Ranks whose CTAs go up their positions. An own tile waits until all other ranks have stored it,
-// and a CTA until those of its cluster have done as many positions: they load for each other.
+// Ranks whose CTAs take their positions in order. An own tile waits until all other ranks have
+// stored it. A CTA waits until all CTAs of its cluster have done as many positions as it has,
+// because they load for each other.
 class Ranks {
  public:
   Ranks(Orders orders, int cluster, std::vector<int> ctas, unsigned seed)
@@ -208,7 +211,7 @@ class Ranks {
       for (int cta = 0; cta < ctas_[rank]; ++cta) all_.emplace_back(rank, cta);
     }
   }
-  // Whether all ranks come to their end.
+  // Whether all ranks reach the end of their schedules.
   bool run() {
     size_t left = 0;
     for (const std::vector<Work>& order : orders_) left += order.size();
@@ -242,14 +245,15 @@ class Ranks {
 
   Orders orders_;
   int cluster_;
-  std::vector<int> ctas_;  // of each rank
+  std::vector<int> ctas_;  // for each rank
   std::minstd_rand random_;
   std::vector<std::set<int>> stored_;     // tiles that each rank has done
-  std::vector<std::vector<int>> done_;    // positions of each CTA
-  std::vector<std::pair<int, int>> all_;  // ranks and CTAs
+  std::vector<std::vector<int>> done_;    // how many positions each CTA has done
+  std::vector<std::pair<int, int>> all_;  // all pairs of a rank and a CTA
 };
 
-// As many CTAs on each rank, or one cluster more on each than on the rank before.
+// The number of CTAs on each rank. With `differ` each rank has one cluster more than the rank
+// before.
 std::vector<int> ctas_of(const Shape& shape, int clusters, bool differ) {
   std::vector<int> ctas;
   for (int rank = 0; rank < shape.ranks; ++rank)
@@ -262,10 +266,9 @@ TEST_CASE("the others' shares take turns, and the own one comes so many turns be
   CHECK(rows(Shape(16, 1, 2, 1, 8, 2, 0).maps()[0]) == "8 10 0 2 12 14 4 6 ");
   CHECK(rows(Shape(16, 1, 2, 1, 8, 2, 1).maps()[0]) == "8 10 12 14 0 2 4 6 ");
   CHECK(rows(Shape(16, 1, 2, 1, 8, 2, 1).maps()[1]) == "0 2 4 6 8 10 12 14 ");
-  // A last turn has what is left: of 5 tile rows 3.
+  // The last turn has what is left, here 3 of 5 tile rows.
   CHECK(rows(Shape(18, 1, 2, 1, 8, 2, 0).maps()[0]) == "9 11 0 2 13 15 17 4 6 8 ");
-  // The last of 3 shares of 3 tile rows has 2. In clusters of 2 all shares but that one are filled
-  // up.
+  // 3 shares of 3, 3 and 2 tile rows. With clusters of 2 the shares of 3 tile rows get padding.
   CHECK(rows(Shape(16, 1, 3, 1, 8, 1, 0).maps()[1]) == "12 0 6 14 2 8 4 10 ");
   CHECK(rows(Shape(16, 1, 3, 2, 8, 2, 0).maps()[1]) == "12 14 0 2 6 8 4 - 10 - ");
   CHECK(rows(Shape(8, 1, 2, 2, 8, 4, 0).maps()[1]) == "0 2 4 6 ");
@@ -316,7 +319,7 @@ TEST_CASE("a cluster's tiles are of one column and one share") {
     for (const TileMap& map : shape.maps()) {
       bool same = map.tiles.size() % shape.cluster == 0;
       for (size_t i = 0; same && i < map.tiles.size(); ++i) {
-        // Padding is at the end of a cluster, whose first tile has an owner.
+        // Padding is at the end of a cluster. The first tile of a cluster has an owner.
         const tilepost_tile_t &first = map.tiles[i / shape.cluster * shape.cluster],
                               &tile = map.tiles[i];
         same = tile.n == first.n && first.row >= 0 &&
@@ -347,9 +350,9 @@ TEST_CASE("a tile comes no later on any rank than on its owner") {
     const int least = least_distance(orders_of(shape));
     REQUIRE(least >= 0);
     if (!shape.is_even()) return;
-    // With equal shares of whole turns it comes a turn later, and one more for each turn of lag
-    // that there is. (The bound is met by the rank before the owner, in the first or the last
-    // turn.)
+    // If all shares are equal and whole turns, the owner computes a tile one turn later than other
+    // ranks, and one turn more for each turn of lag that there is. (The rank before the owner meets
+    // this bound, in the first or the last turn.)
     ++even;
     const int turns = shape.tiles(0) / shape.turn;
     REQUIRE(least == shape.turn * (1 + std::min(shape.lag, turns - 1)));
@@ -366,7 +369,7 @@ TEST_CASE("between equal shares of whole turns the distance is known") {
     for (size_t i = 0; i < all[0].positions.size(); ++i) {
       const int owner = static_cast<int>(i) / (shape.cut * shape.columns);
       const int first = all[owner].positions[i];
-      // How many own tiles come before this one, which says its turn.
+      // The number of own tiles before this one gives its turn.
       int number = 0;
       for (int p = 0; p < first; ++p) number += shape.owner(all[owner].tiles[p]) == owner;
       const int turn = number / shape.turn;
@@ -397,7 +400,7 @@ TEST_CASE("ranks that wait for tiles of others never wait in a circle") {
 TEST_CASE("an order with own tiles first has a circle") {
   int orders_tried = 0;
   for_shapes([&](const Shape& shape) {
-    if (shape.tile_rows(1) == 0) return;  // one rank has all rows, and waits for nobody who waits
+    if (shape.tile_rows(1) == 0) return;  // rank 0 has all rows: no circle
     Orders orders = orders_of(shape);
     for (int rank = 0; rank < shape.ranks; ++rank)
       std::stable_partition(orders[rank].begin(), orders[rank].end(),
@@ -411,7 +414,7 @@ TEST_CASE("an order with own tiles first has a circle") {
 }
 
 TEST_CASE("shares in another order on their owner have a circle") {
-  // 2 shares of 3 tiles, in turns of one; each rank begins at the end of its own share.
+  // 2 shares of 3 tiles, in turns of one. Each rank begins at the end of its own share.
   const Shape shape(12, 1, 2, 1, 8, 1, 0);
   Orders orders = orders_of(shape);
   for (int rank = 0; rank < 2; ++rank) {
@@ -424,12 +427,13 @@ TEST_CASE("shares in another order on their owner have a circle") {
   CHECK(least_distance(orders) < 0);
   CHECK(!Ranks(orders, 1, {1, 1}, 1).run());
   CHECK(!Ranks(orders, 1, {3, 3}, 1).run());
-  CHECK(Ranks(orders, 1, {6, 6}, 1).run());  // no position waits for another one's CTA
+  // Each position has a CTA of its own, so none waits for another.
+  CHECK(Ranks(orders, 1, {6, 6}, 1).run());
 }
 
 TEST_CASE("shares of uneven splits take such turns") {
   const std::vector<int64_t> splits = {9, 0, 4};
-  // Tile rows: 5 of rank 0's share, none, 2.
+  // The shares have 5, 0 and 2 tile rows.
   const Shape shape(13, 1, 3, 1, 8, 2, 0);
   CHECK(rows(build_tile_map(shape.map(), {.rank = 0, .splits = splits})) == "9 11 0 2 4 6 8 ");
   CHECK(rows(build_tile_map(shape.map(), {.rank = 1, .splits = splits})) == "9 11 0 2 4 6 8 ");

@@ -1,5 +1,4 @@
-// ARRIVALS with shares of any lengths: what build_tile_map and arriving_part say, against a count
-// row by row.
+// ARRIVALS with shares of any length: build_tile_map and arriving_part against a count row by row.
 #include <algorithm>
 #include <numeric>
 #include <random>
@@ -14,7 +13,8 @@ int pick(std::mt19937& random, int low, int high) {
   return std::uniform_int_distribution<int>(low, high)(random);
 }
 
-// One rank of a run: what comes from each, and cuts made for the rank that receives most.
+// One rank of a run: how many rows come from each rank, and cuts made for the rank that receives
+// most.
 struct Uneven {
   std::vector<int64_t> splits;
   std::vector<int32_t> cuts;
@@ -51,7 +51,7 @@ struct Uneven {
     map.cuts = cuts.data();
   }
 
-  // Row by row: the group that brings it.
+  // For each row, the group that brings it.
   std::vector<int> groups() const {
     std::vector<int> all;
     for (int source = 0; source < map.ranks; ++source)
@@ -114,7 +114,7 @@ TEST_CASE("uneven arrivals: each tile once, in the group that brings the last of
   }
 }
 
-// The map of m rows that come together, without cuts.
+// The map of m gathered rows, without cuts.
 tilepost_map_t map_of(int64_t m, int ranks, int tile_m, bool round_robin) {
   tilepost_map_t map{};
   map.m = m, map.n = 1, map.tile_m = tile_m, map.tile_n = 1, map.cluster = 1, map.band = 1;
@@ -128,7 +128,8 @@ void check_edges(tilepost_map_t map, const std::vector<int32_t>& cuts, int rank)
   const int64_t k = 5, first = first_row_of_rank(map, rank), rows = rows_of_rank(map, rank);
   if (rows == 0) return;
   const Step own{StepKind::own_rows, rank, 0, first * k, rows * k, 0};
-  // 1: brought for the first group of others that is posted, 2: for the last one
+  // For each row: 1 if it is brought for the first group of others' rows that is posted, 2 if for
+  // the last one.
   std::vector<int> brought(static_cast<size_t>(map.m), 0);
   const EdgeRows edges = edges_of(map, k, own);
   for (const auto& [steps, when] :
@@ -151,7 +152,8 @@ void check_edges(tilepost_map_t map, const std::vector<int32_t>& cuts, int rank)
   }
 }
 
-// A rank reads its tiles of group 0 where the caller has its rows, all others where rows arrive.
+// A rank reads its tiles of group 0 where the caller has its rows, and all other tiles where rows
+// arrive.
 TEST_CASE("edges are the own rows in tiles with rows of other ranks, and in time") {
   for (int ranks = 2; ranks <= 4; ++ranks)
     for (int64_t m = 1; m <= 60; ++m)
@@ -172,7 +174,7 @@ TEST_CASE("uneven arrivals: shares that are equal make the map of equal shares")
     if (run.map.m == 0) continue;
     std::vector<int64_t> equal;
     for (int rank = 0; rank < run.map.ranks; ++rank) equal.push_back(rows_of_rank(run.map, rank));
-    // Shares that are short at the end have fewer tiles than the cuts count.
+    // If the last shares are short, they have fewer tiles than the cuts count.
     if (std::ranges::any_of(equal, [&](int64_t rows) { return rows != equal[0]; })) continue;
     const int32_t last = arriving_tiles(run.map);
     std::erase_if(run.cuts, [&](int32_t cut) { return cut >= last; });

@@ -13,8 +13,8 @@
 
 namespace tilepost::test {
 
-// A spec as the reader would return it for a file that gives only what is required, and for any m
-// one kernel. Places are invalid, so messages come without source lines.
+// A spec as the reader returns it for a file with only the required fields, but with one kernel for
+// any m. Places in the file are invalid, so messages come without source lines.
 inline Spec make_spec(int64_t m, int64_t n, int64_t k, Arch arch = Arch::sm_90a) {
   Spec spec;
   spec.name.value = "attn_out";
@@ -35,7 +35,7 @@ Located<T> wish(T value) {
   return {value, {}};
 }
 
-// A choice that is left open, then each of `choices`.
+// All choices of a field: open, then each of `choices`.
 template <class T>
 std::vector<std::optional<T>> open_or(std::initializer_list<T> choices) {
   std::vector<std::optional<T>> all = {std::nullopt};
@@ -43,7 +43,7 @@ std::vector<std::optional<T>> open_or(std::initializer_list<T> choices) {
   return all;
 }
 
-// What planning a spec gives and says.
+// The plans of a spec, and the messages of planning it.
 struct Planned {
   std::vector<Plan> plans;
   std::string messages;
@@ -62,11 +62,12 @@ inline Planned plan(const Spec& spec, const MachineProfile& profile = default_ma
   return result;
 }
 
-// A plan whose every choice is the test's own: a host kernel, a grid of `gemm_ctas`, groups that
-// end at `cuts`.
+// A plan in which the test makes every choice: a host kernel, a grid of `gemm_ctas`, and groups
+// that end at `cuts`.
 struct SmallPlan {
   int64_t m = 1, n = 1;
-  int64_t rows_sent = 0;  // where rows of A are routed; m is then what a rank receives
+  // Where rows of A are routed; `m` is then the number of rows that a rank receives.
+  int64_t rows_sent = 0;
   int tile_m = 1, tile_n = 1;
   int cluster = 1, band = 1, signals = 1;
   int gemm_ctas = 1;
@@ -79,16 +80,16 @@ struct SmallPlan {
   bool overlaps = true;
   tilepost_access_t access = TILEPOST_ACCESS_MESSAGES;
   int stagger = 0;
-  bool pushes = false;  // AllReduce; rows of A are wherever memory is shared
+  bool pushes = false;  // for AllReduce; rows of A are pushed wherever ranks share memory
 };
 
-// The transport of an access.
+// A transport with this access.
 inline tilepost_transport_t transport_with(tilepost_access_t access) {
   if (access == TILEPOST_ACCESS_READ) return TILEPOST_TRANSPORT_COPY_ENGINE;
   return access == TILEPOST_ACCESS_WRITE ? TILEPOST_TRANSPORT_PEER : TILEPOST_TRANSPORT_NCCL;
 }
 
-// Fills in `plan`, reusing its memory.
+// Fills in `plan`, and reuses its memory.
 inline void build_plan(const SmallPlan& small, Plan& plan) {
   plan.name = "small";
   plan.arch = Arch::host;
@@ -134,7 +135,7 @@ inline std::string join(const std::vector<std::string>& lines) {
   return text;
 }
 
-// Says that a group ends one unit later than its tiles do.
+// Moves the end of a group by one unit in the cuts, but not in the tiles.
 inline void move_cut(Plan& plan, size_t group) {
   std::vector<int32_t> cuts = plan.cuts();
   ++cuts[group];

@@ -1,4 +1,4 @@
-// Plans whose ranks exchange something, and ways to change their steps.
+// Plans whose ranks exchange data, and ways to change their steps.
 #pragma once
 
 #include <functional>
@@ -20,7 +20,7 @@ inline Plan subject(tilepost_pattern_t pattern, tilepost_division_t division,
   small.rows_sent = rows_sent;
   small.pushes = pushes;
   small.access = access, small.stagger = stagger;
-  small.m = m, small.n = 8, small.tile_m = 2, small.tile_n = 3;  // ragged both ways
+  small.m = m, small.n = 8, small.tile_m = 2, small.tile_n = 3;  // ragged in rows and columns
   small.cluster = 2, small.band = 4, small.gemm_ctas = 2;
   small.ranks = kRanks;
   small.pattern = pattern, small.division = division, small.routing = routing;
@@ -30,7 +30,7 @@ inline Plan subject(tilepost_pattern_t pattern, tilepost_division_t division,
   return build_plan(small);
 }
 
-// Shares of 6, 6 and 5 rows: three tile rows of each.
+// Shares of 6, 6 and 5 rows, of three tile rows each.
 inline Plan scattered() {
   return subject(TILEPOST_GEMM_REDUCE_SCATTER, TILEPOST_DIVISION_SHARES, {1, 3});
 }
@@ -42,7 +42,8 @@ inline Plan gathered(int64_t m = 17) {
                  TILEPOST_ROUTING_EVEN, m);
 }
 
-// Rows of A that are routed: 17 rows of each rank; one rank receives 23 of them, more than another.
+// Routed rows of A. Each rank has `sent` rows. With counts or a table one rank receives 23 rows,
+// more than the others.
 inline Plan dispatched(tilepost_routing_t routing,
                        tilepost_access_t access = TILEPOST_ACCESS_MESSAGES, int64_t sent = 17) {
   const bool even = routing == TILEPOST_ROUTING_EVEN;
@@ -54,7 +55,7 @@ inline Plan dispatched(tilepost_routing_t routing,
                      : std::vector<int32_t>{0, 1, share},
                  true, routing, m, access, 0, false, sent);
 }
-// As dispatched(), in sequence.
+// Routed rows of A, like those of dispatched(), in a plan without overlap.
 inline Plan dispatched_at_once(tilepost_routing_t routing) {
   const int64_t m = routing == TILEPOST_ROUTING_EVEN ? 18 : 23;
   return subject(TILEPOST_ALL_TO_ALL_GEMM, TILEPOST_DIVISION_ROWS,
@@ -118,7 +119,8 @@ inline std::vector<Plan> subjects() {
   plans.push_back(subject(TILEPOST_GEMM_REDUCE_SCATTER, TILEPOST_DIVISION_ROWS, {9}, false));
   plans.push_back(subject(TILEPOST_GEMM_ALL_REDUCE, TILEPOST_DIVISION_ROWS, {4, 9}));
   plans.push_back(gathered());
-  plans.push_back(gathered(18));  // equal shares: one chunk is no AllGather, all of it is
+  // With equal shares, a group of whole shares is an AllGather, and a group of parts is not.
+  plans.push_back(gathered(18));
   plans.push_back(subject(TILEPOST_ALL_GATHER_GEMM, TILEPOST_DIVISION_ARRIVALS, {0, 3}, true,
                           TILEPOST_ROUTING_EVEN, 18));
   plans.push_back(subject(TILEPOST_ALL_GATHER_GEMM, TILEPOST_DIVISION_ROWS, {9}, false));
@@ -141,7 +143,7 @@ inline void require_caught(Plan plan, const char* words, const std::function<voi
   REQUIRE(text.find(words) != std::string::npos);
 }
 
-// What following the traffic finds when `change` has been at the steps of a group.
+// The findings for the traffic of `plan` after `change` has changed the steps of each group.
 using Change = std::function<void(int group, int rank, std::vector<Step>&)>;
 inline std::string follow(const Plan& plan, const Change& change) {
   TrafficMemory memory;
@@ -156,7 +158,7 @@ inline std::string follow(const Plan& plan, const Change& change) {
   return join(findings.take());
 }
 
-// Elements that belong together: a row of what the step moves.
+// The number of elements in a row of what the step moves.
 inline int64_t width(const Plan& plan) {
   if (row_of(plan).moves_input()) return plan.k;
   return plan.map.layout == TILEPOST_PANEL ? plan.map.n : plan.map.tile_n;
@@ -177,8 +179,8 @@ inline bool receives(StepKind kind) {
 inline bool always(StepKind) {
   return true;
 }
-// Says something about another rank's memory, or this one's for others: every field is what it must
-// be, used or not.
+// Whether a step concerns memory of another rank, or this rank's memory for others. Then every
+// field must be right, even if the step does not use it.
 inline bool shares(StepKind kind) {
   return kind >= StepKind::announce;
 }

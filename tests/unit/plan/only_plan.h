@@ -1,4 +1,4 @@
-// Plans of specs that must give exactly one.
+// Plans of specs that must give exactly one plan.
 #pragma once
 
 #include <functional>
@@ -19,7 +19,7 @@ inline Plan only(const Spec& spec) {
   return planned.plans.front();
 }
 
-// What verify_plan says of a plan, which it has nothing against, when that was changed.
+// The findings of verify_plan after `change`. Before it the plan must have none.
 inline std::string said_of(Plan plan, const std::function<void(Plan&)>& change) {
   REQUIRE(join(verify_plan(plan)) == "");
   change(plan);
@@ -33,7 +33,7 @@ inline Spec gemm_spec(int64_t m, int64_t n, int64_t k, Arch arch = Arch::sm_90a)
   return spec;
 }
 
-// 8192 columns on four ranks, and what carries them.
+// A spec of 8192 columns on four ranks.
 inline Spec spec_of(tilepost_pattern_t pattern, std::optional<tilepost_transport_t> transport,
                     int64_t m = 8192, int64_t k = 2048, Arch arch = Arch::sm_90a) {
   Spec spec = make_spec(m, 8192, k, arch);
@@ -42,8 +42,8 @@ inline Spec spec_of(tilepost_pattern_t pattern, std::optional<tilepost_transport
   return spec;
 }
 
-// The patterns that communicate, of the product's table: a row that comes to it is tested with
-// them.
+// The patterns of the product's table that communicate. A pattern that is added to the table is
+// tested with them.
 inline const std::vector<tilepost_pattern_t> kCommunicating = [] {
   std::vector<tilepost_pattern_t> patterns;
   for (const PatternRow& row : kPatterns)
@@ -51,7 +51,7 @@ inline const std::vector<tilepost_pattern_t> kCommunicating = [] {
   return patterns;
 }();
 
-// The transports that a spec may name and that fit: as above, of the product's list of names.
+// The transports that a spec may name and that `fit` accepts, from the product's list of names.
 inline std::vector<tilepost_transport_t> transports_that(bool (*fit)(tilepost_access_t)) {
   std::vector<tilepost_transport_t> transports;
   for (const Spelling& spelling : spellings<tilepost_transport_t>()) {
@@ -61,11 +61,11 @@ inline std::vector<tilepost_transport_t> transports_that(bool (*fit)(tilepost_ac
   }
   return transports;
 }
-// Transports for any number of rows: not those whose kernels exchange tiles, which have tests of
+// The transports for any number of rows. Transports whose kernels exchange tiles have tests of
 // their own.
 inline const std::vector<tilepost_transport_t> kOfManyRows =
     transports_that([](tilepost_access_t access) { return access != TILEPOST_ACCESS_TILES; });
-// Those among them whose ranks touch each other's memory.
+// The transports among these whose ranks access each other's memory.
 inline const std::vector<tilepost_transport_t> kSharing =
     transports_that([](tilepost_access_t access) {
       return access != TILEPOST_ACCESS_TILES && access != TILEPOST_ACCESS_MESSAGES;

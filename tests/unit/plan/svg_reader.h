@@ -1,4 +1,4 @@
-// Reads SVG for tests: enough XML to know that a file is well formed, and what its elements say.
+// Reads SVG for tests: enough XML to check that a file is well formed, and to get its elements.
 #pragma once
 
 #include <cctype>
@@ -28,7 +28,7 @@ class XmlReader {
     if (wrong_.empty() && roots_ != 1) fail("not one root");
   }
 
-  // What is not well formed; "" if all is.
+  // What is not well formed, or "".
   const std::string& wrong() const { return wrong_; }
   const std::vector<Element>& elements() const { return elements_; }
 
@@ -37,7 +37,7 @@ class XmlReader {
     wrong_ = what + " at byte " + std::to_string(at_) + ": " + std::string(text_.substr(at_, 40));
   }
 
-  // The text that an escaped one stands for.
+  // Replaces the escapes in `escaped` by their characters.
   std::string plain(std::string_view escaped) {
     std::string out;
     for (size_t i = 0; i < escaped.size(); ++i) {

@@ -1,4 +1,4 @@
-// The dynamic programme against all compositions, and cut points against their definition.
+// The dynamic programme against all ways to cut, and cut points against their definition.
 #include <algorithm>
 #include <limits>
 #include <random>
@@ -18,7 +18,7 @@ struct Case {
   double operator()(int before, int end) const { return cost[before + 1][end]; }
 };
 
-// Costs of no particular form: the programme may assume nothing of them.
+// Costs without any structure, because the programme may assume none.
 Case random_case(std::mt19937& random, int points) {
   std::uniform_real_distribution<double> step(0.1, 10), any(0.1, 20);
   Case result;
@@ -30,7 +30,7 @@ Case random_case(std::mt19937& random, int points) {
   return result;
 }
 
-// Bit i of `mask`: a group ends at point i; one always ends at the last point.
+// The time of a run whose groups end at the points with a bit in `mask`, and at the last point.
 double run(const Case& c, unsigned mask) {
   const int points = static_cast<int>(c.ready.size());
   double end = 0;
@@ -105,7 +105,7 @@ TEST_CASE("fewest_cuts has no more groups than it may, and the best of those") {
       double best = std::numeric_limits<double>::infinity();
       for (unsigned mask = 0; mask < 1u << (points - 1); ++mask)
         if (1 + __builtin_popcount(mask) <= most) best = std::min(best, run(c, mask));
-      const CutChoice choice = fewest_cuts(c.ready, c, 0, most);  // a deadline nothing meets
+      const CutChoice choice = fewest_cuts(c.ready, c, 0, most);  // no choice meets this deadline
       REQUIRE(static_cast<int>(choice.ends.size()) <= most);
       REQUIRE(choice.end == best);
       REQUIRE(run(c, choice) == best);
@@ -163,7 +163,7 @@ TEST_CASE("thinned cut points keep the ends") {
   REQUIRE(points.back().positions == schedule_positions(map));
 }
 
-// Positions and elements before a cut, as the map that is cut there has them.
+// Positions and elements before a cut, against the map that is cut there.
 TEST_CASE("cut points count what the map has") {
   int points_seen = 0;
   for (const int ranks : {1, 2, 3, 4, 8})
@@ -198,7 +198,7 @@ TEST_CASE("cut points count what the map has") {
 TEST_CASE("cut points of arrivals count clusters that the last chunk and the own share fill up") {
   int points_seen = 0;
   for (const int ranks : {2, 3, 4, 8})
-    for (const int64_t tiles : {1, 2, 3, 7, 8})  // of a share
+    for (const int64_t tiles : {1, 2, 3, 7, 8})  // in a share
       for (const int cluster : {1, 2, 4}) {
         const tilepost_map_t map = recipe(ranks * tiles * 8, 50, 8, 16, cluster,
                                           TILEPOST_DIVISION_ARRIVALS, TILEPOST_PANEL, ranks);

@@ -100,7 +100,8 @@ TEST_CASE("caught: memory that is smaller or larger than what steps need") {
   const Plan plan = subject(TILEPOST_GEMM_REDUCE_SCATTER, TILEPOST_DIVISION_ROWS, {9}, false);
   TrafficMemory memory;
   Traffic traffic = traffic_of(plan, memory);
-  traffic.buffer = plan.tile_map().send_elements;  // without the row that fills the last share
+  // Without the last row, which only fills up the last share.
+  traffic.buffer = plan.tile_map().send_elements;
   Findings findings;
   follow_product(plan, traffic, findings);
   REQUIRE(join(findings.take()).find("reads beyond its group") != std::string::npos);
@@ -120,12 +121,13 @@ TEST_CASE("caught: a tile in another share's part, or in another slab") {
         static_cast<int32_t>(plan.own_tile_map().send_elements / 3 / 3);
   });
   require_caught(columns(), "no room for 3 shares", [](Plan& plan) {
-    plan.own_tile_map().send_elements = int64_t{3} * 3 * 17;  // 17 rows, three shares are 18
+    // 17 rows, where three shares have room for 18.
+    plan.own_tile_map().send_elements = int64_t{3} * 3 * 17;
   });
 }
 
 TEST_CASE("caught: groups that are no equal parts, or no whole slabs") {
-  const auto hand_over = [](Plan& plan) {  // a tile row of one share
+  const auto hand_over = [](Plan& plan) {  // one tile row of one share goes to the other group
     const int64_t elements = plan.map.tile_m * plan.map.n;
     plan.own_tile_map().groups[0].count += elements;
     plan.own_tile_map().groups[1].offset += elements;
@@ -137,7 +139,7 @@ TEST_CASE("caught: groups that are no equal parts, or no whole slabs") {
   require_caught(columns(), "cut", [](Plan& plan) { move_cut(plan, 0); });
 }
 
-// Positions a and b exchange what they compute, and nothing else.
+// Positions a and b exchange their tiles. Each keeps its group.
 void exchange(Plan& plan, size_t a, size_t b) {
   std::vector<tilepost_tile_t>& tiles = plan.own_tile_map().tiles;
   std::swap(tiles[a], tiles[b]);
@@ -315,7 +317,7 @@ TEST_CASE("caught: cluster-mates of two groups") {
 }
 
 TEST_CASE("caught: an entry of the inverse for rows that are not there") {
-  // Shares of 2, 2 and 1 rows of 5 in tiles of 2 leave none out; 7 ranks of 5 rows do.
+  // Shares of 2, 2 and 1 of 5 rows leave no rank without rows. With 7 ranks some have none.
   SmallPlan small;
   small.m = 5, small.n = 2, small.tile_m = 1, small.tile_n = 2, small.ranks = 7;
   small.pattern = TILEPOST_GEMM_ALL_TO_ALL, small.division = TILEPOST_DIVISION_SHARES;

@@ -1,5 +1,5 @@
-// transport: peer_tiles of all_gather_gemm, whose kernels exchange rows of A: what it is planned
-// for, what the plan then has, and what verify_plan notices of plans that are wrong.
+// transport: peer_tiles of all_gather_gemm, whose kernels exchange rows of A: when it is planned,
+// the plan, and what verify_plan notices in wrong plans.
 #include <functional>
 
 #include "generator/plan/choose/plan_of_run.h"
@@ -17,7 +17,7 @@ Spec few_rows(int64_t m, std::optional<tilepost_transport_t> transport) {
   return spec_of(TILEPOST_ALL_GATHER_GEMM, transport, m);
 }
 
-// A machine on which so many rows were timed.
+// A machine on which up to `rows` rows were timed.
 MachineProfile machine_for(int64_t rows) {
   MachineProfile profile = default_machine();
   profile.peers.tiles.most_gathered_rows = rows;
@@ -118,7 +118,7 @@ TEST_CASE("any number of rows of A is gathered in one group, or in sequence") {
   REQUIRE(verify_plan(run).empty());
 }
 
-// 64 rows of 2048 elements on four ranks: 16 of each, 4096 units of sixteen bytes.
+// 64 rows of 2048 elements on four ranks: 16 rows and 4096 units of sixteen bytes on each.
 TEST_CASE("memory of rows that are exchanged: all of them twice, and flags") {
   const auto bytes = [](const Plan& p, const std::string& name) {
     for (const PlannedMemory& part : planned_memory(p))
@@ -128,7 +128,7 @@ TEST_CASE("memory of rows that are exchanged: all of them twice, and flags") {
   const Plan p = gathering(64);
   REQUIRE(bytes(p, "gathered") == 2 * 64 * 2048 * 2);
   REQUIRE(bytes(p, "slots") == 0);
-  REQUIRE(bytes(p, "flags") == 2 * 2 * 112 * 8 * 4);  // as many as few rows may take
+  REQUIRE(bytes(p, "flags") == 2 * 2 * 112 * 8 * 4);  // the largest number that few rows may take
 }
 
 TEST_CASE("gathering takes the longer the more rows there are, and the later they come") {
@@ -173,7 +173,7 @@ TEST_CASE("caught: a plan that exchanges rows of A and has what does not go with
   }
 }
 
-// 512 rows on four ranks in tiles of 128: a tile row each, 64 tiles of a rank's own.
+// 512 rows on four ranks in tiles of 128: each rank has one tile row of 64 tiles.
 TEST_CASE("caught: tiles that do not wait for rows of others, or wait for their own") {
   const Plan p = gathering(512);
   REQUIRE(p.map.tile_m == 128);
@@ -191,7 +191,7 @@ TEST_CASE("caught: tiles that do not wait for rows of others, or wait for their 
   CHECK(said_of(p, later) != "");
 }
 
-// What kernels compute, against every single row and unit.
+// The functions of the kernels against every single row and unit.
 TEST_CASE("parts of rows: each unit is in one, and a row's are those that have any of it") {
   for (const int ranks : {2, 3, 8})
     for (const int rows : {1, 5, 16, 61, 300})

@@ -1,5 +1,5 @@
-// tilepost_pattern_t gemm, layouts of B, e4m3 and epilogues: what is planned, what is refused, what
-// a wrong plan is caught for.
+// Pattern gemm, layouts of B, e4m3 and epilogues: what is planned, what is refused, and what
+// verify_plan notices in wrong plans.
 #include "tests/catch.h"
 #include "tests/unit/plan/only_plan.h"
 
@@ -125,7 +125,7 @@ TEST_CASE("nn takes TMA where rows of A, B and C are multiples of 16 bytes") {
   Spec spec = nn_spec(1000, 2001, 1024);
   REQUIRE(only(spec).kernel.name == std::string("gemm_sm80"));
   REQUIRE(has_reason(only(spec), "N a multiple of 8 for B of layout nn, not 2001"));
-  spec.schedule.layout.value = TILEPOST_TILE;  // frees C of the rule, not B
+  spec.schedule.layout.value = TILEPOST_TILE;  // frees C from the rule, but not B
   REQUIRE(only(spec).kernel.name == std::string("gemm_sm80"));
   spec.gemm.layout.value = TILEPOST_TN;
   REQUIRE(only(spec).kernel.name == std::string("gemm_sm90"));

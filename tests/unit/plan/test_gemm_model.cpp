@@ -1,4 +1,4 @@
-// What the model says of one kernel beside another: the planner's choice hangs on it.
+// The model's times of kernels, compared with each other. The planner chooses by them.
 #include "generator/plan/cost/predict.h"
 #include "generator/plan/kernels/host/host.h"
 #include "generator/plan/kernels/kernels.h"
@@ -14,7 +14,7 @@ namespace {
 
 const MachineProfile& kProfile = default_machine();
 
-// The wave of a tile of 128 x 128 in clusters of one, whose operands bind it.
+// The time of a wave of tiles of 128 x 128 in clusters of one, where the operands bound it.
 double wave_of(tilepost_operands_t operands, int64_t n, int64_t k) {
   Spec spec = gemm_spec(4096, n, k);
   spec.gemm.layout.value = operands;
@@ -36,7 +36,7 @@ TEST_CASE("operands off lines and off sectors of L2 take longer, each by the len
   const double aligned = wave_of(TILEPOST_TN, kLines, kLines);
   CHECK(wave_of(TILEPOST_TN, kLines, kSectors) > 1.02 * aligned);
   CHECK(wave_of(TILEPOST_TN, kLines, kOff) > 1.1 * wave_of(TILEPOST_TN, kLines, kSectors));
-  // Rows of B are n long where it is [k, n].
+  // Where B is [k, n], its rows have n elements.
   CHECK(wave_of(TILEPOST_NN, kOff, kLines) > 1.05 * wave_of(TILEPOST_NN, kLines, kLines));
   CHECK(wave_of(TILEPOST_NN, kLines, kOff) < 0.98 * wave_of(TILEPOST_TN, kLines, kOff));
 }
@@ -49,7 +49,7 @@ TEST_CASE(
         INFO(m << "x" << n << "x" << k);
         CHECK(only(gemm_spec(m, n, k)).kernel.name == std::string("gemm_sm90_small"));
       }
-  // Timed on an H100: 22 and 17 us, 62 and 50 us.
+  // Timed on an H100: gemm_sm90_small 22 us and gemm_sm90 17 us, 62 us and 50 us.
   CHECK(only(gemm_spec(184, 7896, 1544)).kernel.name == std::string("gemm_sm90"));
   CHECK(only(gemm_spec(214, 9560, 5760)).kernel.name == std::string("gemm_sm90"));
   CHECK(only(gemm_spec(173, 15952, 1136)).kernel.name == std::string("gemm_sm90_small"));
@@ -62,7 +62,7 @@ TEST_CASE("clusters have no more CTAs at once than find place, and never none") 
   CHECK(resident_sms(kProfile, plan, 2) == 132);
   CHECK(resident_sms(kProfile, plan, 8) == 120);
   Spec spec = gemm_spec(300, 1024, 1024);
-  spec.schedule.sms = wish<int64_t>(4);  // fewer than a cluster of eight
+  spec.schedule.sms = wish<int64_t>(4);  // a cluster of eight does not fit
   CHECK(only(spec).kernel.cluster <= 4);
 }
 

@@ -1,5 +1,5 @@
-// Groups of every m: schedule_for against all ways to cut, against the planner of that m, and what
-// it promises the runtime.
+// Groups of every m: schedule_for against all ways to cut, against the planner for that m, and the
+// properties that the runtime relies on.
 #include <algorithm>
 #include <limits>
 #include <random>
@@ -42,7 +42,7 @@ Spec any_m_spec(const Shape& shape, int64_t most, int64_t n, int64_t k, Arch arc
   spec.pattern.value = shape.pattern;
   spec.schedule.layout.value = shape.layout;
   spec.routing.value = shape.routing;
-  // A rank multiplies as many rows as in the other patterns.
+  // A rank multiplies as many rows as with the other patterns.
   if (row_of(shape.pattern).input_is_routed() && shape.routing != TILEPOST_ROUTING_EVEN)
     spec.max_received = wish<int64_t>(most);
   return spec;
@@ -76,7 +76,7 @@ void check_run(const tilepost_plan_t& plan, int64_t m) {
   }
   const TileMap tiles = build_tile_map(map);
   REQUIRE(tiles.groups.size() == run.cuts.size());
-  const int ctas = std::max(plan.map.cluster, plan.kernel.cluster);  // of a position
+  const int ctas = std::max(plan.map.cluster, plan.kernel.cluster);  // CTAs for each position
   REQUIRE(static_cast<int64_t>(tiles.tiles.size()) * std::max(1, ctas) >= run.gemm_ctas);
 }
 
@@ -133,7 +133,7 @@ TEST_CASE("the maximum has the plan's own groups, and they are what the programm
     REQUIRE(run.overlaps);
     REQUIRE(run.cuts == p.cuts());
     REQUIRE(run.gemm_ctas == p.gemm_ctas);
-    // This plan with a higher bound has to come to the same groups by the programme.
+    // A plan with a higher bound must find the same groups by the dynamic programme.
     tilepost_plan_t wider = c;
     wider.map.m = 8192 + 1;
     const RunSchedule chosen = schedule_for(wider, 8192);
@@ -163,12 +163,12 @@ TEST_CASE("another m has the groups that the planner gives a spec for that m") {
       fixed.schedule.lanes = wish<int64_t>(p.comm_lanes);
       const Plan same = only(fixed);
       if (same.source.tunables.at("PANELS") != p.source.tunables.at("PANELS")) continue;
-      if (same.cuts().size() > p.cuts().size()) continue;  // more than the counters of the plan
+      if (same.cuts().size() > p.cuts().size()) continue;  // more than the plan has counters
       REQUIRE(run.gemm_ctas == same.gemm_ctas);
       ++overlapped;
       if (p.access != TILEPOST_ACCESS_MESSAGES) {
-        // What of the sums is left when the GEMM has ended depends on m; the plan has that of its
-        // own.
+        // The part of the sums that is left when the GEMM ends depends on m. The plan has this part
+        // only for its own m.
         const GroupProblem problem = {same.map, same.at_once(), unit_bytes(same, same.map.division),
                                       same.model};
         const double slack = 1 + same.model.slack;
@@ -179,7 +179,7 @@ TEST_CASE("another m has the groups that the planner gives a spec for that m") {
       REQUIRE(run.cuts == same.cuts());
     }
     INFO(name_of(shape.pattern) << " " << name_of(shape.layout));
-    // The more rows, the fewer chunks: most m would have more than the plan has counters for.
+    // More rows make fewer chunks. Most m would have more chunks than the plan has counters.
     REQUIRE(overlapped >= (row_of(shape.pattern).moves_input() ? 1 : 2));
   }
 }
@@ -200,10 +200,10 @@ TEST_CASE("few rows are not worth overlap unless it was asked for") {
   }
 }
 
-// ---- The programme, against all ways to cut
+// ---- The dynamic programme, against all ways to cut
 
-// What groups with these cuts take, told group by group: when each is computed, when its collective
-// may start.
+// The time of groups with these cuts, computed group by group: when the GEMM has computed each
+// group, and when its collective may start.
 double told(const GroupProblem& problem, const std::vector<int32_t>& cuts) {
   const tilepost_model_t& model = problem.model;
   const bool waits = problem.map.division == TILEPOST_DIVISION_ARRIVALS;
@@ -218,7 +218,7 @@ double told(const GroupProblem& problem, const std::vector<int32_t>& cuts) {
         static_cast<double>((point.elements - before.elements) * problem.unit_bytes) *
             model.per_byte;
     if (waits) {
-      end += collective;  // all that still waits for this chunk is computed after it
+      end += collective;  // everything that still waits for this chunk is computed after it
       whole = std::max(whole, end + model.tail + computed_us(problem, all - before.positions));
     } else {
       end = std::max(end, computed_us(problem, point.positions) + model.wait) + collective;
@@ -296,7 +296,7 @@ TEST_CASE("best_groups is the best of all ways to cut at the cut points, in ever
 
 // ---- Launches, one for each group
 
-// What launches with these cuts take, told launch by launch.
+// The time of launches with these cuts, computed launch by launch.
 double told_launches(const GroupProblem& problem, const std::vector<int32_t>& cuts) {
   const tilepost_model_t& model = problem.model;
   double come = model.wait, end = model.wait;
@@ -391,7 +391,7 @@ GroupProblem round_robin_problem(int64_t m, int ranks, int cluster, double per_r
 }
 
 TEST_CASE("shares that take turns arrive whole where the GEMM has enough to do meanwhile") {
-  // Four waves of 10 us for each of 4 shares, which are 11 us away from one another.
+  // Each of 4 shares takes four waves of 10 us, and 11 us to arrive.
   const Groups groups = fewest_groups(round_robin_problem(256, 4, 2, 10.0 / 64), 100);
   REQUIRE(groups.cuts == std::vector<int32_t>{0, 8, 16, 24});
   REQUIRE(near(groups.end, 4 * 4 * 10));
@@ -403,29 +403,30 @@ TEST_CASE("shares that take turns are launched whole where waves would be lost")
   const Groups groups = fewest_groups(problem, 100);
   REQUIRE(groups.cuts == std::vector<int32_t>{0, 8, 16, 24});
   REQUIRE(near(groups.end, 4 * 4 * 10));
-  problem.at_once = 12;  // a share is 32 positions: three waves, the last with 8
+  problem.at_once = 12;  // a share has 32 positions: three waves, the last of 8
   REQUIRE(near(best_groups(problem).end, 4 * 3 * 10));
 }
 
 TEST_CASE("shares that take turns are cut where the GEMM would wait for them") {
   const GroupProblem problem = round_robin_problem(256, 4, 2, 200.0 / 64);
   const Groups groups = best_groups(problem);
-  REQUIRE(groups.cuts.size() == 1 + 3 * 4);  // the last of them is two tile rows
+  REQUIRE(groups.cuts.size() == 1 + 3 * 4);  // the last group has two tile rows
   REQUIRE(groups.cuts[4] == 8);
   REQUIRE(groups.end < end_of_groups(problem, {0, 8, 16, 24}));
   REQUIRE(fewest_groups(problem, 7).cuts.size() == 1 + 3 * 2);
 }
 
 TEST_CASE("shares that take turns fill clusters across their borders") {
-  // One tile row of each of 4 shares, clusters of 2: a group each would be as much padding again.
+  // 4 shares of one tile row each, and clusters of 2. A group for each share would be half padding.
   const Groups groups = best_groups(round_robin_problem(32, 4, 2, 0.01));
   REQUIRE(groups.cuts == std::vector<int32_t>{0, 2, 3});
-  // The own row, two and one, each group whole clusters of 4 columns, 8 at once.
+  // Groups of the own tile row, two and one. Each has whole clusters of 4 columns, and 8 positions
+  // run at once.
   REQUIRE(near(groups.end, 3 * 10));
 }
 
 TEST_CASE("who has no rows waits for those who have") {
-  // 3 rows in one tile: the last rank's only group is the last that brings it something.
+  // 3 rows in one tile. The last rank has none, so its only group is the last that brings it rows.
   const GroupProblem problem = round_robin_problem(3, 4, 1, 100);
   const Groups groups = best_groups(problem);
   REQUIRE(groups.end > 10 + 100);

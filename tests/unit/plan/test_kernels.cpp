@@ -1,4 +1,4 @@
-// The catalogue: every row fits its architecture, sizes are what the kernels declare.
+// The catalogue: every configuration fits its architecture, and its sizes are those of the kernels.
 #include "generator/plan/kernels/host/host.h"
 #include "generator/plan/kernels/kernels.h"
 #include "generator/plan/kernels/operands.h"
@@ -19,7 +19,7 @@ void require_fits(const KernelConfig& config, const ArchInfo& arch) {
   REQUIRE(shared_bytes(config) <= arch.shared_per_block);
   REQUIRE((shared_bytes(config) + arch.shared_reserved) * config.ctas_per_sm <= arch.shared_per_sm);
   REQUIRE(threads(config) * config.ctas_per_sm <= arch.threads_per_sm);
-  // Accumulators alone: fp32 sums of the tile in registers.
+  // The accumulators alone, which are fp32 sums in registers, must fit.
   REQUIRE(config.tile_m * columns_of_cta(config) * config.ctas_per_sm < arch.registers_per_sm);
 }
 
@@ -35,7 +35,7 @@ TEST_CASE(
   const auto check = [&](const std::vector<KernelConfig>& configs) {
     for (const KernelConfig& config : configs) {
       INFO(config.row);
-      if (config.row == std::string("gemm_sm90")) continue;  // by Sm90Profile
+      if (config.row == std::string("gemm_sm90")) continue;  // Sm90Profile has its times
       REQUIRE(kProfile.gemm.kernels.count(config.row) == 1);
       const KernelConfig* const same = rows.try_emplace(config.row, &config).first->second;
       REQUIRE(std::tie(same->tile_m, same->tile_n, same->tile_k) ==
@@ -54,13 +54,13 @@ TEST_CASE(
 }
 
 TEST_CASE("shared memory is what the kernels' layouts need") {
-  for (const KernelConfig& config : sm90_configs())  // rows of 128 bytes
+  for (const KernelConfig& config : sm90_configs())  // a row of a stage or a panel has 128 bytes
     REQUIRE(shared_bytes(config) == config.stages * (config.tile_m + columns_of_cta(config)) * 128 +
                                         sm90_shape(config).consumers * sm90_shape(config).panels *
                                             sm90_shape(config).panel_m * 128 +
                                         1024);
   REQUIRE(shared_bytes(sm80_configs(Arch::sm_80)[0]) == 3 * 384 * 64 * 2);
-  // The staged tile is larger than the pipeline here: 64 x 136 x 2 against 2 x 96 x 16 x 2.
+  // Here the staged tile of 64 x 136 x 2 bytes is larger than the pipeline of 2 x 96 x 16 x 2.
   KernelConfig config = sm80_configs(Arch::sm_80)[3];
   config.stages = 2;
   config.tile_k = 16;
@@ -93,7 +93,7 @@ TEST_CASE("tiles for helper warps leave their memory and are staged whole") {
     KernelRequest request;
     request.tasks = true;
     REQUIRE(make_kernel(config, request).kernel.shared_bytes <= 232448);
-    // Another stage would not fit, or is of no use.
+    // One more stage would not fit or would be of no use.
     KernelConfig more = config;
     ++more.stages;
     REQUIRE((config.stages == 12 || !has_helper_warp(more, plan)));
@@ -210,12 +210,12 @@ TEST_CASE("panels divide a tile of gemm_sm90 and none reaches into the next") {
     REQUIRE(config.tile_m % sm90_shape(config).panel_m == 0);
     const int columns = columns_of_cta(config);
     REQUIRE(columns % sm90_shape(config).panel_n == 0);
-    REQUIRE(sm90_shape(config).panel_n * 2 <= 128);     // the swizzle's span
-    REQUIRE(sm90_shape(config).panel_n * 2 % 16 == 0);  // chunks that TMA moves
-    REQUIRE(sm90_shape(config).panel_m % 8 == 0);       // the swizzle's period
+    REQUIRE(sm90_shape(config).panel_n * 2 <= 128);     // the span of the swizzle
+    REQUIRE(sm90_shape(config).panel_n * 2 % 16 == 0);  // TMA moves chunks of 16 bytes
+    REQUIRE(sm90_shape(config).panel_m % 8 == 0);       // the period of the swizzle
     REQUIRE((sm90_shape(config).swapped ? sm90_shape(config).panel_n
                                         : sm90_shape(config).panel_m) == 64);
-    // What is shared among consumers is divided into instructions of 64 rows.
+    // The consumers divide the tile into instructions of 64 rows.
     const int sharers = sm90_shape(config).pingpong ? 1 : sm90_shape(config).consumers;
     REQUIRE((sm90_shape(config).swapped ? columns : config.tile_m) % (64 * sharers) == 0);
     REQUIRE((sm90_shape(config).swapped ? config.tile_m : columns) % 8 == 0);
@@ -248,7 +248,9 @@ TEST_CASE("rows of gemm_sm90 alone may fill the registers, and store where other
   REQUIRE_FALSE(stores_to_peers(sm80_configs(Arch::sm_80).front()));
   int full = 0;
   for (const KernelConfig& config : sm90_configs()) full += fills_registers(config);
-  REQUIRE(full == 3);  // 256 x 192 and, in turns, 128 x 192, the latter by two and by four
+  // 256 x 192 of each of two CTAs; and 128 x 192 of two or four CTAs with consumers that take
+  // turns.
+  REQUIRE(full == 3);
 }
 
 TEST_CASE("routed rows are stored by gemm_sm90's cooperative rows and by gemm_sm80") {
@@ -258,7 +260,7 @@ TEST_CASE("routed rows are stored by gemm_sm90's cooperative rows and by gemm_sm
   plan.routing = TILEPOST_ROUTING_ROWS;
   REQUIRE(request_for(plan).routed);
   REQUIRE(make_kernel(sm90_configs()[0], request_for(plan)).source.tunables.at("ROUTED") == "1");
-  // 128 sums in each of 256 threads, half as many where e4m3 is summed precisely.
+  // Each of 256 threads has room for 128 sums, or half as many where e4m3 is summed precisely.
   const auto fits = [](const KernelConfig& config, int most) {
     return !sm90_shape(config).pingpong && !sm90_shape(config).swapped &&
            sm90_shape(config).consumers == 2 && sm90_shape(config).panel_n == 64 &&

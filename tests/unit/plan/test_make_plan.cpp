@@ -1,4 +1,4 @@
-// What the planner decides, and that it does what the spec asks.
+// The planner's decisions, and that they obey the spec.
 #include <numeric>
 
 #include "generator/emit/plan_json.h"
@@ -10,7 +10,7 @@ namespace {
 
 TEST_CASE("a large problem on sm_90a overlaps on the default kernel") {
   Spec spec = make_spec(8192, 8192, 2048);
-  spec.ranks.value = 16;  // of several hosts
+  spec.ranks.value = 16;  // on several hosts
   const Plan p = only(spec);
   REQUIRE(p.kernel.name == std::string("gemm_sm90"));
   REQUIRE(p.map.tile_m * p.map.tile_n >= 128 * 192);
@@ -26,7 +26,7 @@ TEST_CASE("a large problem on sm_90a overlaps on the default kernel") {
 
 TEST_CASE("a tiny problem does not overlap unless asked to") {
   Spec spec = make_spec(64, 64, 64);
-  spec.archs.value = {Arch::sm_80};  // whose kernels do not exchange tiles
+  spec.archs.value = {Arch::sm_80};  // kernels of sm_80 do not exchange tiles
   REQUIRE(only(spec).transport == TILEPOST_TRANSPORT_NONE);
   spec.transport.value = TILEPOST_TRANSPORT_NCCL;
   const Plan p = only(spec);
@@ -68,7 +68,7 @@ TEST_CASE("explicit groups, tile, stages, cluster and SMs are taken as they are"
     if (layout == TILEPOST_TILE)
       REQUIRE(p.cuts() == std::vector<int32_t>{111, 444, 64 * 43});
     else
-      REQUIRE(p.cuts() == std::vector<int32_t>{2, 10, 64});  // 111 / 43 and 444 / 43 rows
+      REQUIRE(p.cuts() == std::vector<int32_t>{2, 10, 64});  // 111 / 43 and 444 / 43 tile rows
   }
 }
 
@@ -98,7 +98,7 @@ TEST_CASE("shapes TMA cannot address are served by gemm_sm80 with narrower acces
   REQUIRE(vectors(1004, 129) == "1 4");
   Spec slots = make_spec(1000, 1001, 128);
   slots.schedule.layout.value = TILEPOST_TILE;
-  REQUIRE(only(slots).kernel.name == std::string("gemm_sm90"));  // slots are aligned whatever N is
+  REQUIRE(only(slots).kernel.name == std::string("gemm_sm90"));  // slots are aligned for every N
   slots.gemm.k.value = 129;
   REQUIRE(only(slots).source.tunables.at("STORE_VECTOR") == "8");
 }

@@ -1,4 +1,5 @@
-// What schedules took on four H200 (bf16) against what the planner expects of the same schedules.
+// Measured times of schedules on four H200 (bf16), against the planner's predictions of the same
+// schedules.
 #include <cmath>
 
 #include "tests/catch.h"
@@ -16,7 +17,7 @@ struct Measured {
   double us;
 };
 
-// Medians, one process per GPU, clusters of 2.
+// Medians, in us. One process per GPU, clusters of 2.
 const Measured kMeasured[] = {
     {TILEPOST_GEMM_REDUCE_SCATTER, 8192, 8192, 2048, {128, 256}, 3, 20, 1, {3, 4, 6, 6}, 578},
     {TILEPOST_GEMM_REDUCE_SCATTER, 8192, 8192, 2048, {128, 256}, 3, 20, 2, {3, 3, 4, 4, 5}, 569},
@@ -128,7 +129,7 @@ Spec spec_of(const Measured& run) {
   return spec;
 }
 
-// Runs of one schedule differ by 1 to 2%, with K = 7168 by 4%.
+// Runs of one schedule differ by 1 to 2 %, with K = 7168 by 4 %.
 TEST_CASE("predictions of schedules fit what was measured") {
   double squares = 0;
   for (const Measured& run : kMeasured) {
@@ -142,7 +143,7 @@ TEST_CASE("predictions of schedules fit what was measured") {
   CHECK(std::sqrt(squares / std::size(kMeasured)) < 0.025);
 }
 
-// Per pattern one collective and the GEMM in turns, cuBLASLt and NCCL.
+// For each pattern, one NCCL collective and the cuBLASLt GEMM one after the other, in us.
 TEST_CASE("predictions of sequences fit what was measured") {
   const int64_t shapes[][3] = {{8192, 8192, 2048}, {4096, 8192, 2048}, {16384, 8192, 2048},
                                {8192, 8192, 7168}, {8192, 4096, 3584}, {4096, 12288, 3072}};

@@ -1,5 +1,4 @@
-// verify_plan must notice: every mutant of a correct plan is caught, and by the check it is aimed
-// at.
+// verify_plan must notice every mutant of a correct plan, by the check that the mutant is made for.
 #include <functional>
 
 #include "tests/catch.h"
@@ -8,7 +7,7 @@
 namespace tilepost::test {
 namespace {
 
-// Correct plans of different layouts, clusters, edges and sizes, each with several groups.
+// Correct plans with different layouts, clusters, edges and sizes. Each has several groups.
 std::vector<Plan> make_subjects() {
   std::vector<Plan> plans;
   for (const tilepost_layout_t layout : {TILEPOST_PANEL, TILEPOST_TILE}) {
@@ -38,13 +37,13 @@ std::vector<Plan> make_subjects() {
   return plans;
 }
 
-// Planned once for all mutants of a process, each of which changes a copy.
+// The plans are made once for all mutants. Each mutant changes a copy.
 const std::vector<Plan>& subjects() {
   static const std::vector<Plan> plans = make_subjects();
   return plans;
 }
 
-// Every mutant is rehashed: the hash alone must not be what catches it.
+// The findings for a mutant. It is hashed again, so that its hash alone does not give it away.
 std::string verdict(Plan plan, const std::function<void(Plan&)>& mutate) {
   mutate(plan);
   plan.map_hash = hash_tile_map(plan.tile_map());
@@ -60,7 +59,7 @@ void require_caught(const char* words, const std::function<void(Plan&)>& mutate)
   }
 }
 
-// The first and last stored positions of group g.
+// The first stored position of group g, or the last one with `last`.
 size_t stored(const Plan& plan, size_t g, bool last = false) {
   const tilepost_group_t& group = plan.tile_map().groups[g];
   for (int i = 0; i < group.num_tiles; ++i) {
@@ -190,7 +189,7 @@ TEST_CASE("caught: wrong offset or count") {
   require_caught("group 0", [](Plan& plan) { plan.own_tile_map().groups[0].count -= plan.map.n; });
   require_caught("group 0", [](Plan& plan) { plan.own_tile_map().groups[0].count += 1; });
   require_caught("the send buffer", [](Plan& plan) { plan.own_tile_map().send_elements += 1; });
-  require_caught("group 0", [](Plan& plan) {  // one row handed to the next group
+  require_caught("group 0", [](Plan& plan) {  // one row goes to the next group
     plan.own_tile_map().groups[0].count -= plan.map.n;
     plan.own_tile_map().groups[1].offset -= plan.map.n;
     plan.own_tile_map().groups[1].count += plan.map.n;
@@ -202,7 +201,7 @@ TEST_CASE("caught: cluster-mates apart") {
     if (plan.map.cluster == 1) continue;
     const std::string text = verdict(plan, [](Plan& mutant) {
       std::vector<tilepost_tile_t>& tiles = mutant.own_tile_map().tiles;
-      size_t other = 1;  // a stored tile of another column takes the place of a mate
+      size_t other = 1;  // a stored tile of another column changes places with a cluster-mate
       while (tiles[other].n == tiles[0].n || tiles[other].row < 0) ++other;
       std::swap(mutant.own_tile_map().tiles[1], mutant.own_tile_map().tiles[other]);
       for (int32_t& position : mutant.own_tile_map().positions)
@@ -214,7 +213,7 @@ TEST_CASE("caught: cluster-mates apart") {
     REQUIRE(text.find("cluster-mates") != std::string::npos);
   }
   require_caught("no whole clusters", [](Plan& plan) {
-    plan.map.cluster = 2 * plan.map.cluster + 3;  // divides neither grid nor schedule
+    plan.map.cluster = 2 * plan.map.cluster + 3;  // divides neither the grid nor the schedule
   });
 }
 
@@ -240,7 +239,8 @@ TEST_CASE("caught: too many CTAs, too much shared memory") {
   });
   require_caught("do not fit on an SM", [](Plan& plan) {
     plan.arch = Arch::sm_86;
-    plan.kernel.shared_bytes = 51200;  // twice that is all of an SM, with nothing for the driver
+    // Twice this is a whole SM, which leaves nothing for the driver.
+    plan.kernel.shared_bytes = 51200;
     plan.kernel.ctas_per_sm = 2;
   });
 }

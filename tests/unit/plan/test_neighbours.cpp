@@ -1,5 +1,5 @@
-// Plans beside which collectives of other communicators may run: no GEMM of theirs waits for other
-// ranks, and what that costs is said.
+// Plans beside which collectives of other communicators may run. None of their GEMMs waits for
+// other ranks, and explain names the cost of that.
 #include "generator/emit/plan_json.h"
 #include "tests/catch.h"
 #include "tests/unit/plan/only_plan.h"
@@ -7,7 +7,7 @@
 namespace tilepost::test {
 namespace {
 
-// With every transport that the spec's rules let it have; open: the planner's choice.
+// The transports that the spec's rules allow for the pattern, and "open" for the planner's choice.
 std::vector<std::optional<tilepost_transport_t>> allowed(tilepost_pattern_t pattern) {
   std::vector<std::optional<tilepost_transport_t>> transports = {std::nullopt};
   for (const tilepost_transport_t transport : kOfManyRows) {
@@ -89,7 +89,7 @@ TEST_CASE("rows that arrive beside neighbours are launched group by group") {
         CHECK(paths_of(p).planned.waits == Waits::launches);
         CHECK(p.task_parts == 0);
         REQUIRE(p.map.num_groups > 1);
-        int waves = 0;  // of launches, each with a last one of its own
+        int waves = 0;  // of all launches, each of which has a last wave of its own
         for (size_t g = 0; g < p.tile_map().groups.size(); ++g) {
           const int tiles = p.tile_map().groups[g].num_tiles;
           CHECK(p.group_waves[g] == (tiles + p.at_once() - 1) / p.at_once());

@@ -1,5 +1,5 @@
 // Kernels that read this rank's own rows of A where the caller has them
-// (tilepost_plan_t::reads_own): which are planned so, what follows, and what verify_plan notices.
+// (tilepost_plan_t::reads_own): which plans have them, what follows, and what verify_plan notices.
 #include <functional>
 
 #include "generator/plan/choose/plan_of_run.h"
@@ -24,7 +24,7 @@ TEST_CASE(
   const RunPath path = paths_of(p).planned;
   REQUIRE(path.reads == InputFrom::split);
   REQUIRE(path.begins_on_comm_stream());
-  REQUIRE(p.model.wait == 0);  // for nothing before its first tile
+  REQUIRE(p.model.wait == 0);  // the first tile waits for nothing
   const RunPath sequence = path_of(p, false);
   REQUIRE(sequence.reads == InputFrom::gathered);
   REQUIRE_FALSE(sequence.begins_on_comm_stream());

@@ -1,5 +1,5 @@
-// Every pattern: which division a plan gets, that overlap wins where it should, and what explain
-// says.
+// Every pattern: the division of its plan, that overlap wins where it should, and the text of
+// explain.
 #include <numeric>
 #include <random>
 
@@ -90,7 +90,7 @@ TEST_CASE("no choice is predicted to be slower than the sequence") {
       INFO(name_of(pattern) << " of " << m << " x " << p.map.n << " x " << p.k << " on " << ranks);
       REQUIRE(p.prediction.total <= p.prediction.sequence * 1.001);
     }
-  // A share of one tile row, which a cluster of two would fill up with another.
+  // A share of one tile row. In a cluster of two it would need padding.
   const Plan p = only(pattern_spec(TILEPOST_ALL_GATHER_GEMM, 512, 13952, 9600));
   REQUIRE(p.prediction.total <= p.prediction.sequence * 1.001);
 }
@@ -190,7 +190,7 @@ TEST_CASE("rows of A are routed by every transport that can, on every target") {
             if (most > 0) spec.max_received = wish<int64_t>(any_m ? most / 8 : most + 1);
             INFO(name_of(arch) << " " << name_of(transport) << " " << name_of(routing) << " "
                                << any_m << " " << most);
-            const Plan p = only(spec);  // verified
+            const Plan p = only(spec);  // only() has verified it
             REQUIRE(p.rows_sent == 1001);
             REQUIRE(p.map.m == (even ? 1004 : most == 0 ? 4004 : spec.max_received->value));
             REQUIRE(rows_vary(p) == (any_m || !even));
@@ -216,7 +216,8 @@ TEST_CASE("rows of A are routed by every transport that can, on every target") {
           }
 }
 
-// Beside copies an AllGather's kernel reads its own rows where they are, and starts at once.
+// Beside copies, the kernel of an AllGather reads its own rows where the caller has them and starts
+// at once.
 TEST_CASE("rows of A that are routed take the AllGather's time, or what copies take before it") {
   Spec gathered = pattern_spec(TILEPOST_ALL_GATHER_GEMM, 8192, 8192, 2048);
   Spec routed = pattern_spec(TILEPOST_ALL_TO_ALL_GEMM, 8192, 8192, 2048);
@@ -270,7 +271,7 @@ TEST_CASE("explain says what each pattern computes and when") {
     const std::string text = explain_plan(only(spec));
     INFO(text);
     for (const std::string& words : texts) CHECK(text.find(words) != std::string::npos);
-    // Communication that comes first is drawn first.
+    // The picture shows communication first where it comes first.
     const bool first = text.find("\n  All") < text.find("\n  GEMM ");
     CHECK(first == row_of(pattern).moves_input());
   }

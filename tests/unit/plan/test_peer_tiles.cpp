@@ -1,5 +1,4 @@
-// transport: peer_tiles: what it is planned for, what the plan then has, and what verify_plan
-// notices of plans that are wrong.
+// transport: peer_tiles: when it is planned, the plan, and what verify_plan notices in wrong plans.
 #include <functional>
 
 #include "generator/plan/choose/plan_of_run.h"
@@ -19,7 +18,7 @@ Spec few_rows(int64_t m, std::optional<tilepost_transport_t> transport) {
   return spec_of(TILEPOST_GEMM_ALL_REDUCE, transport, m);
 }
 
-// A machine on which other numbers of shots take for ever.
+// A machine on which every other number of shots takes very long.
 MachineProfile machine_for(tilepost_shots_t shots) {
   MachineProfile profile = default_machine();
   TileProfile& tiles = profile.peers.tiles;
@@ -123,7 +122,7 @@ TEST_CASE("the kernel is the whole run") {
   }
 }
 
-// 128 rows are 16 units of eight.
+// A tile of 128 rows has 16 units of eight rows.
 TEST_CASE("boxes are what a CTA owns, or small enough that every rank sums some of it") {
   const auto box = [](int split_k, int tile_m, tilepost_shots_t shots, int ranks) {
     for (const KernelConfig& config : small_configs(tile_m, 204800)) {
@@ -144,15 +143,15 @@ TEST_CASE("boxes are what a CTA owns, or small enough that every rank sums some 
   REQUIRE(box(1, 128, TILEPOST_TWO_SHOT, 4) == 32);
   REQUIRE(box(1, 128, TILEPOST_TWO_SHOT, 2) == 64);
   REQUIRE(box(1, 128, TILEPOST_TWO_SHOT, 3) == 32);
-  REQUIRE(box(1, 112, TILEPOST_TWO_SHOT, 4) == 16);  // 14 units: seven boxes of two, not of three
+  REQUIRE(box(1, 112, TILEPOST_TWO_SHOT, 4) == 16);  // 14 units make seven boxes of two units
   REQUIRE(box(1, 8, TILEPOST_TWO_SHOT, 8) == 8);
   REQUIRE(box(2, 128, TILEPOST_TWO_SHOT, 4) == 16);
   REQUIRE(box(8, 128, TILEPOST_TWO_SHOT, 4) == 8);
-  REQUIRE(box(3, 128, TILEPOST_ONE_SHOT, 4) == 8);  // 16 units over 3 CTAs
+  REQUIRE(box(3, 128, TILEPOST_ONE_SHOT, 4) == 8);  // 16 units for 3 CTAs
   REQUIRE(box(3, 48, TILEPOST_ONE_SHOT, 4) == 16);
 }
 
-// An SM has as many registers for each of twelve warps as two sets of sums take.
+// Twelve warps leave as many registers for each as two sets of sums take.
 TEST_CASE("kernels of tall tiles with two sets of sums have fewer helper warps") {
   const auto threads_of = [](tilepost_dtype_t input, tilepost_accumulate_t accumulate) {
     Spec spec = few_rows(256, TILEPOST_TRANSPORT_PEER_TILES);
@@ -254,7 +253,7 @@ TEST_CASE("planned for the host, its kernels exchange tiles, of whole units of r
                                "kernels exchange 8 rows at a time; use a multiple of 8 rows"));
 }
 
-// 64 rows of 8192 columns on four ranks: 128 tiles, a CTA each.
+// 64 rows of 8192 columns on four ranks: 128 tiles, each on one CTA.
 TEST_CASE("memory: two sets of a slot for each rank, flags, and where sums land") {
   const auto bytes = [](const Plan& p, const std::string& name) {
     for (const PlannedMemory& part : planned_memory(p))
@@ -268,10 +267,11 @@ TEST_CASE("memory: two sets of a slot for each rank, flags, and where sums land"
   REQUIRE(bytes(one, "landed") == 0);
   REQUIRE(bytes(two, "landed") == 64 * kRow);
   REQUIRE(bytes(two, "flags") == 2 * 2 * int64_t{two.gemm_ctas} * 8 * 4);
-  const Plan odd = exchanging(70, TILEPOST_TWO_SHOT);  // boxes of 16 rows: five, two with rank 0
+  // Five boxes of 16 rows, two of them with rank 0.
+  const Plan odd = exchanging(70, TILEPOST_TWO_SHOT);
   REQUIRE(odd.kernel.box_c.rows == 16);
   REQUIRE(bytes(odd, "slots") == 2 * 4 * 32 * kRow);
-  // Six elements in a line of 16 bytes: 683 for the 64 x 64 of a part.
+  // A line of 16 bytes has six elements, so the 64 x 64 of a part take 683 lines.
   const Plan lines = exchanging(64, TILEPOST_ONE_SHOT_LINES);
   REQUIRE(lines.gemm_ctas == 128);
   REQUIRE(bytes(lines, "slots") == 2 * 4 * 128 * 683 * 16);
@@ -294,7 +294,7 @@ TEST_CASE("what it takes grows with the rows, and with the latency of a shot") {
   }
 }
 
-// A plan whose kernel normalises, of so many shots.
+// A plan with `shots` whose kernel normalises rows.
 Plan normalising(tilepost_shots_t shots, tilepost_consumer_t norm, int64_t n = 8192) {
   Spec spec = few_rows(64, TILEPOST_TRANSPORT_PEER_TILES);
   spec.consumer.value = norm;
@@ -325,7 +325,7 @@ TEST_CASE("the kernel normalises what it sums, and no consumer follows") {
       }
 }
 
-// What is planned for a machine on which norms of so many rows were timed.
+// The plan for a machine on which norms of up to `rows` rows were timed.
 Plan where_timed(const Spec& spec, int64_t rows) {
   MachineProfile profile = default_machine();
   profile.peers.tiles.most_normalised_rows = rows;
@@ -413,7 +413,7 @@ TEST_CASE("caught: several groups of tiles that are exchanged") {
           }).find("beside 2 groups") != std::string::npos);
 }
 
-// Whatever kernel and tensor map agree on.
+// Such boxes are wrong even where kernel and tensor map agree on them.
 TEST_CASE("caught: boxes that are no part of what a CTA owns") {
   const auto with_box = [](int rows) {
     return [rows](Plan& p) {
@@ -422,7 +422,7 @@ TEST_CASE("caught: boxes that are no part of what a CTA owns") {
     };
   };
   for (const tilepost_shots_t shots : kShots) {
-    const Plan p = exchanging(96, shots);  // a tile of 96 rows
+    const Plan p = exchanging(96, shots);  // tiles have 96 rows
     REQUIRE(p.map.tile_m / p.source.split_k == 96);
     for (const int rows : {8, 16, 24, 32, 48, 96}) REQUIRE(said_of(p, with_box(rows)) == "");
     for (const int rows : {0, 12, 40, 64, 192})

@@ -1,4 +1,4 @@
-// The picture and the trace of a plan: their numbers are those of the plan's prediction.
+// The picture and the trace of a plan. Their numbers are those of the plan's prediction.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -30,7 +30,7 @@ std::vector<Element> elements_of(const std::string& svg) {
   return reader.elements();
 }
 
-// A bar of the picture by what its tooltip says.
+// A bar of the picture, by the words of its tooltip.
 struct Drawn {
   std::string what;  // "group 3", "exposed", "GEMM", "AllReduce"
   std::string begin, end, rest;
@@ -53,7 +53,7 @@ std::vector<Drawn> drawn_in(const std::vector<Element>& elements) {
   return drawn;
 }
 
-// The bars whose tooltip ends like this, by group.
+// The bars whose tooltip ends with `ending`, by group.
 std::map<int, Drawn> by_group(const std::vector<Drawn>& all, const std::string& ending) {
   std::map<int, Drawn> found;
   for (const Drawn& drawn : all)
@@ -72,7 +72,7 @@ bool says(const std::vector<Element>& elements, const std::string& words) {
   });
 }
 
-// All texts of a kind, one after the other: sentences are broken into lines.
+// All body texts in a row, because sentences are broken into lines.
 std::string body_of(const std::vector<Element>& elements) {
   std::string text;
   for (const Element& element : elements)
@@ -81,7 +81,7 @@ std::string body_of(const std::vector<Element>& elements) {
   return text;
 }
 
-// Every bar begins and ends where the one axis has its times.
+// Every bar begins and ends at its times on one common axis.
 void check_scale(const std::vector<Drawn>& drawn, double total) {
   const Drawn* longest = nullptr;
   for (const Drawn& bar : drawn)
@@ -117,7 +117,7 @@ void check_sequence(const Plan& plan, const std::vector<Drawn>& drawn) {
   CHECK(bars == 2);
 }
 
-// Compares every number of the picture's timelines with the prediction of a plan with few groups.
+// Compares every number in the picture's timelines with the prediction of a plan with few groups.
 void check_picture(const Plan& plan) {
   const std::string svg = draw_picture({plan});
   const std::vector<Element> elements = elements_of(svg);
@@ -131,7 +131,7 @@ void check_picture(const Plan& plan) {
              carried = by_group(drawn, " GB/s");
   const bool overlaps = transport_of(plan.planned_transport).row.overlaps;
   const bool first = row_of(plan).moves_input();
-  double before = 0, free = 0;  // when the GEMM, and the links, have done what came before
+  double before = 0, free = 0;  // when the GEMM and the links have done what came before
   size_t with_tiles = 0;
   for (size_t g = 0; g < groups; ++g) {
     INFO("group " << g);
@@ -193,7 +193,7 @@ llvm::json::Value parsed(const std::string& text) {
   return *value;
 }
 
-// Spans of each thread are in order, do not overlap, and every thread and process has a name.
+// The spans of each thread are in order and do not overlap. Every thread and process has a name.
 void check_trace(const Plan& plan) {
   const llvm::json::Value value = parsed(trace_of(plan));
   std::map<std::pair<int64_t, int64_t>, double> ends;
@@ -239,7 +239,7 @@ TEST_CASE("the picture's numbers are those of the prediction") {
                   TILEPOST_TRANSPORT_NONE}))
       for (const int64_t m : {int64_t{1000}, int64_t{8192}}) {
         const Planned planned = plan(spec_of(pattern, transport, m));
-        if (planned.plans.empty()) continue;  // a transport that this pattern does not have
+        if (planned.plans.empty()) continue;  // the pattern does not have this transport
         INFO(name_of(pattern) << " by " << name_of(planned.plans[0].planned_transport) << ", m "
                               << m);
         check_picture(planned.plans[0]);
@@ -269,7 +269,7 @@ TEST_CASE("a host plan has a map and no times") {
   CHECK(trace_of(host).empty());
 }
 
-// A plan with so many groups of one tile row, each 1 us later than the one before.
+// A plan of `groups` groups. Each has one tile row, and is complete 1 us after the group before.
 Plan many_groups(int groups) {
   SmallPlan small;
   small.m = groups;
@@ -349,7 +349,7 @@ TEST_CASE("texts of users cannot leave their element") {
   CHECK(xml_escaped("a<b>&\"c\"") == "a&lt;b&gt;&amp;&quot;c&quot;");
 }
 
-// On a bright background, then on a dark one.
+// Checks the colours on a bright background, then on a dark one.
 TEST_CASE("later groups are brighter, for those who do not tell colours apart") {
   const std::string svg = Svg(10).finish(10, "", "");
   static const std::regex rule(R"(\.s(\d+)\{fill:#(..)(..)(..)\})");

@@ -1,4 +1,4 @@
-// Several plans for any m: which ranges they have, that these are the best, and what they share.
+// Several plans for any m: their ranges, that these are the best, and what the plans share.
 #include <algorithm>
 #include <functional>
 #include <limits>
@@ -30,7 +30,7 @@ std::vector<Plan> plans_of(const Spec& spec) {
   return planned.plans;
 }
 
-// The plan of several whose run one of m rows is.
+// The plan that serves a run of m rows.
 const Plan& plan_for(const std::vector<Plan>& plans, int64_t m) {
   const auto serves = [&](const Plan& plan) {
     return m >= plan.least_m && m <= rows_of_runs(plan);
@@ -39,8 +39,8 @@ const Plan& plan_for(const std::vector<Plan>& plans, int64_t m) {
   return *std::ranges::find_if(plans, serves);
 }
 
-// All choices of at most `most` plans, with the last one: the least that its runs take, as a part
-// of the best for each.
+// The least cost of all choices of at most `most` plans that include the last one. The cost of a
+// run is its time over the time of the best plan for it.
 double least_cost(const std::vector<RangeTimes>& plans, size_t most) {
   const size_t last = plans.size() - 1;
   double least = std::numeric_limits<double>::infinity();

@@ -1,4 +1,4 @@
-// What the planner cannot serve, it says: the value, the bound, what to do.
+// The errors for specs that the planner cannot serve name the value, the bound and a way out.
 #include "tests/catch.h"
 #include "tests/unit/plan/build_plan.h"
 
@@ -77,7 +77,7 @@ TEST_CASE("more groups than row panels") {
   spec.schedule.comm_sms = wish<int64_t>(16);
   spec.schedule.tile = wish(std::vector<int64_t>{128, 256});
   spec.schedule.cluster = wish<int64_t>(2);
-  spec.schedule.groups = wish(std::vector<int64_t>{2, 3});  // 512 tiles on 114 CTAs: 5 waves
+  spec.schedule.groups = wish(std::vector<int64_t>{2, 3});  // 512 tiles on 114 CTAs make 5 waves
   check_says(refusal(spec), {"2 groups", "1 row panels of 256 rows"});
   spec.schedule.layout.value = TILEPOST_TILE;
   REQUIRE(plan(spec).plans.size() == 1);

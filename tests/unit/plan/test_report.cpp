@@ -1,4 +1,4 @@
-// The plan as JSON and as text.
+// Plans as JSON and as text.
 #include "generator/emit/plan_json.h"
 #include "llvm/Support/JSON.h"
 #include "tests/catch.h"
@@ -83,7 +83,7 @@ TEST_CASE("explain states kernel, budget, groups, timeline and reasons") {
         std::string("target"), std::string("  GEMM  "), std::string("  AllReduce"),
         std::string("why\n")})
     CHECK(text.find(words) != std::string::npos);
-  for (size_t at = 0; at < text.size();) {  // fits a wide terminal but for the reasons
+  for (size_t at = 0; at < text.size();) {  // every line before the reasons fits a wide terminal
     const size_t end = text.find('\n', at);
     if (text.compare(at, 4, "why\n") == 0) break;
     CHECK(end - at <= 120);

@@ -1,5 +1,5 @@
-// Gaps between the rows that other ranks store (tilepost_plan_t::row_gap): which plans have them,
-// where rows then lie, and what verify_plan notices.
+// Gaps between rows that other ranks store (tilepost_plan_t::row_gap): which plans have them, where
+// rows then lie, and what verify_plan notices.
 #include "generator/plan/choose/plan_of_run.h"
 #include "generator/plan/make_plan.h"
 #include "runtime/map/slots.h"
@@ -22,7 +22,7 @@ TEST_CASE("rows of a product that do not begin on sectors are stored with gaps")
     INFO(pattern);
     REQUIRE(stored(4392, pattern).row_gap == 24);
     REQUIRE(stored(4384, pattern).row_gap == 0);
-    REQUIRE(stored(504, pattern).row_gap == 0);  // short
+    REQUIRE(stored(504, pattern).row_gap == 0);  // the rows are short
   }
 }
 

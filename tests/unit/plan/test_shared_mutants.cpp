@@ -6,7 +6,8 @@
 namespace tilepost::test {
 namespace {
 
-// Where ranks share memory, all of them may be wrong alike.
+// The findings for the traffic after `change` has changed steps of group g on every rank, so that
+// all ranks are wrong in the same way.
 std::string follow_all(const Plan& plan, int g, StepKind kind,
                        const std::function<void(std::vector<Step>&, size_t)>& change,
                        bool& changed) {
@@ -52,8 +53,8 @@ TEST_CASE("caught: a step of shared memory that is wrong, missing or of another 
   REQUIRE(mutants > 1000);
 }
 
-// Whether a step that announces, or sums, is in the wrong place at the beginning or at the end of
-// its group, where `other` comes before it or after it.
+// Whether an announcement or a sum is wrong at the end of its group (`to_end`) or at its beginning,
+// if the group also has a step of kind `other`.
 bool matters(StepKind kind, bool to_end, StepKind other) {
   const bool gets_sums = other == StepKind::pull_sums || other == StepKind::landed_sums;
   switch (kind) {
@@ -121,9 +122,9 @@ TEST_CASE("caught: a kernel that stores a tile for another group than its owner'
     Traffic traffic = traffic_of(plan, memory);
     TileMap map = *traffic.maps[1];
     for (tilepost_tile_t& tile : map.tiles)
-      if (tile.m == 0) tile.group = 1;  // of the first group
+      if (tile.m == 0) tile.group = 1;  // was in the first group
     traffic.maps[1] = &map;
-    for (int g = 0; g < 2; ++g) {  // and its owner waits for what is posted
+    for (int g = 0; g < 2; ++g) {  // the owner waits for the signals that are posted now
       const uint32_t moved = 3;
       traffic.targets[0][g] += g == 0 ? -moved : moved;
     }

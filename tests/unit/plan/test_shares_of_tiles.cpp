@@ -1,5 +1,5 @@
-// transport: peer_tiles where a rank gets its share of the rows, as sums or of every rank: what it
-// is planned for, what the plan then has, and what verify_plan notices of plans that are wrong.
+// transport: peer_tiles where a rank gets its share of the rows, summed or from every rank: when it
+// is planned, the plan, and what verify_plan notices in wrong plans.
 #include <functional>
 
 #include "generator/plan/choose/plan_of_run.h"
@@ -65,7 +65,7 @@ TEST_CASE("tiles are cut without regard to shares, in one group") {
     REQUIRE(p.map.division == TILEPOST_DIVISION_ROWS);
     REQUIRE(p.map.ranks == 4);
     REQUIRE(p.map.stagger == 0);
-    REQUIRE(p.cuts() == std::vector<int32_t>{2});  // tile rows
+    REQUIRE(p.cuts() == std::vector<int32_t>{2});  // in tile rows
     REQUIRE(p.comm_ctas == 0);
     const RunPath path = paths_of(p).planned;
     REQUIRE(path.whole_run);
@@ -75,7 +75,7 @@ TEST_CASE("tiles are cut without regard to shares, in one group") {
   });
 }
 
-// 128 rows are 16 units of eight.
+// A tile of 128 rows has 16 units of eight rows.
 TEST_CASE("boxes in which a share may end are small") {
   const auto box = [](int split_k, int64_t share) {
     for (const KernelConfig& config : small_configs(128, 204800)) {
@@ -89,15 +89,15 @@ TEST_CASE("boxes in which a share may end are small") {
     FAIL("no such row");
     return 0;
   };
-  REQUIRE(box(1, 0) == 128);    // every rank gets all
-  REQUIRE(box(1, 256) == 128);  // shares end with parts
+  REQUIRE(box(1, 0) == 128);    // every rank gets all rows
+  REQUIRE(box(1, 256) == 128);  // shares end where parts end
   REQUIRE(box(1, 64) == 16);
   REQUIRE(box(1, 1) == 16);
   REQUIRE(box(2, 64) == 64);
   REQUIRE(box(2, 96) == 16);
   REQUIRE(box(8, 48) == 16);
   REQUIRE(box(8, 50) == 16);
-  REQUIRE(box(3, 50) == 8);  // 16 units over 3 CTAs
+  REQUIRE(box(3, 50) == 8);  // 16 units for 3 CTAs
 }
 
 TEST_CASE("every share of few rows gets a right plan, and so does the host") {
@@ -161,7 +161,7 @@ TEST_CASE("planned for the host, kernels exchange all rows at once") {
   }
 }
 
-// 64 rows of 8192 columns on four ranks: shares of 16.
+// 64 rows of 8192 columns on four ranks make shares of 16 rows.
 TEST_CASE("memory: two sets of a share for each rank, each with room for a box") {
   const auto slots = [](const Plan& p) {
     for (const PlannedMemory& part : planned_memory(p))
@@ -172,7 +172,7 @@ TEST_CASE("memory: two sets of a share for each rank, each with room for a box")
   for (const tilepost_pattern_t pattern : kScattering) {
     const Plan p = exchanging(pattern, TILEPOST_ONE_SHOT, 64);
     REQUIRE(slots(p) == 2 * 4 * (16 + p.kernel.box_c.rows) * kRow);
-    // Six elements in a line: at most 172 have one of the 16 x 64 of a rank's rows in a part.
+    // A line has six elements. At most 172 lines have elements of a rank's 16 x 64 in a part.
     const Plan lines = exchanging(pattern, TILEPOST_ONE_SHOT_LINES, 64);
     REQUIRE(lines.gemm_ctas == 128);
     REQUIRE(slots(lines) == 2 * 4 * 128 * 172 * 16);
@@ -190,7 +190,7 @@ TEST_CASE("it takes a share of what one shot to all ranks takes") {
       return plan(spec, slow).plans.front().prediction.total - only(spec).prediction.total;
     };
     const double all = slower(TILEPOST_GEMM_ALL_REDUCE);
-    CHECK(all == Approx(100 * 3));  // a MiB with each of three ranks
+    CHECK(all == Approx(100 * 3));  // 1 MiB exchanged with each of three ranks
     for (const tilepost_pattern_t pattern : kScattering) CHECK(slower(pattern) == Approx(all / 4));
   }
 }
@@ -227,7 +227,7 @@ TEST_CASE("caught: rows of a share that come twice, or not") {
   });
 }
 
-// Follows tiles alone, whatever else is wrong then.
+// Follows only the tiles. Other checks of verify_plan may find such plans wrong too.
 TEST_CASE("caught: boxes that bring a row of a share twice, or none") {
   const auto followed = [](Plan p, const std::function<void(Plan&)>& change) {
     change(p);
@@ -243,7 +243,7 @@ TEST_CASE("caught: boxes that bring a row of a share twice, or none") {
     REQUIRE_THAT(
         followed(p, [](Plan& q) { q.own_tile_map().tiles[1] = q.own_tile_map().tiles[0]; }),
         Catch::Contains("row 0 lies where another does, with rank 0"));
-    // Boxes that reach into the next part.
+    // These boxes reach into the next part.
     REQUIRE_THAT(followed(p, [](Plan& q) { q.kernel.box_c.rows = q.map.tile_m + 8; }),
                  Catch::Contains("lies where another does"));
   });

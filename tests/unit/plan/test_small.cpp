@@ -1,5 +1,4 @@
-// gemm_sm90_small in the catalogue and in plans: what it is offered for, and how its CTAs share
-// tiles.
+// gemm_sm90_small in the catalogue and in plans: when it is offered, and how its CTAs share tiles.
 #include "generator/plan/kernels/host/host.h"
 #include "generator/plan/kernels/kernels.h"
 #include "generator/plan/kernels/operands.h"
@@ -44,7 +43,7 @@ TEST_CASE("every height gets rows that fit, as tall as it needs") {
   REQUIRE(small_configs(kMostExchangedRows + 1, kInFlight).empty());
 }
 
-// The numbers of the template for rows that were measured.
+// The template's numbers for rows that were measured.
 TEST_CASE("stages and shared memory are what the template takes") {
   const KernelConfig short_tile = find(small_configs(16, kInFlight), 64, 1);
   REQUIRE(short_tile.tile_m == 16);
@@ -59,7 +58,7 @@ TEST_CASE("stages and shared memory are what the template takes") {
 
 TEST_CASE("many rows get taller tiles too, each height once") {
   const auto heights = [](int64_t m) {
-    std::vector<std::pair<int, int>> found;  // and how many CTAs share a tile
+    std::vector<std::pair<int, int>> found;  // heights, and how many CTAs share a tile
     for (const KernelConfig& config : small_configs(m, kInFlight))
       if (config.tile_m > 128 || m > 128) found.emplace_back(config.tile_m, config.split_k);
     return found;
@@ -67,11 +66,12 @@ TEST_CASE("many rows get taller tiles too, each height once") {
   using Heights = std::vector<std::pair<int, int>>;
   REQUIRE(heights(128).empty());
   REQUIRE(heights(130) == Heights{{80, 1}, {80, 2}, {80, 4}, {144, 1}, {144, 2}});
-  REQUIRE(heights(256) == Heights{{128, 1}, {128, 2}, {128, 4}, {256, 1}});  // 2: no room
+  // 256 rows with 2 CTAs do not fit.
+  REQUIRE(heights(256) == Heights{{128, 1}, {128, 2}, {128, 4}, {256, 1}});
   REQUIRE(heights(512) == Heights{{128, 1}, {128, 2}, {128, 4}, {176, 1}, {176, 2}, {256, 1}});
 }
 
-// An SM's registers are for twelve warps of 168, or sixteen of 128.
+// An SM has registers for twelve warps with 168 each, or for sixteen with 128.
 TEST_CASE("the tallest tiles have two helper warps, and none more sums than registers") {
   KernelRequest request;
   request.shots = TILEPOST_ONE_SHOT;
@@ -80,7 +80,7 @@ TEST_CASE("the tallest tiles have two helper warps, and none more sums than regi
   plan.input = TILEPOST_E4M3;
   for (const int64_t m : {128, 160, 512})
     for (const KernelConfig& config : small_configs(m, kInFlight)) {
-      if (config.tile_n == 64) continue;  // one consumer
+      if (config.tile_n == 64) continue;  // it has one consumer
       const bool tall = config.tile_m > 128;
       INFO(config.tile_m << " rows");
       const KernelPlan kernel = make_kernel(config, request);
@@ -123,7 +123,7 @@ TEST_CASE("a row's tunables, boxes and signals") {
   KernelRequest request;
   request.element = TILEPOST_E4M3;
   const KernelConfig config =
-      find(small_configs(40, kInFlight), 64, 3);  // 48 rows: 6 units, 2 for each CTA
+      find(small_configs(40, kInFlight), 64, 3);  // 48 rows: 6 units for 3 CTAs
   const KernelPlan e4m3 = make_kernel(config, request);
   REQUIRE(e4m3.source.file == "gemm_sm90_small.cu");
   REQUIRE(e4m3.kernel.launch == TILEPOST_LAUNCH_TMA);
@@ -152,14 +152,15 @@ TEST_CASE("a row's tunables, boxes and signals") {
   const KernelPlan nn = make_kernel(find(small_configs(40, kInFlight), 64, 4), request);
   REQUIRE(nn.kernel.box_b.columns == 64);
   REQUIRE(nn.kernel.box_b.rows == 64);
-  REQUIRE(nn.kernel.box_c.rows == 8);  // 6 units over 4 CTAs: one at a time
+  REQUIRE(nn.kernel.box_c.rows == 8);  // 6 units for 4 CTAs: one at a time
 }
 
 TEST_CASE("few rows take the kernel made for them, many do not") {
   REQUIRE(only(small_spec(16, 8192, 8192)).kernel.name == std::string("gemm_sm90_small"));
   REQUIRE(only(small_spec(64, 8192, 8192)).kernel.name == std::string("gemm_sm90_small"));
   REQUIRE(only(small_spec(512, 8192, 8192)).kernel.name == std::string("gemm_sm90"));
-  REQUIRE(only(small_spec(16, 8192, 8191)).kernel.name == std::string("gemm_sm80"));  // no TMA
+  // TMA cannot address it.
+  REQUIRE(only(small_spec(16, 8192, 8191)).kernel.name == std::string("gemm_sm80"));
   Spec clusters = small_spec(16, 8192, 8192);
   clusters.schedule.cluster = wish<int64_t>(2);
   REQUIRE(only(clusters).kernel.name == std::string("gemm_sm90"));
@@ -192,7 +193,7 @@ TEST_CASE("every small problem gets a right plan, in both layouts and patterns")
           }
 }
 
-// A product of few tiles, which L2 could not deliver to CTAs of their own.
+// A product of few tiles. L2 could not deliver operands for one CTA for each tile.
 TEST_CASE("CTAs have a tile's columns side by side") {
   const Plan p = only(small_spec(606, 3112, 5992));
   const int across = p.source.across;
@@ -222,7 +223,7 @@ TEST_CASE("rows of several CTAs cluster, load and sum within the hardware's boun
     REQUIRE(shared_bytes(config) <= arch_info(Arch::sm_90a).shared_per_block);
     REQUIRE(fits_cluster(config, 8 / config.across));
     REQUIRE_FALSE(fits_cluster(config, 16 / config.across));
-    REQUIRE(config.row == std::string("gemm_sm90"));  // by Sm90Profile
+    REQUIRE(config.row == std::string("gemm_sm90"));  // Sm90Profile has its times
   }
   REQUIRE(found > 0);
 }

@@ -1,4 +1,4 @@
-// What transports that read or write other ranks' memory are predicted to take, and what they took.
+// Transports that read or write other ranks' memory: predicted times against measured times.
 #include <cmath>
 
 #include "generator/plan/transports/transports.h"
@@ -22,14 +22,14 @@ TEST_CASE("predictions grow with rows, and with products where those are what ta
       last = 0;
       for (const int64_t k : {512, 2048, 4096, 8192}) {
         const double total = only(spec_of(pattern, transport, 8192, k)).prediction.total;
-        CHECK(total > 0.98 * last);  // slack_of: fewer groups may end so much later
+        CHECK(total > 0.98 * last);  // fewer groups may end later by slack_of
         last = total;
       }
-      CHECK(last > 1400);  // 8192 products of each element at the peak
+      CHECK(last > 1400);  // 8192 products for each element at peak speed
     }
 }
 
-// 16 waves of so many us.
+// The model of a transfer beside 16 waves of `wave` us.
 TransferModel model(const Plan& plan, tilepost_transport_t transport, double wave,
                     CommChoice comm) {
   return transport_of(transport).model({.plan = plan,
@@ -58,22 +58,22 @@ TEST_CASE("the model of groups answers to its budget") {
       const auto per_byte = [&](int ctas, int lanes) {
         return model(p, transport, 22, {ctas, lanes}).group.per_byte;
       };
-      CHECK(per_byte(3, 1) >= per_byte(7, 1));  // sums on more SMs take less
-      CHECK(per_byte(3, 2) <= per_byte(3, 1));  // lanes hide the shorter of the two
+      CHECK(per_byte(3, 1) >= per_byte(7, 1));  // sums are faster on more SMs
+      CHECK(per_byte(3, 2) <= per_byte(3, 1));  // lanes hide the shorter of sum and transfer
       const auto latency = [&](int lanes) {
         return model(p, transport, 22, {3, lanes}).group.latency;
       };
       CHECK(latency(3) < latency(2));
       CHECK(latency(2) < latency(1));
     }
-  // Stores bound the waves of a GEMM with few products.
+  // In a GEMM with few products, stores bound the time of a wave.
   p.pattern = TILEPOST_GEMM_REDUCE_SCATTER;
   const double fast = model(p, TILEPOST_TRANSPORT_PEER, 5, {7, 2}).wave;
   CHECK(fast > 15);
   CHECK(model(p, TILEPOST_TRANSPORT_PEER, 80, {7, 2}).wave < 85);
 }
 
-// bf16, 8192 x 8192 x 2048. `sms`: 0 for as many as the planner leaves free.
+// bf16, 8192 x 8192 x 2048. `sms` is 0 where the planner chooses how many it leaves free.
 struct Measured {
   int64_t ranks;
   tilepost_pattern_t pattern;
@@ -119,8 +119,8 @@ Plan shaped(tilepost_pattern_t pattern, std::optional<tilepost_transport_t> tran
   return only(spec);
 }
 
-// Four H200, when a kernel before and one behind let the ranks meet, and tiles were 128x256 where
-// they are stored with other ranks.
+// Four H200. The ranks met by a kernel before and a kernel behind, and tiles that are stored on
+// other ranks were 128x256.
 TEST_CASE("what helper warps move bounds the shapes that were measured") {
   const std::pair<tilepost_pattern_t, std::vector<double>> measured[] = {
       {TILEPOST_GEMM_ALL_TO_ALL, {230, 416, 795, 1326, 352, 465}},
@@ -141,7 +141,7 @@ TEST_CASE("what helper warps move bounds the shapes that were measured") {
     }
 }
 
-// Two H200, tiles of 128x192 with two turns of a quarter of the CTAs.
+// Two H200, tiles of 128x192, two turns of a quarter of the CTAs.
 TEST_CASE("sums in the epilogue take what was measured") {
   constexpr auto kScatter = TILEPOST_GEMM_REDUCE_SCATTER, kReduce = TILEPOST_GEMM_ALL_REDUCE;
   struct Fused {
@@ -174,12 +174,13 @@ TEST_CASE("tiles and sums go by helper warps, rows of A by copy engines") {
       CHECK(shaped(pattern, std::nullopt, shape).planned_transport == TILEPOST_TRANSPORT_PEER);
     const Plan gathered = shaped(TILEPOST_ALL_GATHER_GEMM, std::nullopt, shape);
     CHECK(gathered.planned_transport == TILEPOST_TRANSPORT_COPY_ENGINE);
-    CHECK(gathered.cuts().size() == 4);  // a share each: it has come when the own rows are done
+    // One group for each share, which has come when the own rows are done.
+    CHECK(gathered.cuts().size() == 4);
   }
 }
 
-// By the model NCCL or copies end up to 7 % before helper warps; on four H100 they took 2009, 867
-// and 3863 us, helper warps 1647, 696 and 3040.
+// In the model NCCL or copies take up to 7 % less than helper warps. On four H100 they took 2009,
+// 867 and 3863 us, and helper warps took 1647, 696 and 3040 us.
 TEST_CASE("collectives and copies that win by less than they are doubted are not chosen") {
   const int64_t shapes[][3] = {{13464, 6096, 6344}, {3304, 14640, 4064}, {13680, 9272, 7320}};
   for (const auto& shape : shapes) {
@@ -200,7 +201,7 @@ TEST_CASE("collectives and copies that win by less than they are doubted are not
   CHECK(margin(TILEPOST_ALL_GATHER_GEMM, TILEPOST_TRANSPORT_PEER) == profile.accuracy.margin);
 }
 
-// Four H200.
+// Measured on four H200, in us.
 TEST_CASE("copy engines that push rows of A take what was measured") {
   const double measured[] = {201, 371, 757, 1291, 327, 415};
   for (size_t i = 0; i < std::size(measured); ++i) {

@@ -1,5 +1,5 @@
-// Transports that read or write other ranks' memory: what each plan has, what it allocates, and
-// what explain says of it. What it is predicted to take: test_transport_times.cpp.
+// Transports that read or write other ranks' memory: the plan, its memory, and the text of explain.
+// test_transport_times.cpp has the predicted times.
 #include "generator/emit/plan_json.h"
 #include "generator/plan/choose/draft.h"
 #include "generator/plan/kernels/sm90/sm90.h"
@@ -18,7 +18,7 @@ TEST_CASE("access, division and shares follow the transport") {
       for (const Arch arch : {Arch::sm_90a, Arch::host}) {
         INFO(name_of(transport) << " " << name_of(pattern) << " " << name_of(arch));
         if (transport == TILEPOST_TRANSPORT_NCCL_SYMMETRIC && row_of(pattern).input_is_routed())
-          continue;  // the spec's rules refuse it
+          continue;  // the spec's rules do not allow it
         const Plan p = only(spec_of(pattern, transport, 1000, 512, arch));
         REQUIRE(p.planned_transport == transport);
         const bool reads = transport == TILEPOST_TRANSPORT_COPY_ENGINE;
@@ -88,7 +88,8 @@ TEST_CASE("peer stores come from a kernel that stages whole tiles, unless the sp
     const int panels =
         p.map.tile_m / tunable("PANEL_M") * (p.map.tile_n / across / tunable("PANEL_N")) / 2;
     REQUIRE(tunable("PANELS") == panels);
-    // 0.9 of the cycles that 2048 products a cycle take, for each panel of a consumer's part.
+    // The pace for each panel of a consumer's part: 0.9 of the cycles that its products take at
+    // 2048 a cycle.
     const double products = static_cast<double>(p.map.tile_m) * p.map.tile_n / across * 2048;
     REQUIRE(std::abs(p.pace - 0.9 * products / 2048 / panels) <= 1);
   }
@@ -106,8 +107,8 @@ TEST_CASE("8-bit inputs pass twice as fast, and so do their stores") {
   REQUIRE(std::abs(2 * only(spec).pace - pace) <= 2);
 }
 
-// In place of tasks; and own tiles come as many positions behind their sources as CTAs compute at
-// a time.
+// Such sums replace tasks. The order has as many positions between a source and its own tile as
+// CTAs compute at a time.
 TEST_CASE("sums of a share are made in the epilogue of its owner's tiles") {
   const auto pattern = GENERATE(TILEPOST_GEMM_REDUCE_SCATTER, TILEPOST_GEMM_ALL_REDUCE);
   for (const int64_t k : {1024, 8192}) {
@@ -265,7 +266,7 @@ TEST_CASE("helper warps add up and move, unless SMs are asked for, or sums are a
   };
   const auto nothing = [](Spec&) {};
   const auto sms = [](Spec& spec) { spec.schedule.comm_sms = wish<int64_t>(7); };
-  // A tile that arises transposed has no panels to which sources are added.
+  // A tile that is computed transposed has no panels to add sources to.
   const auto transposed = [](Spec& spec) {
     spec.schedule.tile = wish(std::vector<int64_t>{144, 128});
   };
@@ -274,7 +275,8 @@ TEST_CASE("helper warps add up and move, unless SMs are asked for, or sums are a
   CHECK(parts(TILEPOST_GEMM_ALL_TO_ALL, TILEPOST_TRANSPORT_PEER, nothing) == 1);
   for (const tilepost_pattern_t pattern : {TILEPOST_ALL_GATHER_GEMM, TILEPOST_ALL_TO_ALL_GEMM})
     for (const tilepost_transport_t transport : kSharing) {
-      const bool read_there = pattern == TILEPOST_ALL_GATHER_GEMM;  // where the caller has them
+      // The kernel reads own rows where the caller has them.
+      const bool read_there = pattern == TILEPOST_ALL_GATHER_GEMM;
       const bool copied = transport == TILEPOST_TRANSPORT_COPY_ENGINE;
       CHECK(parts(pattern, transport, nothing) == (read_there && copied ? 0 : 1));
     }
@@ -283,7 +285,7 @@ TEST_CASE("helper warps add up and move, unless SMs are asked for, or sums are a
   CHECK(parts(TILEPOST_GEMM_REDUCE_SCATTER, TILEPOST_TRANSPORT_PEER, sms) == 0);
   CHECK(parts(TILEPOST_GEMM_REDUCE_SCATTER, TILEPOST_TRANSPORT_PEER,
               [](Spec& spec) { spec.schedule.sum.value = TILEPOST_SUM_ADDED; }) == 0);
-  // 192 sums in a thread, or four stages and two panels, leave no room.
+  // There is no room with 192 sums in a thread, or with four stages and two panels.
   CHECK(parts(TILEPOST_GEMM_REDUCE_SCATTER, TILEPOST_TRANSPORT_PEER, [](Spec& spec) {
           spec.schedule.tile = wish(std::vector<int64_t>{256, 128});
           spec.schedule.stages = wish<int64_t>(4);
@@ -308,7 +310,7 @@ TEST_CASE("sums are pushed by helper warps, and pulled where kernels add") {
   CHECK_FALSE(pushes([](Spec& spec) { spec.transport.value = TILEPOST_TRANSPORT_COPY_ENGINE; }));
   Spec few = spec_of(TILEPOST_GEMM_ALL_REDUCE, std::nullopt);
   few.gemm.any_m = true;
-  CHECK_FALSE(plan_of_run(only(few), 1).pushes);  // not worth overlap
+  CHECK_FALSE(plan_of_run(only(few), 1).pushes);  // too small for overlap
 }
 
 TEST_CASE("rows of A are pushed by kernels with a helper warp, or the spec is told why not") {
@@ -330,7 +332,7 @@ TEST_CASE("rows of A are pushed by kernels with a helper warp, or the spec is to
     spec.schedule.tile = wish(std::vector<int64_t>{256, 192});
   });
   refused("over at most 8 ranks", [](Spec& spec) { spec.ranks.value = 9; });
-  // Any tile that has one will do, whole in shared memory or not.
+  // Any tile of a kernel with a helper warp is possible, also one without room in shared memory.
   Spec spec = spec_of(pattern, TILEPOST_TRANSPORT_PEER);
   spec.schedule.tile = wish(std::vector<int64_t>{128, 128});
   CHECK(only(spec).task_parts == 1);
@@ -359,7 +361,8 @@ TEST_CASE("auto compares what the machine and the pattern allow") {
     CHECK(compared(routed, TILEPOST_TRANSPORT_COPY_ENGINE));
     CHECK_FALSE(compared(routed, TILEPOST_TRANSPORT_PEER));
   }
-  // More ranks than one host has, tiles, and machines that were not measured.
+  // NCCL is left for more ranks than one host has, for the tile layout, and for machines that were
+  // not measured.
   Spec ranks = open(TILEPOST_GEMM_ALL_REDUCE);
   ranks.ranks.value = 9;
   CHECK(only(ranks).planned_transport == TILEPOST_TRANSPORT_NCCL);
@@ -428,7 +431,7 @@ TEST_CASE("memory is what each transport keeps of the parts") {
   CHECK(bytes_named(only(pulled), "sums") == kProduct / 4);
   CHECK(bytes_named(only(pulled), "landed") == 0);
   Spec normalised = spec_of(TILEPOST_GEMM_ALL_REDUCE, TILEPOST_TRANSPORT_PEER);
-  normalised.consumer.value = TILEPOST_CONSUMER_RMS_NORM;  // reads what has landed
+  normalised.consumer.value = TILEPOST_CONSUMER_RMS_NORM;  // it reads what has landed
   CHECK(bytes_named(only(normalised), "landed") == kProduct);
   CHECK(bytes_named(only(normalised), "received") == 0);
   normalised.transport.value = TILEPOST_TRANSPORT_COPY_ENGINE;
@@ -477,7 +480,8 @@ TEST_CASE("explain and the JSON say what a transport does and allocates") {
     const std::string text = explain_plan(p);
     INFO(text);
     for (const std::string& words : texts) CHECK(text.find(words) != std::string::npos);
-    for (size_t at = 0; text.compare(at, 4, "why\n") != 0;) {  // fits a wide terminal
+    // Every line before the reasons fits a wide terminal.
+    for (size_t at = 0; text.compare(at, 4, "why\n") != 0;) {
       const size_t end = text.find('\n', at);
       CHECK(end - at <= 130);
       at = end + 1;

@@ -1,11 +1,11 @@
-// What is possible, but slow, guessed or without effect, the planner says.
+// The planner warns of what is possible but slow, estimated or without effect.
 #include "tests/catch.h"
 #include "tests/unit/plan/only_plan.h"
 
 namespace tilepost::test {
 namespace {
 
-// The warnings of a spec that has a plan.
+// The warnings for a spec that has a plan.
 std::string warnings(const Spec& spec) {
   const Planned planned = plan(spec);
   INFO(planned.messages);
@@ -40,7 +40,7 @@ TEST_CASE("rows that TMA cannot address are slow, and padding helps") {
     CHECK(has(text, "warning: slow kernel: gemm_sm90 needs"));
     CHECK(has(text, "gemm_sm80 takes its place"));
     CHECK(has(text, how));
-    // The figures are the plans' own.
+    // The figures are those of the plans.
     const Plan slow = only(spec), fast = only(padded);
     CHECK(number_before(text, " us predicted") == std::llround(slow.prediction.total));
     CHECK(number_before(text, " us with") == std::llround(fast.prediction.total));
@@ -56,7 +56,7 @@ TEST_CASE("rows that TMA cannot address are slow, and padding helps") {
 
 TEST_CASE("rows that are not aligned are no matter where they cost nothing") {
   CHECK(warnings(make_spec(8192, 8192, 2050, Arch::host)) == "");
-  Spec tiles = make_spec(8192, 8190, 2048);  // stored as whole tiles
+  Spec tiles = make_spec(8192, 8190, 2048);  // they are stored as whole tiles
   tiles.schedule.layout.value = TILEPOST_TILE;
   CHECK(warnings(tiles) == "");
   CHECK(has(warnings(make_spec(8192, 8192, 2050, Arch::sm_80)), "slow kernel: gemm_sm80 moves"));
@@ -65,7 +65,7 @@ TEST_CASE("rows that are not aligned are no matter where they cost nothing") {
 TEST_CASE("a spec that only the slow kernel serves is slow all the same") {
   Spec spec = make_spec(8192, 8192, 2050);
   spec.schedule.tile = wish(std::vector<int64_t>{128, 256});
-  spec.schedule.stages = wish<int64_t>(8);  // no other kernel has room for them
+  spec.schedule.stages = wish<int64_t>(8);  // no other kernel has room for so many
   CHECK(has(warnings(spec), "us predicted, less with gemm.k padded with zeros to 2056"));
 }
 
@@ -78,7 +78,7 @@ TEST_CASE("times of another machine") {
     CHECK(has(warnings(spec), std::to_string(ranks) + " ranks are planned with times that were "
                                                       "measured on up to 4, on 4 x H200, NVLink"));
   }
-  spec.pattern.value = TILEPOST_GEMM;  // ranks say nothing to one another
+  spec.pattern.value = TILEPOST_GEMM;  // its ranks do not communicate
   CHECK(warnings(spec) == "");
   for (const Arch arch : {Arch::sm_80, Arch::sm_86, Arch::sm_89}) {
     const std::string text = warnings(make_spec(8192, 8192, 2048, arch));

@@ -1,5 +1,5 @@
-// Kernels of transport peer that are whole runs (tilepost_plan_t::whole_run): which are planned so,
-// what their plans then have, and what verify_plan notices of plans that are wrong.
+// Kernels of transport peer that are whole runs (tilepost_plan_t::whole_run): when they are
+// planned, their plans, and what verify_plan notices in wrong plans.
 #include <functional>
 
 #include "generator/plan/choose/plan_of_run.h"

@@ -1,6 +1,7 @@
-// A program that plans at run time. It is linked with tilepost_plan and what that needs: no LLVM.
+// A program that plans at run time. It is linked with tilepost_plan and the libraries that this
+// needs, without LLVM.
 //
-// Usage: plan_fields <ms>. Fails if planning one spec in a warm process takes longer than this.
+// Usage: plan_fields <ms>. Fails if planning one spec in a warm process takes longer than <ms>.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -26,7 +27,7 @@ class PrintedMessages : public Diagnostics {
     fmt::print(stderr, "{}\n", message);
   }
 
-  std::deque<std::string> texts_;  // a deque never moves what is in it
+  std::deque<std::string> texts_;  // a deque never moves its elements
 };
 
 const FieldText kFields[] = {
@@ -44,7 +45,7 @@ std::vector<Plan> plan_fields() {
 
 int main(int argc, char** argv) {
   if (argc != 2) return 2;
-  const std::vector<Plan> plans = plan_fields();  // the first time warms up
+  const std::vector<Plan> plans = plan_fields();  // the first call warms up
   if (plans.size() != 1) return 1;
   const Prediction& prediction = plans.front().prediction;
   fmt::print("{}: predicted {:.1f} us, in sequence {:.1f} us\n", plans.front().name,
@@ -52,7 +53,7 @@ int main(int argc, char** argv) {
   if (!(prediction.total > 0 && prediction.total < prediction.sequence)) return 1;
 
   double least = 1e9;
-  for (int i = 0; i < 9; ++i) {  // the least: what else runs here is no matter of the planner's
+  for (int i = 0; i < 9; ++i) {  // the least time of 9, because other processes may run here
     const auto start = std::chrono::steady_clock::now();
     if (plan_fields().size() != 1) return 1;
     const std::chrono::duration<double, std::milli> time = std::chrono::steady_clock::now() - start;

@@ -1,4 +1,4 @@
-// A spec read in memory, with what was reported.
+// A spec that is read from memory, with the messages.
 #pragma once
 
 #include <optional>
@@ -12,7 +12,7 @@
 namespace tilepost::test {
 
 struct Outcome {
-  std::optional<Spec> spec;  // its ranges are dangling; values only
+  std::optional<Spec> spec;  // its ranges are dangling, so only use values
   std::string log;
   int errors = 0;
 };
@@ -28,7 +28,7 @@ inline Outcome read(llvm::StringRef text, const std::vector<Override>& overrides
   return outcome;
 }
 
-// A spec that is accepted; `schedule` and more may be appended.
+// A spec that is accepted. Tests append `schedule` and more.
 inline constexpr llvm::StringLiteral kMinimal =
     "tilepost: 1\n"
     "name: small\n"
@@ -37,12 +37,12 @@ inline constexpr llvm::StringLiteral kMinimal =
     "gemm: {m: 129, n: 64, k: 7, a: bf16}\n"
     "arch: sm_90a\n";
 
-// A kernel of the user's own with the fields that have to be there, as an override of "kernel".
+// A kernel of the user's own with only the required fields, as an override of "kernel".
 inline constexpr const char* kOwnKernel =
     "{file: a.cu, function: 'lib::f<64>', tile: [64, 64], threads: 128, "
     "grid: [n / 64, 'ceil_div(m, 64)'], arguments: {C: out, A: a, B: b, M: m, alpha: 0.5}}";
 
-// The minimal spec with `key`'s line replaced.
+// The minimal spec, with `line` in place of the line of `key`.
 inline std::string with_line(llvm::StringRef key, llvm::StringRef line) {
   std::string out;
   llvm::SmallVector<llvm::StringRef> lines;

@@ -12,7 +12,7 @@ tilepost::Place range(std::string_view text, size_t begin, size_t length) {
   return {first, first + length};
 }
 
-// What is printed for one error at text[begin, begin + length).
+// The text that is printed for one error at text[begin, begin + length).
 std::string print(llvm::StringRef text, size_t begin, size_t length, bool color = false) {
   std::string log;
   llvm::raw_string_ostream stream(log);
@@ -33,7 +33,8 @@ TEST_CASE("an error shows place, line, caret and underline") {
   CHECK(print("a: 1\nbc: def\n", 9, 3) == "a.yaml:2:5: error: no good\nbc: def\n    ^~~\n");
   CHECK(print("a\r\nb\r\n", 3, 1) == "a.yaml:2:1: error: no good\nb\n^\n");
   CHECK(print("a\tb", 2, 1) == "a.yaml:1:3: error: no good\na b\n  ^\n");
-  CHECK(print("ab\ncd", 1, 3) == "a.yaml:1:2: error: no good\nab\n ^\n");  // ends with its line
+  // The underline ends with the line.
+  CHECK(print("ab\ncd", 1, 3) == "a.yaml:1:2: error: no good\nab\n ^\n");
 }
 
 TEST_CASE("an error at the end of the text or in an empty text is placed") {

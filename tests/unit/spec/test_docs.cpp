@@ -1,4 +1,4 @@
-// Holds docs/spec.md to the table of fields.
+// Checks docs/spec.md against the table of fields.
 #include "generator/spec/fields.h"
 #include "tests/catch.h"
 #include "tests/unit/spec/fixture.h"
@@ -7,7 +7,7 @@ namespace {
 
 using namespace tilepost;
 
-// The cells of the table row that starts with `path`; empty if there is none.
+// The cells of the table row that starts with `path`. They are empty if there is none.
 llvm::SmallVector<llvm::StringRef> row_of(llvm::StringRef docs, llvm::StringRef path) {
   llvm::SmallVector<llvm::StringRef> cells;
   const std::string start = ("\n| `" + path + "` |").str();
@@ -18,7 +18,7 @@ llvm::SmallVector<llvm::StringRef> row_of(llvm::StringRef docs, llvm::StringRef 
   return cells;
 }
 
-// As the docs state it: words as code, without quotes.
+// A cell as plain text, without marks of code and quotes.
 std::string plain(llvm::StringRef cell) {
   std::string out;
   for (const char c : cell)

@@ -1,4 +1,4 @@
-// Expressions of m, n and k: what they are worth, what is none, and the same in C++.
+// Expressions of m, n and k: their values, errors, and the same expressions in C++.
 #include <climits>
 #include <random>
 
@@ -40,7 +40,7 @@ TEST_CASE("an expression has the value that arithmetic gives it") {
   CHECK(value_of("m % n") == 10);
   CHECK(value_of("ceil_div(m, n)") == 4);
   CHECK(value_of(" min ( m , max(n, k)) ") == 30);
-  CHECK(value_of("(k - n) / 10") == -3);  // down, not to 0
+  CHECK(value_of("(k - n) / 10") == -3);  // rounded down, not towards 0
   CHECK(value_of("(k - n) % 10") == 7);
   CHECK(value_of("ceil_div(k - n, 10)") == -2);
 }

@@ -1,4 +1,4 @@
-// Specs made of path=value fields: they read as their YAML does, and are refused in its words.
+// Specs made of path=value fields. They read as their YAML does, and get the same errors.
 #include "generator/spec/fields.h"
 #include "generator/spec/read_fields.h"
 #include "tests/catch.h"
@@ -18,7 +18,7 @@ Outcome read_given(const std::vector<FieldText>& given) {
   return outcome;
 }
 
-// The fields of test::kMinimal, those of `changes` in place of their like or at the end.
+// The fields of test::kMinimal. Each of `changes` replaces the field with its path, or is appended.
 std::vector<FieldText> minimal_with(const std::vector<FieldText>& changes) {
   std::vector<FieldText> given = {
       {"tilepost", "1"}, {"name", "small"},  {"pattern", "gemm_all_reduce"},
@@ -46,7 +46,7 @@ bool same(const std::optional<Located<T>>& x, const std::optional<Located<T>>& y
   return x.has_value() == y.has_value() && (!x || same(*x, *y));
 }
 
-// Every value, and whether it was given.
+// Whether every value is equal in both, and given in both or in neither.
 bool same(const Spec& x, const Spec& y) {
   const GemmSpec &gx = x.gemm, &gy = y.gemm;
   const ScheduleSpec &sx = x.schedule, &sy = y.schedule;
@@ -66,7 +66,7 @@ bool same(const Spec& x, const Spec& y) {
          same(x.transport, y.transport) && same(x.consumer, y.consumer);
 }
 
-// The messages alone: without places, and without the lines that show them.
+// The messages without places and without the source lines.
 std::vector<std::string> messages_of(const std::string& log) {
   std::vector<std::string> messages;
   for (llvm::StringRef rest = log; !rest.empty();) {
@@ -138,7 +138,7 @@ TEST_CASE("sizes, lists of words and whole sections are fields too") {
 }
 
 TEST_CASE("what is refused is refused in the words that YAML gets") {
-  // The value of every field made wrong in every way, as an override of YAML and as a field.
+  // Every field gets every wrong value, once as an override of YAML and once as a field.
   const std::vector<std::string> wrong = {
       "",         "0",       "-1",         "1.5",
       "007",      "x",       "'4'",        "[]",

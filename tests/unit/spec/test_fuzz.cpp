@@ -1,4 +1,4 @@
-// Random changes to valid specs: the reader gives a spec or an error, never both, neither or a
+// Random changes to valid specs. The reader must give either a spec or an error, and must not
 // crash.
 #include <random>
 
@@ -78,7 +78,7 @@ class Mutator {
   std::mt19937 random_;
 };
 
-// A spec or errors; and whatever passed keeps the promises of spec.h.
+// Whether there is either a spec or an error, and a spec keeps the promises of spec.h.
 bool holds(const test::Outcome& outcome) {
   if (!outcome.spec) return outcome.errors > 0 && !outcome.log.empty();
   const Spec& spec = *outcome.spec;
@@ -111,7 +111,7 @@ TEST_CASE("random changes to specs never break the reader") {
       FAIL("the reader broke its promise");
     }
   }
-  CHECK(accepted > kRuns / 100);  // comments and strings change without harm
+  CHECK(accepted > kRuns / 100);  // changes of comments and strings do no harm
   CHECK(accepted < kRuns / 2);
 }
 

@@ -1,4 +1,4 @@
-// What the gemm section may ask for: types, layouts, accumulation and epilogues, and their rules.
+// The gemm section: types, layouts, accumulation, epilogues, and their rules.
 #include "tests/catch.h"
 #include "tests/unit/spec/fixture.h"
 

@@ -1,4 +1,4 @@
-// Hostile files: each gets one precise error, fast.
+// Hostile files. Each must get one precise error, and fast.
 #include "generator/yaml/guard.h"
 
 #include <chrono>
@@ -20,14 +20,14 @@ std::string repeat(llvm::StringRef text, size_t count) {
   return out;
 }
 
-// Every line one space deeper than the line before.
+// Lines of `text`, each one space deeper than the line before.
 std::string staircase(llvm::StringRef text, size_t steps) {
   std::string out;
   for (size_t i = 0; i < steps; ++i) out += std::string(i, ' ') + text.str() + "\n";
   return out;
 }
 
-// One error with this place and words, in under a second.
+// Checks that `text` gets one error with this place and these words, in under a second.
 void refused(const std::string& text, const std::string& place, const std::string& words) {
   const auto start = std::chrono::steady_clock::now();
   const Outcome outcome = read(text);
@@ -85,7 +85,7 @@ TEST_CASE("a row of commas is one error, however it is spread") {
   refused("{" + repeat(",\n", 100'000), "65:1", row);
   refused("[" + repeat(", # ,\n", 100'000), "65:1", row);
   refused("[" + repeat(",#\n#,\n", 100'000), "129:1", row);
-  // What looks like a string and is none: the scalar before it goes on.
+  // This looks like a string but is none, because the scalar before it goes on.
   refused("a: b\n 'c\nd: [" + repeat(",", 1000) + "]\ne: '\n", "3:69", row);
   CHECK(read(kMinimal.str() + "# " + repeat(",", 1000) + "\n").spec.has_value());
   const Outcome value = read(kMinimal, {{"gemm.m", "[" + repeat(",", 4000) + "]"}});
@@ -106,7 +106,7 @@ TEST_CASE("a comma follows a value") {
   refused(test::with_line("gemm", "gemm: {m: 64,,, n: 64, k: 64, a: bf16}"), "5:14", lone);
   refused(test::with_line("gemm", "gemm: {, m: 64, n: 64, k: 64, a: bf16}"), "5:8", lone);
   refused(test::with_line("arch", "arch: [[sm_90a],, sm_80]"), "6:17", lone);
-  // In strings and comments commas mean nothing.
+  // Commas in strings and comments have no meaning.
   refused(test::with_line("name", "name: 'a,,b'"), "2:7", "not a C identifier");
   refused(test::with_line("name", "name: a,,b"), "2:7", "not a C identifier");
   CHECK(read(tile("[128, # ,, [,\n 64]")).spec.has_value());

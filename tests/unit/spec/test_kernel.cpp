@@ -1,4 +1,4 @@
-// The spec's kernel of the user's own: its fields, and what does not go with it.
+// The spec's kernel of the user's own: its fields, and what they exclude.
 #include "tests/catch.h"
 #include "tests/unit/spec/fixture.h"
 

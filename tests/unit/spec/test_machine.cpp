@@ -1,4 +1,4 @@
-// Machine profiles as text: what is written is read back, and what is wrong is named at its line.
+// Machine profiles as text. A written profile is read back, and errors name the line.
 #include <fmt/format.h>
 
 #include "generator/diagnostic_printer.h"
@@ -30,7 +30,7 @@ std::string written() {
   return write_machine(default_machine());
 }
 
-// The text with the first `from` replaced, which must be there.
+// The text with the first `from`, which must be there, replaced by `to`.
 std::string with(const std::string& from, const std::string& to) {
   std::string text = written();
   const size_t at = text.find(from);
@@ -116,7 +116,7 @@ TEST_CASE("every number of a machine's text is read: another one is written back
 TEST_CASE("a machine that lacks a line is refused at the section that lacks it") {
   const std::vector<std::string> lines = lines_of(written());
   for (size_t i = 0; i < lines.size(); ++i) {
-    // Lines with others below them are missing with these; row names are what rows begin with.
+    // Skips lines of sections, which have other lines below, and lines that begin a row.
     const bool section = value_of(lines[i]).empty() ||
                          lines[i].find("- row") != std::string::npos || lines[i].ends_with(":") ||
                          lines[i].find(":  #") != std::string::npos;

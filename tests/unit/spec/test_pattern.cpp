@@ -1,4 +1,4 @@
-// What goes with a pattern: routing, layout, epilogue, consumer.
+// What a pattern can be combined with: routing, layout, epilogue, consumer.
 #include "generator/spec/names.h"
 #include "tests/catch.h"
 #include "tests/unit/spec/fixture.h"
@@ -22,7 +22,8 @@ Outcome read_with(const std::string& pattern, const std::string& more,
                     more);
 }
 
-// Whether exactly the patterns of `taking` take it, the others saying `reason`.
+// Checks that exactly the patterns of `taking` accept the fields. The error of the others must have
+// `reason`.
 void check_taken(const std::string& more, const std::string& gemm,
                  const std::vector<std::string>& taking, const std::string& reason) {
   for (const std::string pattern : kEveryPattern) {
@@ -229,7 +230,7 @@ TEST_CASE("chunks arrive in one lane") {
 TEST_CASE("consumers follow the patterns that have something for them to do") {
   for (const std::string norm : {"rms_norm", "residual_rms_norm"})
     for (const std::string layout : {"auto", "panel", "tile"}) {
-      if (layout == "tile") continue;  // all_gather_gemm would be refused for that too
+      if (layout == "tile") continue;  // all_gather_gemm would be refused because of its layout
       check_taken("consumer: " + norm + "\nschedule: {layout: " + layout + "}\n", "",
                   {"gemm", "gemm_all_reduce", "gemm_reduce_scatter"},
                   "consumer '" + norm + "' is for patterns gemm, gemm_all_reduce and");
@@ -242,7 +243,7 @@ TEST_CASE("consumers follow the patterns that have something for them to do") {
             .spec.has_value());
 }
 
-// The planner counts on it.
+// The planner relies on these rules.
 TEST_CASE("groups have waves, and a budget for collectives an SM") {
   const auto refused = [](const std::string& schedule, const std::string& path) {
     const Outcome outcome = read_with("gemm_all_reduce", "schedule: {" + schedule + "}\n");

@@ -1,4 +1,4 @@
-// Users' texts made harmless, against decoding that is spelt out here and a compiler's own rules.
+// Users' texts made harmless, against a decoder written here and a compiler's own rules.
 #include "generator/printable.h"
 
 #include <random>
@@ -20,7 +20,7 @@ std::string utf8(uint32_t code) {
   return {buffer, end};
 }
 
-// What a compiler makes of a literal of the kind that c_literal writes.
+// The value that a compiler gives to a literal of c_literal.
 std::string value_of(llvm::StringRef literal) {
   REQUIRE(literal.consume_front("\""));
   REQUIRE(literal.consume_back("\""));

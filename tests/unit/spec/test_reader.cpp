@@ -11,7 +11,7 @@ using test::Outcome;
 using test::read;
 using test::with_line;
 
-// The only error of `text`, without the lines below it.
+// The only error of `text`, without the source lines below it.
 std::string error_of(const std::string& text) {
   const Outcome outcome = read(text);
   INFO(outcome.log);
@@ -260,7 +260,7 @@ TEST_CASE("abbreviations of the field are known, and none is taken for a part of
   check(arch("sm_75"), "arch: 'sm_75' is not supported by this version");
   check("gemm: {" + gemm + ", layout: row-major}",
         "got 'row-major'; all matrices are row-major, b [n, k] with tn and [k, n] with nn");
-  // Words of other fields are no more known than any other.
+  // Words of other fields get no suggestion, like unknown words.
   for (const std::string& line : {arch("bf8"), pattern("relu"), dtype("rs")}) {
     const std::string log = error_of(with_line(line.substr(0, line.find(':')), line));
     CHECK_FALSE(has(log, "did you mean"));

@@ -1,4 +1,4 @@
-// Holds the schema to the reader: the same documents, told apart alike.
+// Checks the schema against the reader: both must accept the same documents.
 #include <random>
 
 #include "generator/spec/fields.h"
@@ -30,13 +30,14 @@ Object minimal() {
                 {"arch", "sm_90a"}};
 }
 
-// A kernel of the user's own, with the fields that have to be there.
+// A kernel of the user's own with only the required fields.
 Object own_kernel() {
   return Object{{"file", "a.cu"}, {"function", "f"},       {"tile", Array{64, 64}},
                 {"threads", 128}, {"grid", Array{1, "m"}}, {"arguments", Object{{"C", "out"}}}};
 }
 
-// JSON is YAML; printed on several lines for the bound on a line's length.
+// Reads JSON, which is YAML. It is printed on several lines because the length of a line is
+// bounded.
 test::Outcome read_json(const Object& document) {
   return test::read(llvm::formatv("{0:1}", json::Value(Object(document))).str());
 }
@@ -51,7 +52,7 @@ void put(Object& document, const Field& field, json::Value value) {
   (*mapping)[llvm::StringRef(field.leaf())] = std::move(value);
 }
 
-// Values at and around every edge of the field, right and wrong, and of all types.
+// Values of all types, at and around every edge of the field, right and wrong.
 std::vector<json::Value> candidates(const Field& field) {
   std::vector<json::Value> values = {nullptr,
                                      true,
@@ -113,7 +114,7 @@ std::vector<json::Value> candidates(const Field& field) {
   return values;
 }
 
-// Refused by a rule between fields, which the schema does not state.
+// Whether the reader has refused by a rule between fields, which the schema does not have.
 bool refused_by_rule(const std::string& log) {
   for (const char* words : {"must equal gemm.a",
                             "is for a kernel of your own",
@@ -147,7 +148,7 @@ bool refused_by_rule(const std::string& log) {
   return false;
 }
 
-// Whether the reader accepts. Checks that the schema says the same.
+// Whether the reader accepts the document. Checks that the schema agrees.
 bool agree(const Object& document) {
   static const json::Value kSchema = schema();
   const test::Outcome outcome = read_json(document);

@@ -1,5 +1,4 @@
-// The audit passes a kernel that does what it should, and finds each thing that one may do else,
-// with the place where.
+// The audit passes a correct kernel. It finds each fault below and names the place.
 #include <cmath>
 #include <set>
 
@@ -14,7 +13,7 @@ using namespace tilepost::verify;
 
 namespace {
 
-// 29 x 50: four tile rows, four columns, ragged at both ends; three groups of bands.
+// 29 x 50: four tile rows and four columns, ragged at both ends. Three groups of bands.
 constexpr int kM = 29, kN = 50, kK = 11, kTileM = 8, kTileN = 16;
 
 enum class Fault {
@@ -248,7 +247,7 @@ TEST_CASE("a kernel with marks may store the rest of a place that its tile does 
   schedule.rows = 46;
   CHECK(spare_rows(plan.plan, ragged, schedule, kM) == 0);
   plan.plan.kernel.launch = TILEPOST_LAUNCH_CUSTOM;
-  CHECK(spare_rows(plan.plan, ragged, schedule, kM) == 1);  // up to the end of the output
+  CHECK(spare_rows(plan.plan, ragged, schedule, kM) == 1);  // the rows up to the end of the output
   schedule.rows = 80;
   CHECK(spare_rows(plan.plan, ragged, schedule, kM) == 3);
   CHECK(spare_rows(plan.plan, {16, 16, 40, 0}, schedule, kM) == 0);

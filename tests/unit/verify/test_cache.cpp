@@ -1,4 +1,5 @@
-// What is kept of compiled objects: found again only if all that went into them is the same.
+// The cache of compiled objects. An object is found only if everything that it was made of is the
+// same.
 #include "generator/harness/cache/cache.h"
 
 #include <stdlib.h>
@@ -31,7 +32,8 @@ void write(const fs::path& path, const std::string& text) {
   std::ofstream(path, std::ios::binary) << text;
 }
 
-// A folder with a compiler (a script around c++, which counts), a header and the cache.
+// A folder with a compiler, a header and the cache. The compiler is a script around c++ that counts
+// its calls.
 struct Setting {
   Setting() {
     char path[] = "/tmp/tilepost_cache_XXXXXX";
@@ -58,7 +60,7 @@ struct Setting {
   std::string said;  // the warnings
 };
 
-// One run: a new working folder, one source. Returns whether the object came from the cache.
+// Compiles one source in a new working folder. Returns whether the object came from the cache.
 bool run(Setting& setting, const std::string& source = "#include <number.h>\nint n = NUMBER;\n",
          const std::string& flag = "-O1") {
   llvm::raw_string_ostream stream(setting.said);
@@ -154,7 +156,7 @@ TEST_CASE("the cache keeps the newest entries, and no file of a killed process")
   for (size_t i = 0; i < kCacheEntries + 3; ++i) {
     CHECK_FALSE(run(setting, "int n = " + std::to_string(i) + ";\n"));
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
-    CHECK(run(setting, "int n = 0;\n"));  // used each time: it stays
+    CHECK(run(setting, "int n = 0;\n"));  // it is used each time, so it stays
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
   }
   CHECK(setting.entries().size() == kCacheEntries);
@@ -193,7 +195,7 @@ TEST_CASE("processes at the same time keep and find whole entries") {
       write(object, std::string(kBytes, mine));
       kept.store(diagnostics);
       if (!kept.restore(diagnostics)) return 1;
-      const std::string found = read(object);  // of any of them, but whole
+      const std::string found = read(object);  // of any of the children, but whole
       if (found.size() != kBytes || found.find_first_not_of(found[0]) != std::string::npos)
         return 2;
     }

@@ -1,4 +1,4 @@
-// Comparison and its words: every differing element counts, and the first one is named.
+// Comparison and its texts. Every different element counts, and the first one is named.
 #include "runtime/verify/reference/compare.h"
 
 #include "tests/catch.h"
@@ -9,7 +9,7 @@ namespace {
 
 constexpr int32_t kCuts[] = {1, 3}, kSlotCuts[] = {2, 6};
 
-// 5 x 6 in tiles of 2 x 4: three tile rows, two columns, groups of one and two rows.
+// 5 x 6 in tiles of 2 x 4: three tile rows and two columns, in groups of one and two rows.
 tilepost_plan_t make_plan(tilepost_layout_t layout) {
   tilepost_plan_t plan{};
   plan.transport = TILEPOST_TRANSPORT_HOST;

@@ -1,4 +1,4 @@
-// The random operands: their statistics, their encodings, and that "exact" is exact.
+// The random operands: their statistics, their encodings, and that "exact" data is exact.
 #include "runtime/verify/reference/data.h"
 
 #include <algorithm>
@@ -40,7 +40,7 @@ TEST_CASE("e4m3 values survive their encoding") {
         for (const float value : draw(data, mix(k), 20000)) {
           const uint16_t bits = encode(value, TILEPOST_E4M3);
           REQUIRE(bits <= 0xff);
-          // The definition: bias 7, three bits of fraction.
+          // The definition of e4m3: bias 7, three bits of fraction.
           const int exponent = bits >> 3 & 15, fraction = bits & 7;
           const float magnitude = exponent == 0 ? std::ldexp(float(fraction), -9)
                                                 : std::ldexp(float(8 + fraction), exponent - 10);
@@ -73,7 +73,7 @@ TEST_CASE("decode knows every bit pattern") {
   CHECK(decode(0x7bff, TILEPOST_F16) == 65504.0f);
   CHECK(std::isinf(decode(0x7c00, TILEPOST_F16)));
   CHECK(std::isnan(decode(0xffff, TILEPOST_F16)));
-  // Every finite f16 against the definition.
+  // Every finite f16 against its definition.
   for (int bits = 0; bits < 0x7c00; ++bits) {
     const int exponent = bits >> 10, fraction = bits & 0x3ff;
     const float expected = exponent == 0 ? std::ldexp(float(fraction), -24)
@@ -102,7 +102,7 @@ TEST_CASE("few products: no sum can leave the exact integers") {
       }
 }
 
-// The worst order of a sum adds all products of one sign first; that cannot exceed the number of
+// The worst order of a sum first adds all products of one sign. Their sum is at most the number of
 // non-zero products.
 TEST_CASE("many products: no sum leaves the exact integers, whatever its order") {
   for (const tilepost_dtype_t type : kTypes)
@@ -128,7 +128,7 @@ TEST_CASE("many products: no sum leaves the exact integers, whatever its order")
     }
 }
 
-// P(Binomial >= 4 mu) <= (e^3 / 4^4)^mu: the claims of distribution.cpp.
+// P(Binomial >= 4 mu) <= (e^3 / 4^4)^mu, as distribution.cpp claims.
 TEST_CASE("the bound on leaving the exact integers is below 1e-70, with any epilogue 1e-16") {
   const double mean = exact_limit(TILEPOST_BF16) / 4.0;
   CHECK(mean * std::log10(std::exp(3.0) / 256.0) < -70);

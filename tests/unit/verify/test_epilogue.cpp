@@ -1,5 +1,5 @@
-// The reference's epilogue against formulas written out here, its bounds against what fp32 and the
-// tensor cores' accumulators do, and checks that fail where an operation is left out.
+// The reference's epilogue against formulas written here; its bounds against fp32 and the tensor
+// cores' accumulators; and checks that must fail where an operation is missing.
 #include "runtime/verify/reference/epilogue.h"
 
 #include <algorithm>
@@ -35,7 +35,7 @@ Result host_reference(const Problem& problem, DataKind kind, int first_rank, int
   return result;
 }
 
-// One rank's operands as a run gets them.
+// The operands of one rank in a run.
 struct Operands {
   Problem problem;
   DataKind kind;
@@ -92,8 +92,8 @@ constexpr int kEpilogues[] = {0,
                               TILEPOST_SCALE_ROWS | TILEPOST_SCALE_COLUMNS | TILEPOST_BIAS |
                                   TILEPOST_GELU | TILEPOST_RESIDUAL};
 
-// The tensor cores' e4m3 accumulator: 32 products and the sum so far are aligned to the largest of
-// them and cut off `bits` bits below, 13 on today's GPUs.
+// The tensor cores' accumulator for e4m3. The sum so far and 32 products are aligned to the largest
+// of them and cut off `bits` bits below it. Today's GPUs have 13 bits.
 float add_cut_off(float sum, const std::vector<double>& products, int bits) {
   double largest = std::fabs(sum);
   for (const double product : products) largest = std::max(largest, std::fabs(product));
@@ -123,7 +123,7 @@ struct Spread {
   int outside = 0;
 };
 
-// How the accumulator's sums lie within the bound for `accumulate`.
+// How the accumulator's sums spread within the bound for `accumulate`.
 Spread spread_of(tilepost_accumulate_t accumulate, int64_t k, int64_t run, int bits = 13) {
   Problem problem{12, 40, k, 1, TILEPOST_E4M3, TILEPOST_F16, TILEPOST_GEMM};
   problem.accumulate = accumulate;
@@ -142,7 +142,7 @@ Spread spread_of(tilepost_accumulate_t accumulate, int64_t k, int64_t run, int b
   return spread;
 }
 
-// A program whose plan has an epilogue, around a kernel that has none.
+// Checks a program whose plan has an epilogue but whose kernel has none.
 std::vector<CheckResult> check_without_epilogue(int ops, tilepost_operands_t operands) {
   constexpr int kTileM = 8, kTileN = 16;
   const int32_t cuts[] = {4};
@@ -199,7 +199,8 @@ TEST_CASE("where ranks are summed each has its scales, and rank 0 the bias") {
   }
 }
 
-// Any order of products, ranks and operations: all partial results are exact in the output type.
+// All partial results are exact in the output type, for any order of products, ranks and
+// operations.
 TEST_CASE("exact data with a linear epilogue stays within the exact integers") {
   for (const tilepost_dtype_t output : {TILEPOST_BF16, TILEPOST_F16})
     for (const tilepost_dtype_t input : {TILEPOST_BF16, TILEPOST_E4M3})
@@ -221,7 +222,7 @@ TEST_CASE("exact data with a linear epilogue stays within the exact integers") {
       }
 }
 
-// fp32 all the way and one rounding, by the product's own operations.
+// Uses fp32 throughout, one rounding at the end, and the product's own operations.
 TEST_CASE("an epilogue in fp32 stays within the bound") {
   for (const int ops : kEpilogues)
     for (const DataKind kind : {DataKind::exact, DataKind::random}) {

@@ -1,4 +1,4 @@
-// The harness passes a right kernel and catches a wrong map, a missing signal and an early signal.
+// The harness passes a right kernel. It catches a wrong map, a missing signal and an early signal.
 #include "runtime/map/tile_map.h"
 #include "runtime/verify/check_program.h"
 #include "tests/catch.h"
@@ -11,7 +11,7 @@ namespace {
 
 constexpr int kTileM = 8, kTileN = 16;
 
-// 29 x 50: four tile rows, four columns, ragged at both ends.
+// 29 x 50: four tile rows and four columns, ragged at both ends.
 class Program {
  public:
   Program(tilepost_layout_t layout, tilepost_host_kernel_t kernel) {
@@ -70,7 +70,7 @@ Program make_program(tilepost_layout_t layout) {
                      : hand_woven::kernel<Layout::tile, kTileM, kTileN, tilepost::Bf16, kFault>);
 }
 
-// Stores one element beyond the output after all else is done.
+// Stores one element behind the end of the output before everything else.
 void overrunning_kernel(const void* a, const void* b, void* c, tilepost_shape_t shape,
                         tilepost_epilogue_t epilogue, int worker, int workers,
                         tilepost_view_t view) {
@@ -99,8 +99,8 @@ TEST_CASE("the report's label") {
         "hand schedule.stages=2  host  3 ranks  29x50x70 bf16 tile 2 groups");
 }
 
-// Stores into another group's block and signals before stores race with the collective by
-// intention: ThreadSanitizer would report them, and rightly.
+// Stores into another group's block, and signals before stores, race with the collective by
+// intention. ThreadSanitizer would rightly report them.
 TEST_CASE("a wrong map is caught", "[races]") {
   const tilepost_layout_t layout = GENERATE(TILEPOST_PANEL, TILEPOST_TILE);
   const auto results = make_program<Fault::swapped_rows>(layout).check();

@@ -1,5 +1,5 @@
-// The harness passes every pattern with its routes and numbers of rows, and catches what is wrong
-// in them: a tile in another's place, a row sent elsewhere, an A that is not what it should be.
+// The harness passes every pattern with its routes and numbers of rows. It catches errors in them:
+// a tile in another's place, a row sent elsewhere, a wrong A.
 #include "runtime/verify/check_program.h"
 #include "runtime/verify/reference/norm.h"
 #include "tests/catch.h"
@@ -33,7 +33,7 @@ Problem make(tilepost_pattern_t pattern, tilepost_layout_t layout = TILEPOST_PAN
   return problem;
 }
 
-// Calls the right kernel with one row's destination exchanged for another's.
+// Calls the right kernel with the destinations of two rows exchanged.
 template <bool kRouted>
 void misrouting_kernel(const void* a, const void* b, void* c, tilepost_shape_t shape,
                        tilepost_epilogue_t epilogue, int worker, int workers,
@@ -45,7 +45,7 @@ void misrouting_kernel(const void* a, const void* b, void* c, tilepost_shape_t s
                      Fault::none, kRouted>(a, b, c, shape, epilogue, worker, workers, view);
 }
 
-// Calls the right kernel with two rows of A exchanged for each other.
+// Calls the right kernel with two rows of A exchanged.
 void reordering_kernel(const void* a, const void* b, void* c, tilepost_shape_t shape,
                        tilepost_epilogue_t epilogue, int worker, int workers,
                        tilepost_view_t view) {

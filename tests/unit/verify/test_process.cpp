@@ -1,4 +1,4 @@
-// Child processes end when they should, and say how.
+// Child processes end when they should and report how.
 #include "generator/harness/process.h"
 
 #include <fcntl.h>
@@ -77,7 +77,7 @@ TEST_CASE("a command that hangs is ended at its deadline, with its children") {
   std::string pid;
   file >> pid;
   REQUIRE_FALSE(pid.empty());
-  // Killed, as soon as a busy machine comes to it; a zombie at most until its new parent looks.
+  // The process is gone, or a zombie until its new parent looks. A busy machine may take a while.
   const auto is_dead = [&] {
     std::ifstream status("/proc/" + pid + "/stat");
     std::stringstream text;

@@ -1,4 +1,4 @@
-// Names, the registry, the build's commands.
+// Names of programs, their registry, and the commands that build them.
 #include "generator/harness/programs.h"
 
 #include <set>

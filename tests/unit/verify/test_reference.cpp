@@ -1,4 +1,4 @@
-// The reference against sums written out here, the rounding bound against real rounding.
+// The reference against sums written here, and the rounding bound against real rounding.
 #include "runtime/verify/reference/reference.h"
 
 #include <algorithm>
@@ -66,7 +66,8 @@ TEST_CASE("the reference is the sum over ranks of the products") {
     }
 }
 
-// Sums as the runtime may: fp32 on each rank, a rounding per rank, a rounding per hop, any order.
+// Sums as the runtime may make them: fp32 on each rank, a rounding on each rank and at each hop, in
+// any order.
 TEST_CASE("rounded sums stay within the bound, and not by orders of magnitude") {
   const tilepost_dtype_t type = GENERATE(TILEPOST_BF16, TILEPOST_F16);
   const Problem problem{6, 40, 500, 8, type, type};

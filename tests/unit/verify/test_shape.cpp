@@ -1,4 +1,4 @@
-// What a run asks of the ranks where rows of A are routed: which they bring, get and multiply.
+// Where rows of A are routed: the rows that each rank brings, gets and multiplies.
 #include "runtime/verify/reference/shape.h"
 
 #include <algorithm>
@@ -18,7 +18,7 @@ Problem routed(int ranks, int64_t m, int64_t most, tilepost_routing_t routing, b
   return problem;
 }
 
-// Rank's rows by source and then by source row, as its origins must have them.
+// Whether a rank's rows are in the order of their sources, and of each source's rows.
 bool in_order(std::span<const RowOrigin> rows) {
   return std::is_sorted(rows.begin(), rows.end(), [](const RowOrigin& x, const RowOrigin& y) {
     return std::pair(x.rank, x.row) < std::pair(y.rank, y.row);

@@ -1,4 +1,4 @@
-// The bundled kernels take the road that a user's kernel takes.
+// The bundled kernels are woven like a user's kernel.
 #include <chrono>
 #include <iostream>
 

@@ -1,10 +1,10 @@
-// ?:, && and || that the plan's numbers decide.
+// ?:, && and || whose result the plan's numbers decide.
 #include "tests/unit/weave/weave_kernel.h"
 
 namespace tilepost {
 namespace {
 
-// What is woven of `before`, a kernel and what stands in front of it: kOn and kOff are tunables.
+// The woven text of `before` and a kernel of `statements`. kOn and kOff are tunables.
 std::string folded(const std::string& before, const std::string& statements) {
   return woven_body(
       "constexpr bool kOn = tilepost::tunable(\"ON\", true);\n"
@@ -18,7 +18,7 @@ bool has(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;
 }
 
-// The woven statements of a kernel that uses neither kOn nor kOff otherwise.
+// The woven statements of a kernel that does not use kOn and kOff elsewhere.
 std::string statements(const std::string& code) {
   const std::string head = "view_) {\n", tail = "  tilepost::woven::out(";
   const std::string body = folded("", code);
@@ -103,7 +103,7 @@ TEST_CASE("what macros write is left alone") {
   CHECK(has(folded(macros, "  n = PICK(n, 2);\n"), "n = PICK(n, 2);"));
   CHECK(has(folded(macros, "  if (ON && n > 1) --n;\n"), "if (ON && n > 1)"));
   CHECK(has(folded(macros, "  n = kOff ? 1 : PICK(n, 2);\n"), "kOff ? 1 : PICK"));
-  // Inside of an operand they do not matter.
+  // Macros inside an operand do not matter.
   CHECK(has(folded(macros, "  n = kOff ? 1 : PICK(n, 2) + 1;\n"), "n = PICK(n, 2) + 1;"));
 }
 
@@ -122,7 +122,7 @@ TEST_CASE("a constant that decides nothing goes from && and ||") {
   CHECK(statements("  const bool a = n > 1 || kOff;\n  n = a;\n") ==
         "  const bool a = n > 1;\n  n = a;\n");
   CHECK(statements("  if (n > 3 || (kOn && n == 1)) --n;\n") == "  if (n > 3 || (n == 1)) --n;\n");
-  // Not a bool, and what decides: it may have to be computed all the same.
+  // Both stay. In the first n is no bool. In the second kOff decides, but ++n has to be computed.
   for (const char* code : {"  if (kOn && n) --n;\n", "  if (++n > 1 && kOff) --n;\n"})
     CHECK(statements(code) == code);
 }

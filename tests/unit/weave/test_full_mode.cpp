@@ -1,4 +1,5 @@
-// Sources read with the CUDA Toolkit's headers. Skipped, with a word, where there is none.
+// Sources read with the CUDA Toolkit's headers. The cases pass with a note where there is no
+// Toolkit.
 #include <algorithm>
 #include <iostream>
 
@@ -21,7 +22,7 @@ bool has_toolkit() {
 
 struct Read {
   std::string messages;
-  std::string parameters;  // a line each
+  std::string parameters;  // one line for each
   std::vector<std::string> headers;
 };
 
@@ -69,7 +70,7 @@ TEST_CASE("main is not read, and no kernel is made for what it asks for") {
       read(kernel + "int main() { gemm<double><<<1, 1>>>(nullptr); }\n", "gemm<float>");
   CHECK(result.messages.empty());
   CHECK(result.parameters == "float *c\n");
-  // Any other function is.
+  // Every other function is read.
   const Read other =
       read(kernel + "void run() { gemm<double><<<1, 1>>>(nullptr); }\n", "gemm<float>");
   CHECK(other.messages.find("four bytes") != std::string::npos);

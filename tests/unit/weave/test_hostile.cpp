@@ -1,4 +1,4 @@
-// Sources that are no kernels are refused; nothing brings the weaver down.
+// Sources that are no kernels are refused. None of them crashes the weaver.
 #include <random>
 
 #include "generator/diagnostic_printer.h"
@@ -9,7 +9,7 @@
 namespace tilepost {
 namespace {
 
-// Weaves without looking at the result: whatever it is, errors and result exclude each other.
+// Weaves `source` without checking the woven text. There must be either an error or a result.
 void survive(const std::string& source) {
   std::string messages;
   llvm::raw_string_ostream stream(messages);

@@ -1,4 +1,4 @@
-// The function that a spec asks for: found, instantiated, its parameters spelled.
+// The function that a spec asks for is found and instantiated, and its parameters are spelled.
 #include "generator/clang/instantiate.h"
 #include "generator/clang/limits.h"
 #include "generator/diagnostic_printer.h"
@@ -8,7 +8,7 @@
 namespace tilepost {
 namespace {
 
-// What find_instance says of `asked` in `source`: a line for each parameter, or the messages.
+// The result of find_instance for `asked` in `source`: a line for each parameter, or the messages.
 std::string found(const std::string& source, const std::string& asked,
                   llvm::function_ref<void(const Instance&)> use = nullptr) {
   std::string messages;

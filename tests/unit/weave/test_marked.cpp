@@ -37,8 +37,8 @@ Marked weave(const std::string& code, const std::string& asked = "gemm",
   return result;
 }
 
-// What is said of the marks of a kernel `gemm` with these lines, m and n and an output c of n
-// elements a row; "" if they may be true. A tile is 64x32.
+// The message about the marks of a kernel `gemm` with these lines, or "" if they may be true. `m`
+// and `n` are its sizes, and `c` is its output of n elements a row. A tile is 64x32.
 std::string said_of(const std::string& body, const std::string& before = "", int64_t signals = 1) {
   const OwnRequest request =
       marked_request(before +
@@ -63,7 +63,7 @@ std::string said_of(const std::string& body, const std::string& before = "", int
   return messages;
 }
 
-// In a loop over all tiles.
+// The lines in a loop over all tiles.
 std::string in_loop(const std::string& lines) {
   return "for (int i = blockIdx.x; i < tilepost::num_tiles(grid); i += gridDim.x) {\n"
          "  const tilepost::Tile tile = tilepost::tile(grid, i);\n" +
@@ -159,27 +159,27 @@ TEST_CASE("marks that may be true are taken as they are") {
   // One thread stores, in a role of its own that others leave.
   fine("if (threadIdx.x > 0) return;\n" + in_loop(std::string(kCoord) + kBulkDone));
   fine("if (threadIdx.x == 0) {\n" + in_loop(std::string(kCoord) + kBulkDone) + "}\n");
-  // The tile before is done while this one is stored.
+  // The last tile is done while this one is stored.
   fine("tilepost::Tile last{};\n" +
        in_loop(std::string("if (i != blockIdx.x) tilepost::tile_done(last, "
                            "tilepost::BlockStores{});\n") +
                kStore + "last = tile;\n") +
        "tilepost::tile_done(last, tilepost::BlockStores{});\n");
-  // In either of two branches; by two who say so.
+  // A tile is done in both branches, and twice where two signals are announced.
   fine(in_loop(std::string("if (m > 64) {\n") + kStore + kBlockDone + "} else {\n" + kStore +
                kBlockDone + "}\n"));
   fine(in_loop(std::string(kStore) + kBlockDone + kBlockDone), "", 2);
-  // The output in a variable, and null.
+  // The output is in a variable, which may be null.
   fine("float* const all = c;\nif (c == nullptr) return;\n" +
        in_loop(std::string("float* p = tilepost::out_base(all, grid, tile, n);\np[1] = 0;\n") +
                kBlockDone));
-  // By lambdas, which do it where they are called.
+  // Lambdas store and signal where they are called.
   const std::string store = "const auto store = [&] { " + std::string(kStore) + "};\n";
   const std::string finish = "const auto finish = [&] { " + std::string(kBlockDone) + "};\n";
   fine(in_loop(store + finish + "store();\nfinish();\n"));
   fine(in_loop(finish + kStore + "const auto last = [&finish] { finish(); };\nlast();\n"));
   fine(in_loop(finish + kStore + "const auto same = finish;\nsame();\n"));
-  // Through a helper, and a member.
+  // A helper function stores, or a member holds the tile.
   fine(in_loop(std::string("store(c, grid, tile, n);\n") + kBlockDone),
        "__device__ void store(float* c, const tilepost::TileGrid& grid, tilepost::Tile tile, int n)"
        " {\n  *tilepost::out_base(c, grid, tile, n) = 1;\n}\n");
@@ -219,7 +219,7 @@ TEST_CASE("marks that cannot be true are refused where they stand") {
                 "p[threadIdx.x] = 1;\n"),
         "kernel.cu:8:1: error: the tile is stored here, behind its tile_done");
   wrong(in_loop(std::string(kStore) + kBlockDone + kBlockDone), "the tile was done already");
-  // By lambdas, which stand in front of it.
+  // The lambda is defined in front of tile_done, but called behind it.
   const std::string store = "const auto store = [&] { " + std::string(kStore) + "};\n";
   const std::string behind = "the tile is stored here, behind its tile_done";
   wrong(in_loop(store + kBlockDone + "store();\n"), behind.c_str());

@@ -1,11 +1,11 @@
-// What kernels may use without an installed toolchain.
+// Headers that kernels may use without an installed toolchain.
 #include "generator/clang/prelude.h"
 #include "tests/unit/weave/weave_kernel.h"
 
 namespace tilepost {
 namespace {
 
-// A marked kernel behind an #include of every header that is known.
+// A marked kernel that includes every known header.
 std::string with_all_headers(bool cuda) {
   std::string source = "#include <tilepost/mark.cuh>\n";
   for (const VirtualFile& header : stub_headers()) {

@@ -13,7 +13,7 @@ struct Case {
   bool ok = false;
 };
 
-// Headers by what is written of them; quotes and brackets both.
+// Puts headers in place. `headers` maps a name, in quotes or brackets, to the text.
 Case put(const std::string& source, const std::map<std::string, std::string>& headers,
          const std::vector<std::string>& defines = {}) {
   Case result;
@@ -88,7 +88,7 @@ TEST_CASE("one file: headers with guards may include each other") {
     REQUIRE(named.ok);
     CHECK(named.one.text.find("int b;") == named.one.text.rfind("int b;"));
   }
-  // A guard that does not hold all of the header is none.
+  // A guard that does not enclose the whole header does not count.
   for (const char* const text : {"#ifndef B_H\n#define B_H\nint b;\n#endif\n#include \"b.h\"\n",
                                  "#ifndef B_H\n#define C_H\n#include \"b.h\"\n#endif\n",
                                  "#ifndef B_H\n#define B_H\n#else\n#include \"b.h\"\n#endif\n",

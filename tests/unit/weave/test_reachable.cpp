@@ -15,7 +15,7 @@ const std::string kWovenKernel =
 }
 )";
 
-// What is kept of `before` in front of a kernel that uses kUsed.
+// The part of `before` that is kept in front of a kernel that uses kUsed.
 std::string kept(const std::string& before, const std::string& after = "") {
   const std::string body = woven_body(before + kKernel + after);
   const size_t end = body.find(kWovenKernel);

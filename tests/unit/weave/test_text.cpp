@@ -11,7 +11,7 @@ TEST_CASE("edits keep every character's origin") {
   Edits edits;
   edits.replace(1, 3, "XYZ");
   edits.insert(4, "-");
-  edits.insert(4, "-");  // once
+  edits.insert(4, "-");  // counts once
   edits.erase(5, 6);
   const Text result = edits.apply(text);
   CHECK(result.text == "aXYZd-e");

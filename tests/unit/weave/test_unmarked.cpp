@@ -1,4 +1,4 @@
-// Kernels without marks, woven from requests that no spec has looked through.
+// Kernels without marks, woven from requests that were not checked as a spec is.
 #include "generator/clang/toolkit.h"
 #include "generator/diagnostic_printer.h"
 #include "generator/weave/unmarked/weave_unmarked.h"
@@ -13,7 +13,7 @@ struct Unmarked {
   std::string messages;
 };
 
-// Weaves `source`, whose kernel `gemm` gets c and m.
+// Weaves `source`, whose kernel `gemm` has the parameters c and m.
 Unmarked weave_unmarked(const std::string& source, const char* arch = "sm_90a",
                         bool one_arch = true, int threads = 32, const std::string& toolkit = "",
                         const char* asked = "gemm") {
@@ -37,7 +37,7 @@ Unmarked weave_unmarked(const std::string& source, const char* arch = "sm_90a",
   return result;
 }
 
-// A kernel in whose body this condition, on a line 3, chooses between two lines.
+// A kernel in which `condition`, on line 3, chooses between two lines.
 std::string with_condition(const std::string& condition) {
   return "#define SIZE 16\n__global__ void gemm(float* c, int m) {\n#if" + condition +
          "\n  c[blockIdx.x] = m;\n#else\n  c[blockIdx.x] = 0;\n#endif\n}\n";
@@ -125,7 +125,7 @@ TEST_CASE("conditions on what nobody defines are for that alone") {
     REQUIRE(result.woven);
     CHECK(result.woven->body.find("#ifdef DEBUG\n#error \"woven_gemm was generated from ") == 0);
   }
-  // One that decides whether another is defined.
+  // A condition on whether a macro is defined.
   const std::string code =
       "#ifndef TILE\n#define TILE 16\n#endif\n"
       "__global__ void gemm(float* c, int m) { c[blockIdx.x * TILE] = m; }\n";
@@ -133,7 +133,7 @@ TEST_CASE("conditions on what nobody defines are for that alone") {
   INFO(result.messages);
   REQUIRE(result.woven);
   CHECK(result.woven->body.find("#ifdef TILE\n#error") == 0);
-  // Lines that the kernel does not need.
+  // The kernel does not need these lines.
   const Unmarked other = weave_unmarked(with_condition(" 1") +
                                         "#if DEBUG && CUDART_VERSION > 12\nint debug;\n#endif\n");
   INFO(other.messages);
@@ -164,7 +164,7 @@ TEST_CASE("conditions on what another compiler, toolkit or header decides are re
 TEST_CASE("lines for a version of nvcc are for that of the toolkit that is read") {
   std::string looked;
   const std::optional<std::string> toolkit = find_toolkit(looked);
-  if (!toolkit) return;  // without one they are refused, as above
+  if (!toolkit) return;  // without a toolkit they are refused, as the case before checks
   const ToolkitVersion version = version_of_toolkit(*toolkit);
   REQUIRE(version.major >= 11);
   const Unmarked result =

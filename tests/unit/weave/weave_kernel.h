@@ -8,10 +8,10 @@
 
 namespace tilepost {
 
-// A request for function `gemm` of a .cu file with that text.
+// A request for function `gemm` of a .cu file with the text `source`.
 WeaveRequest request_for(const std::string& source);
 
-// Weaves it; fails the test and prints the errors if it is refused.
+// Weaves the request. If it is refused, prints the errors and fails the test.
 WovenKernel weave_kernel(const WeaveRequest& request);
 
 // The body woven from `code`, which follows the include of the marks.
