@@ -8,14 +8,14 @@
 namespace tilepost::test {
 namespace {
 
-// What a word holds: the number of a run, modulo 2^7 here, and whether that run has stored what it
-// stands for. Fresh memory holds the number 0, and nothing that was stored. Of a line, or a slot,
-// number and data are one word.
+// What a word holds: the number of a run, modulo 2^7 here, and whether that run has stored the data
+// that the word stands for. Fresh memory holds the number 0 and no stored data. A line, like a
+// slot, has its number and its data in one word.
 constexpr int kNumbers = 128;
 constexpr uint8_t kStored = 128;
 
-// One access of a thread. An await does not happen before its word has the number (or, of those
-// that only grow, a later one); a read that finds another value is a fault.
+// One access of a thread. `await` waits until its word has the number. `await_least` also accepts a
+// later number, because its words only grow. A `read` that finds another value is a fault.
 enum class Access { store, await, await_least, read };
 struct Step {
   Access access;
@@ -23,7 +23,8 @@ struct Step {
   uint8_t value;
 };
 using Thread = std::vector<Step>;
-using Phase = std::vector<Thread>;  // threads that run at the same time: a kernel, or its user
+// The threads of a kernel, or of its user, which run at the same time.
+using Phase = std::vector<Thread>;
 
 // Where the words of a world lie.
 class Words {
@@ -49,7 +50,7 @@ class Words {
 
  private:
   int parity(int run) const { return rules_.two_buffers ? (world_.before + run) & 1 : 0; }
-  // Another kind has other things in the same place.
+  // Runs of another kind have other data in the same place. Here they use the other buffer.
   int kind(int run) const { return rules_.two_buffers ? world_.kinds[run - 1] : 0; }
   int at(int what, int where, int parity, int source, int part) const {
     return (((what * world_.ranks + where) * 2 + parity) * world_.ranks + source) * world_.parts +
@@ -93,7 +94,7 @@ class Kernel {
     return phase;
   }
 
-  // Whoever reads the results, in the stream behind the kernel.
+  // The reader of the results, in the stream behind the kernel.
   Phase user() const {
     Thread thread;
     if (world_.shots == TILEPOST_TWO_SHOT)
@@ -135,7 +136,8 @@ class Kernel {
     return thread;
   }
 
-  // In this rank's memory, of what another rank stores there in the next run: numbers alone.
+  // Renews the words in this rank's memory that `source` stores in the next run. It changes their
+  // numbers alone.
   void renew(Thread& thread, int source) const {
     const auto make_new = [&](int word) {
       thread.push_back({Access::store, word, number(run_ - 1)});
@@ -192,8 +194,9 @@ class Kernel {
     return thread;
   }
 
-  // Rows of A: waits for all that it has, then reads them. The thread that loads them comes behind
-  // those that wait within its CTA, whatever other ranks do.
+  // A tile of rows of A waits for all parts that it needs, and then reads them. One thread does
+  // both here, because in a CTA the thread that loads comes behind those that wait, whatever other
+  // ranks do.
   Thread tile() const {
     Thread thread;
     const auto for_parts = [&](auto body) {
@@ -212,7 +215,8 @@ class Kernel {
     return thread;
   }
 
-  // Off by one is the last run's: of two buffers, what lies there is of the run before that.
+  // Without the rule the wait also accepts the number of the last run in this buffer, which was two
+  // runs ago.
   Step flag_step(int word) const {
     if (rules_.right_run) return {Access::await, word, value_};
     return {Access::await_least, word, number(std::max(run_ - 2, 0))};
@@ -224,8 +228,8 @@ class Kernel {
             {Access::read, words_.sum(rank_, part), value_}};
   }
 
-  // What a CTA does with all parts: it moves each when it has added up the next one. Without one
-  // order a rank comes to the first part that it adds up at the end.
+  // The thread of a CTA that handles all parts. It moves a part after it has added up the next one.
+  // Without one order, a rank handles the first part that it adds up last of all.
   Thread cta() const {
     Thread thread;
     const auto append = [&](const Thread& steps) {
@@ -243,7 +247,7 @@ class Kernel {
     return thread;
   }
 
-  // A line's number comes with its data, so that one word stands for both.
+  // A line has its number in one word with its data.
   Thread lines(int part) const {
     Thread thread = follow_other_kind();
     for_ranks([&](int rank) {
@@ -265,8 +269,8 @@ class Kernel {
   const uint8_t value_;
 };
 
-// All ranks' phases, and the search through the states that their steps lead to. A state is the
-// memory, each rank's phase and how far each of its threads is.
+// The phases of all ranks, and the search through all states that their steps can reach. A state is
+// the memory, the phase of each rank, and the progress of each of its threads.
 class Search {
  public:
   Search(const ExchangeWorld& world, const ExchangeRules& rules)
@@ -310,7 +314,7 @@ class Search {
 
   size_t place(int rank) const { return words_ + static_cast<size_t>(rank) * (1 + threads_); }
 
-  // The rank's phase goes on to the next one that has steps, when all threads of it have ended.
+  // Moves the rank on to its next phase that has steps, when all threads of its phase have ended.
   void skip_ended(State& state, int rank) const {
     const auto& phases = phases_[static_cast<size_t>(rank)];
     for (size_t at = place(rank); static_cast<size_t>(state[at]) < phases.size(); ++state[at]) {
@@ -337,7 +341,7 @@ class Search {
     if (!moves && !over && result_.fault.empty()) result_.fault = "all ranks wait";
   }
 
-  // Returns false if the step cannot happen yet.
+  // Makes the step in a copy of the state. Returns false if the step cannot happen yet.
   bool step(const State& state, int rank, size_t thread, const Step& step) {
     const auto found = static_cast<uint8_t>(state[static_cast<size_t>(step.word)]);
     const int later = (found - step.value + 2 * kNumbers) % kNumbers;
@@ -361,9 +365,9 @@ class Search {
 
   const int ranks_, before_;
   const size_t words_;
-  std::vector<int> growing_;  // words that stand at the number of the runs before
+  std::vector<int> growing_;  // words that begin with the number of the runs before
   size_t threads_ = 0;
-  std::vector<std::vector<Phase>> phases_;  // of each rank
+  std::vector<std::vector<Phase>> phases_;  // for each rank
   std::unordered_set<State> seen_;
   std::vector<State> open_;
   ExchangeResult result_;

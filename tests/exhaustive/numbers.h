@@ -1,4 +1,4 @@
-// What ranks of a world compute.
+// The numbers that ranks of a world compute.
 #pragma once
 
 #include <cstdint>
@@ -8,16 +8,17 @@
 namespace tilepost::test {
 
 using Number = uint64_t;
-constexpr Number kNever = 0xdeadbeefdeadbeef;  // what nothing was written to
+constexpr Number kNever = 0xdeadbeefdeadbeef;  // memory that nothing was written to
 constexpr Number kAnything = 0x0123456789abcdef;
 
-// Element (m, n) of rank's product, or of its A. Sums over ranks modulo 2^64 are told apart too.
+// Element (m, n) of a rank's product or of its A. Sums over different ranks differ modulo 2^64,
+// too.
 inline Number number(int rank, int64_t m, int64_t n) {
   const Number weight = (Number{0x9e3779b97f4a7c15} * (rank + 1)) | 1;
   return (static_cast<Number>(m) * 1000003 + n + 1) * weight;
 }
 
-// What went wrong first.
+// The first fault that was found.
 class Fault {
  public:
   template <class... Words>

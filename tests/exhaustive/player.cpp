@@ -123,8 +123,8 @@ class Player {
       self.steps.push_back(steps_of(self.exchange, self.map, g, rank, counts_));
   }
 
-  // Stores the tiles of a group as a kernel does: whole tiles, clipped only at the product's edges
-  // where rows keep their place.
+  // Stores the tiles of a group as a kernel does. It stores whole tiles, and clips them at the
+  // product's edges only where rows keep their place.
   void compute(int rank, size_t g) {
     Rank& self = ranks_[rank];
     const tilepost_group_t& group = self.map.groups[g];
@@ -155,11 +155,11 @@ class Player {
     self.send[at] = value;
   }
 
-  // All steps of a group. What is sent is what was there before any step.
+  // Carries out all steps of a group. A receive gets what was there before any step.
   void communicate(size_t g) {
     for (int rank = 0; rank < world_.ranks; ++rank) {
-      std::vector<size_t> sends(world_.ranks, 0);  // taken so far, by source
-      size_t call = 0;                             // collective calls before
+      std::vector<size_t> sends(world_.ranks, 0);  // sends used so far, by source
+      size_t call = 0;                             // collective calls so far
       for (const Step& step : ranks_[rank].steps[g]) {
         if (!fault_.none()) return;
         switch (step.kind) {
@@ -201,7 +201,7 @@ class Player {
     });
   }
 
-  // Element i of what `source` sends.
+  // Element i of what the step of `source` sends.
   Number sent(int source, const Step& step, int64_t i) {
     if (step.kind == StepKind::send) return read(source, step.from + i);
     return step.kind == StepKind::send_rows ? own_number(source, step.from + i)
@@ -241,7 +241,7 @@ class Player {
       return;
     }
     const bool scatters = step.kind == StepKind::reduce_scatter;
-    read(rank, step.from);  // all of it is read, though not all is kept
+    read(rank, step.from);  // the call reads all of it, though it does not keep all
     read(rank, step.from + step.count * (scatters ? world_.ranks : 1) - 1);
     for (int64_t i = 0; i < (scatters ? step.keep : step.count); ++i) {
       Number sum = 0;
@@ -258,7 +258,7 @@ class Player {
     return kNever;
   }
 
-  // An element of gathered that its owner has: it was copied before anything was sent.
+  // An element of `gathered` on its owner, which has copied it before anything is sent.
   Number own_number(int rank, int64_t at) {
     const int64_t row = at / world_.k;
     if (at >= 0 && input_.pieces[rank][rank].has(row)) return input_.gathered[rank][at];
@@ -282,8 +282,8 @@ class Player {
     out[at] = value;
   }
 
-  // Where rows of A gather: what the tiles of the group read is there. Groups before it are, too:
-  // posts of one stream come in order.
+  // Where rows of A gather: checks that the rows which the group's tiles read have come. Groups
+  // before it have come too, because posts of one stream come in order.
   void read_rows(int rank, size_t g) {
     const Rank& self = ranks_[rank];
     const tilepost_group_t& group = self.map.groups[g];
@@ -296,8 +296,8 @@ class Player {
     }
   }
 
-  // Where rows of A gather: every element of the product is computed once, in its place, and all
-  // rows are there in the end.
+  // Where rows of A gather: checks that every element of the product is computed once, in its
+  // place, and that all rows have come in the end.
   void check_positions(int rank) {
     const int64_t rows = this->rows(rank);
     if (ranks_[rank].out != input_.gathered[rank]) fail("rank ", rank, " lacks rows of A");
@@ -320,7 +320,7 @@ class Player {
     return all;
   }
 
-  // Out as the pattern promises it, kAnything in what pads it.
+  // The output that the pattern promises. Padding is kAnything.
   std::vector<Number> expected(int rank) const {
     std::vector<Number> out;
     const auto row_of = [&](int source, int64_t m, int64_t column) {
@@ -352,7 +352,7 @@ class Player {
              shared_.posted(rank, static_cast<int>(g)));
   }
 
-  // AllReduce: the sums are where the tile table says the products were.
+  // AllReduce: the sums, at the places where the tile table has the products.
   std::vector<Number> expected_sums(int rank) const {
     const Rank& self = ranks_[rank];
     std::vector<Number> out(self.out.size(), kAnything);

@@ -32,7 +32,7 @@ int64_t SharedWorld::block() const {
   return (world_.share() + world_.tile_m - 1) / world_.tile_m * world_.tile_m * world_.n;
 }
 
-// In other ranks' memory a tile is cut off where the owner's rows end.
+// Stores an element. In another rank's memory a tile is cut off where the owner's rows end.
 void SharedWorld::store(int rank, const tilepost_tile_t& tile, int64_t at, int64_t m, int64_t n,
                         Number value) {
   if (reads()) {
@@ -71,20 +71,21 @@ bool SharedWorld::pushes(const Step& step) {
   return step.kind == StepKind::push_sums || step.kind == StepKind::push_rows;
 }
 
-// What other ranks must have done their part of the group for.
+// Whether the step needs what other ranks do for the group.
 bool SharedWorld::follows(const Step& step) {
   return step.kind == StepKind::pull_sums || step.kind == StepKind::landed_sums ||
          step.kind == StepKind::landed_rows;
 }
 
-// What is pushed is announced by who pushes it, as sums are.
+// Whether the rank that the step needs announces its data. Sums, and rows that are pushed, are
+// announced by the rank that stores them.
 bool SharedWorld::may_follow(int g, const Step& step) const {
   if (step.peer < 0 || step.peer >= world_.ranks) return false;
   return has(g, step.peer, gathers() ? StepKind::announce : StepKind::announce_sums);
 }
 
-// A rank that waits for others before it lets them go on would wait for ever; and no rank may say
-// that something is there before it is.
+// Checks the order of a rank's steps. A rank that waited for others before it announced would wait
+// for ever. No rank may announce data before it is there.
 void SharedWorld::check_order(int g, int rank) {
   bool announced = false, sums = false;
   for (const Step& step : (*ranks_[rank].steps)[g]) {
@@ -164,7 +165,7 @@ Number SharedWorld::source_of(int g, int rank, const Step& step, int64_t i) cons
       return memory_[step.peer].send.read(at, g);
     case StepKind::pull_sums:
       return memory_[step.peer].sums.read(at, g);
-    case StepKind::push_sums:  // out is where all ranks' sums lie
+    case StepKind::push_sums:  // the output holds the sums of all ranks
       return memory_[rank].sums.read(at - rank * world_.share() * world_.n, g);
     case StepKind::landed_sums: {
       const int64_t row = at / world_.n - step.peer * world_.share();

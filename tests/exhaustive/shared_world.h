@@ -1,5 +1,5 @@
-// Ranks of a world that touch each other's memory. Groups may be carried out in any order, so a
-// step must find everything it reads stored, pulled or summed in its own group.
+// Ranks of a world that access each other's memory. Groups may be carried out in any order, so each
+// step must find what it reads stored, pulled or summed in its own group.
 #pragma once
 
 #include <vector>
@@ -9,13 +9,13 @@
 
 namespace tilepost::test {
 
-// Memory whose elements are written once, in a group.
+// Memory whose elements are each written once, in one group.
 class Memory {
  public:
   void assign(int64_t elements) { elements_.assign(static_cast<size_t>(elements), {kNever, -1}); }
   // Returns false if there is no such element, or it was written before.
   bool write(int64_t at, Number value, int group);
-  // kNever unless it was written in this group.
+  // Returns kNever if the element was not written in this group.
   Number read(int64_t at, int group) const;
   int64_t size() const { return static_cast<int64_t>(elements_.size()); }
 
@@ -29,10 +29,10 @@ class Memory {
 
 class SharedWorld {
  public:
-  // What the steps of one rank read and write beside the memory that is kept here.
+  // The steps of one rank, and the memory of it that is not kept here.
   struct Rank {
     const std::vector<std::vector<Step>>* steps;  // by group
-    std::vector<Number>* out;                     // or, where rows of A gather, these
+    std::vector<Number>* out;  // the output or, where rows of A gather, the gathered rows
   };
 
   SharedWorld(const World& world, const World::Input& input, Fault& fault);
@@ -40,10 +40,10 @@ class SharedWorld {
   void add_rank(const Rank& rank) { ranks_.push_back(rank); }
   void allocate_send(int rank, int64_t elements) { memory_[rank].send.assign(elements); }
 
-  // Element (m, n) of rank's product, which its kernel computes in `tile`'s place: element (row,
-  // column) of `send`, or where the rank that owns the tile has it.
+  // Stores element (m, n) of rank's product, which its kernel computes in `tile`: at `at` in the
+  // send buffer, or where the rank that owns the tile has it.
   void store(int rank, const tilepost_tile_t& tile, int64_t at, int64_t m, int64_t n, Number value);
-  // The tile is done.
+  // Signals that the tile is done.
   void post(int rank, const tilepost_tile_t& tile);
 
   void group(int g);
@@ -54,7 +54,7 @@ class SharedWorld {
  private:
   struct Own {
     Memory send, slots, sums;
-    Memory landed;                 // or, where rows of A gather, what others have pushed of them
+    Memory landed;                 // or, where rows of A gather, rows that others have pushed
     std::vector<uint32_t> posted;  // by group
   };
 

@@ -1,4 +1,4 @@
-// Plans for any m: the schedule of every m up to the bound, played element by element, and the
+// Plans for any m: the schedule of every m up to the bound, played element by element; and the
 // planner over all patterns, layouts and routings.
 #include "tests/catch.h"
 #include "tests/exhaustive/world.h"
@@ -37,9 +37,9 @@ Spec spec_of(const Variant& variant, int64_t m, int64_t n, Arch arch) {
   return spec;
 }
 
-// The run as `plan` says it. Routes leave out a rank, send two rows of three to the next, and some
-// ranks have half of the rows. Of rows of A, which go to a rank from all others, each sends half of
-// what a rank gets.
+// The world of one run of `plan`. A route sends no row to the last rank and one row of three to the
+// next rank. Ranks with odd numbers have half of the rows. Where rows of A are routed, a rank sends
+// at most half as many rows as a rank may get.
 World world_of(const Plan& plan) {
   const tilepost_map_t map = plan.map;
   World world;
@@ -72,8 +72,8 @@ World world_of(const Plan& plan) {
   return world;
 }
 
-// Ranks read each other's memory in rows; they write it where what they send is even. Windows do
-// not hold rows that are routed.
+// Whether the transport serves the variant. Ranks read each other's memory only in the panel
+// layout, and write it only where routing is even. NCCL's windows do not hold routed rows.
 bool serves(const Variant& variant, std::optional<tilepost_transport_t> transport) {
   const tilepost_access_t access = access_of(transport.value_or(TILEPOST_TRANSPORT_NCCL));
   if (access == TILEPOST_ACCESS_MESSAGES)

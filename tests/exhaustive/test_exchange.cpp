@@ -1,5 +1,5 @@
-// Every pattern, division and route on small problems, each played element by element (world.h) and
-// each plan among them verified.
+// Every pattern, division and route on small problems. Each is played element by element (world.h),
+// and each plan among them is verified.
 #include <cstdio>
 #include <ctime>
 #include <functional>
@@ -14,7 +14,8 @@ namespace {
 
 constexpr int64_t kLeastWorlds = 200000, kLeastWrittenWorlds = 120000;
 constexpr double kMostSeconds = 20;  // of one core
-// Ways to cut one problem; fewer where rows of A are routed, whose plans take longest to verify.
+// The most ways to cut one problem. Plans with routed rows of A take longest to verify, so they
+// have fewer.
 constexpr unsigned kMostMasks = 8, kMostRoutedMasks = 3;
 
 int ceil_div(int64_t a, int64_t b) {
@@ -44,7 +45,7 @@ class Sweep {
  public:
   int64_t worlds() const { return worlds_; }
 
-  // What all patterns make of one problem.
+  // Plays one problem with all patterns.
   void problem(World world) {
     world.pattern = TILEPOST_GEMM_ALL_REDUCE;
     divide(world, TILEPOST_PANEL, TILEPOST_DIVISION_ROWS, true);
@@ -70,7 +71,7 @@ class Sweep {
     }
   }
 
-  // Problems in which ranks read each other's memory.
+  // Plays a problem by patterns in which ranks read each other's memory.
   void reading_problem(World world) {
     world.access = TILEPOST_ACCESS_READ;
     staggered(world);
@@ -91,7 +92,7 @@ class Sweep {
     }
   }
 
-  // And where they write it.
+  // Plays a problem by patterns in which ranks write each other's memory.
   void writing_problem(World world) {
     world.access = TILEPOST_ACCESS_WRITE;
     staggered(world);
@@ -131,7 +132,8 @@ class Sweep {
     divide(world, TILEPOST_TILE, TILEPOST_DIVISION_COLUMNS, false);
   }
 
-  // Where groups may end: after `step` units each, the last one at `end`.
+  // Where groups may end: after each of `units` units, at multiples of `step`. The last one ends at
+  // `end`.
   struct Cuttable {
     int units, step, end;
   };
@@ -156,7 +158,8 @@ class Sweep {
     return {clusters * columns, world.cluster, clusters * columns * world.cluster};
   }
 
-  // All group compositions, or some of many: bit i of the mask ends a group after unit i + 1.
+  // Plays all group compositions, or some if there are many. Bit i of the mask ends a group after
+  // unit i + 1.
   void divide(World& world, tilepost_layout_t layout, tilepost_division_t division, bool overlaps) {
     world.layout = layout, world.division = division, world.overlaps = overlaps;
     const Cuttable cut = cuttable(world);
@@ -193,8 +196,9 @@ class Sweep {
 
   int64_t below(int64_t bound) { return static_cast<int64_t>(random_() % bound); }
 
-  // 0: at random, with all rows on every rank; 1: everything to one rank, or to each rank's own;
-  // 2: ranks with fewer rows, some with none, and some that get nothing.
+  // Kind 0: every rank has all rows and sends them to random ranks. Kind 1: all rows go to one
+  // rank, or each rank's rows to itself. Kind 2: ranks have fewer rows, some have none, and some
+  // get nothing.
   void route(World& world, int kind) {
     world.splits.clear(), world.destinations.clear();
     const int only = below(2) ? static_cast<int>(below(world.ranks)) : -1;
@@ -218,7 +222,7 @@ class Sweep {
   int64_t worlds_ = 0;
 };
 
-// Every small problem.
+// Plays every small problem.
 void for_problems(const std::function<void(World&)>& play) {
   World world;
   constexpr int kTiles[][2] = {{1, 1}, {2, 3}, {4, 2}, {5, 5}};

@@ -1,5 +1,5 @@
-// Every order of steps in which kernels can exchange tiles: right by the rules, and wrong in some
-// order without any one of them.
+// Tries every order of steps in which kernels can exchange tiles. With all rules every order is
+// right. Without any one rule some order goes wrong.
 #include "tests/catch.h"
 #include "tests/exhaustive/exchange_model.h"
 
@@ -31,12 +31,12 @@ std::vector<ExchangeWorld> worlds() {
 std::vector<ExchangeWorld> worlds_of_rows() {
   return {{2, 1, TILEPOST_ONE_SHOT, false, kOneKind, true},
           {2, 1, TILEPOST_ONE_SHOT, false, kTwoKinds, true},
-          {2, 1, TILEPOST_ONE_SHOT, true, kOneKind, true},  // rank 1 has none
+          {2, 1, TILEPOST_ONE_SHOT, true, kOneKind, true},  // rank 1 has no rows
           {2, 2, TILEPOST_ONE_SHOT, true, kOneKind, true},
           {2, 2, TILEPOST_ONE_SHOT, false, {0, 0}, true}};
 }
 
-// What goes wrong in one of the worlds by these rules.
+// The fault in the first world that has one with these rules, or "".
 std::string fault_of(const std::vector<ExchangeWorld>& worlds, const ExchangeRules& rules) {
   for (const ExchangeWorld& world : worlds) {
     const ExchangeResult result = try_all_orders(world, rules);
@@ -45,7 +45,7 @@ std::string fault_of(const std::vector<ExchangeWorld>& worlds, const ExchangeRul
   return "";
 }
 
-// A rule that is left out, and what then goes wrong.
+// A rule that is left out, and the fault that follows.
 struct Mutant {
   bool ExchangeRules::*rule;
   const char* fault;
@@ -59,7 +59,7 @@ void check_faults(const std::vector<ExchangeWorld>& worlds, std::initializer_lis
   }
 }
 
-// Numbers of runs come back to 0, which fresh memory holds, in the second of them.
+// Worlds in whose second run the numbers of runs wrap to 0, which fresh memory also holds.
 std::vector<ExchangeWorld> worlds_of_zero() {
   std::vector<ExchangeWorld> all;
   for (const tilepost_shots_t shots :
@@ -68,7 +68,7 @@ std::vector<ExchangeWorld> worlds_of_zero() {
   all.push_back({2, 1, TILEPOST_ONE_SHOT, true, kOneKind, false, 126});
   all.push_back({2, 1, TILEPOST_ONE_SHOT, false, kTwoKinds, false, 126});
   all.push_back({2, 1, TILEPOST_ONE_SHOT, true, kOneKind, true, 126});
-  all.push_back({2, 1, TILEPOST_ONE_SHOT, false, kOneKind, false, 62});  // half way to it
+  all.push_back({2, 1, TILEPOST_ONE_SHOT, false, kOneKind, false, 62});  // half way to the wrap
   return all;
 }
 

@@ -1,6 +1,6 @@
-// Rows of A that are routed, on small problems: the runs that the runtime makes of a plan and of
-// routes of every kind, played element by element. Each rank ends with its rows in the order that
-// is promised, and no tile reads a row before it is there.
+// Routed rows of A on small problems. The runs that the runtime makes of a plan and of routes of
+// every kind are played element by element. Each rank must end with its rows in the promised order,
+// and no tile may read a row before the row is there.
 #include <algorithm>
 #include <cstdio>
 #include <ctime>
@@ -24,7 +24,7 @@ struct Source {
   int64_t row;
 };
 
-// Where every row of every rank goes.
+// The rank that every row of every rank goes to.
 using Destinations = std::vector<std::vector<int32_t>>;  // [ranks][rows of the rank]
 
 // One run on all ranks.
@@ -60,7 +60,7 @@ class Player {
   }
 
  private:
-  // By source, and then in its order.
+  // Lists the rows that `rank` must get, in the order of the sources, and of each source's rows.
   void expect(int rank) {
     wanted_.emplace_back();
     for (int source = 0; source < plan_.ranks; ++source)
@@ -89,7 +89,7 @@ class Player {
       finish_route(plan_, rank, counts, *runs_[rank]);
   }
 
-  // An element of a rank's A as steps take it.
+  // An element of a rank's A, in the order that the steps read.
   Number own(int rank, int64_t at) {
     int64_t row = at / plan_.k;
     if (at < 0 || row >= static_cast<int64_t>(destinations_[rank].size())) {
@@ -111,7 +111,7 @@ class Player {
 
   std::vector<Step>& sent(int from, int to) { return sent_[from * plan_.ranks + to]; }
 
-  // What a rank does without another.
+  // Carries out a step that needs no other rank.
   void store(int rank, const Step& step) {
     switch (step.kind) {
       case StepKind::own_rows:
@@ -160,7 +160,7 @@ class Player {
     }
   }
 
-  // Every tile once: they are as many as there are, and no two positions have the same.
+  // Checks that the schedule has as many tiles as the product, and none twice.
   void check_end(int rank) {
     const RunMap& run = *runs_[rank];
     const int64_t columns = (plan_.map.n + plan_.map.tile_n - 1) / plan_.map.tile_n;
@@ -179,9 +179,9 @@ class Player {
   const Destinations& destinations_;
   Fault fault_;
   std::vector<std::unique_ptr<RunMap>> runs_;
-  std::vector<std::vector<Source>> wanted_;    // by row of out
+  std::vector<std::vector<Source>> wanted_;    // for each rank, by row of the output
   std::vector<std::vector<Number>> gathered_;  // [ranks][rows * k]
-  std::vector<std::vector<Step>> sent_;        // [from][to], in the group
+  std::vector<std::vector<Step>> sent_;        // [from][to], in the current group
   std::vector<bool> announced_;
 };
 
@@ -189,8 +189,8 @@ class Sweep {
  public:
   int64_t runs() const { return runs_; }
 
-  // Every transport and routing, and several ways to cut; plans for any m, so that ranks may have
-  // fewer rows.
+  // Plays every transport and routing, and several ways to cut. Plans are for any m, so that ranks
+  // may have fewer rows.
   void problem(SmallPlan small) {
     for (const tilepost_routing_t routing :
          {TILEPOST_ROUTING_EVEN, TILEPOST_ROUTING_SPLITS, TILEPOST_ROUTING_ROWS}) {
@@ -242,8 +242,9 @@ class Sweep {
     }
   }
 
-  // 0: at random, all rows as far as there is room; 1: everything to one rank first; 2: ranks with
-  // fewer rows, some with none, and some that get nothing.
+  // Kind 0: every rank sends all rows to random ranks, as far as these have room. Kind 1: one rank
+  // gets rows first, until it has no room. Kind 2: ranks have fewer rows, some have none, and some
+  // get nothing.
   Destinations route(const Plan& plan, int kind) {
     Destinations all(plan.ranks);
     std::vector<int64_t> room(plan.ranks, plan.map.m);

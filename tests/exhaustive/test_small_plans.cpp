@@ -1,5 +1,5 @@
 // Every small plan: tile counts, ragged edges, tile sizes, clusters, bands, layouts, ranks and all
-// ways to cut the schedule into groups. Each is built with build_tile_map and checked by
+// ways to cut the schedule into groups. Each plan is built with build_tile_map and checked by
 // verify_plan, which shares no code with it.
 #include <cstdio>
 #include <ctime>
@@ -17,7 +17,7 @@ class Sweep {
  public:
   int64_t plans() const { return plans_; }
 
-  // All of `small`'s group compositions: bit i of the mask ends a group after unit i + 1.
+  // Checks all group compositions of `small`. Bit i of the mask ends a group after unit i + 1.
   void all_cuts(SmallPlan small, int units, int unit_positions, int last_cut) {
     for (unsigned mask = 0; mask < 1u << (units - 1); ++mask) {
       small.cuts.clear();
@@ -54,7 +54,7 @@ void sweep_panels(Sweep& sweep, SmallPlan small, int rows) {
 void sweep_slots(Sweep& sweep, SmallPlan small, int rows, int columns) {
   small.layout = TILEPOST_TILE;
   const int clusters = (rows + small.cluster - 1) / small.cluster * columns;
-  // Grids of every size that gives at most 8 waves.
+  // Tries grids of every size that makes at most 8 waves.
   for (int grid = (clusters + 7) / 8; grid <= clusters; ++grid) {
     small.gemm_ctas = grid * small.cluster;
     sweep.all_cuts(small, (clusters + grid - 1) / grid, small.gemm_ctas, clusters * small.cluster);

@@ -1,5 +1,5 @@
-// The planner itself over all small and ragged shapes: every spec gets a plan, which make_plans has
-// verified, for every architecture, layout and cluster; its host twin is verified too.
+// The planner over all small and ragged shapes. Every spec gets a plan, which make_plans has
+// verified, for every architecture, layout and cluster. The host twin of the plan is verified too.
 #include <cstdio>
 
 #include "tests/catch.h"
@@ -10,7 +10,7 @@ namespace {
 
 constexpr int64_t kSizes[] = {1, 7, 64, 129, 1000};
 
-// Plans `spec` with and without overlap and checks what the two must have in common.
+// Plans `spec` with and without overlap, and checks what both plans must have in common.
 int check(Spec spec) {
   int plans = 0;
   for (const std::optional<tilepost_transport_t> transport :
@@ -46,7 +46,7 @@ TEST_CASE("every small spec has a plan") {
   std::printf("%d small specs planned\n", plans);
 }
 
-// Every pattern, layout of B and type, where K and N allow TMA and where they do not.
+// Tries every pattern, layout of B and type, where K and N allow TMA and where they do not.
 TEST_CASE("every small GEMM alone has a plan") {
   int plans = 0;
   for (const int64_t m : {1, 129, 1000})

@@ -1,5 +1,5 @@
-// Every order of steps in which kernels add other ranks' tiles to their own: right by the rules,
-// and wrong in some order without any one of them.
+// Tries every order of steps in which kernels add other ranks' tiles to their own. With all rules
+// every order is right. Without any one rule some order goes wrong.
 #include "tests/catch.h"
 #include "tests/exhaustive/turns_model.h"
 
@@ -15,13 +15,14 @@ std::vector<TurnsWorld> worlds() {
           {{1, 1, 0}, {0, 0, 0}}, {{1, 0, 0}, {0, 0, 0}},    {{2, 1, 0}, {0, 0}, 1, 1}};
 }
 
-// Runs of another kind are before, between and behind them.
+// Worlds with runs of another kind before, between and behind the others.
 std::vector<TurnsWorld> worlds_of_two_kinds() {
   return {{{1, 1}, {0, 1, 0}},    {{1, 1}, {0, 1, 1, 0}}, {{1, 1}, {1, 0, 1}},
           {{1, 0}, {0, 1, 0, 0}}, {{2, 2}, {0, 1, 0}, 2}, {{1, 0, 0}, {0, 1, 0}}};
 }
 
-// Numbers of runs come back to 0, which fresh memory holds, in the second of them; and half way.
+// Worlds in whose second run the numbers of runs wrap to 0, which fresh memory also holds, and one
+// half way to the wrap.
 std::vector<TurnsWorld> worlds_of_zero() {
   return {{{1, 1}, {0, 0, 0}, 1, 0, 126},
           {{2, 1}, {0, 0, 0}, 2, 0, 126},
@@ -29,7 +30,7 @@ std::vector<TurnsWorld> worlds_of_zero() {
           {{1, 1}, {0, 0, 0}, 1, 0, 62}};
 }
 
-// All ranks get the sums.
+// Worlds in which all ranks get the sums.
 std::vector<TurnsWorld> worlds_that_spread() {
   std::vector<TurnsWorld> all = {
       {{1, 1}, {0, 0, 0}}, {{1, 0}, {0, 0, 0}}, {{2, 2}, {0, 0}, 1, 1},        {{2, 1}, {0, 0}, 2},
@@ -38,7 +39,7 @@ std::vector<TurnsWorld> worlds_that_spread() {
   return all;
 }
 
-// Nothing is added.
+// Worlds in which nothing is added.
 std::vector<TurnsWorld> worlds_that_leave() {
   std::vector<TurnsWorld> all = {{{1, 1}, {0, 0, 0, 0}},    {{1, 0}, {0, 0, 0}},
                                  {{2, 2}, {0, 0, 0}, 1, 1}, {{2, 1}, {0, 0}, 2},
@@ -57,7 +58,7 @@ std::vector<TurnsWorld> all_worlds() {
   return all;
 }
 
-// What goes wrong in one of the worlds by these rules.
+// The fault in the first world that has one with these rules, or "".
 std::string fault_of(const std::vector<TurnsWorld>& worlds, const TurnsRules& rules) {
   for (const TurnsWorld& world : worlds) {
     const TurnsResult result = try_all_turns(world, rules);
@@ -95,7 +96,7 @@ TEST_CASE("without a rule of flags some order of other ranks' tiles goes wrong")
 }
 
 TEST_CASE("one set of slots is enough because stores come behind the begin of all ranks") {
-  // Rank 0 adds in run 1, or 2, and finds what a rank that is ahead has stored for the next run.
+  // Rank 0 adds in run 2 or 1, and finds what a rank that is ahead has stored for the next run.
   for (const auto rule : {&TurnsRules::stores_behind_begun, &TurnsRules::begun_behind_end}) {
     CHECK(fault_without(rule, {{{1, 0}, {0, 0, 0}}}) == "rank 0 reads of run 3 in run 2");
     CHECK(fault_without(rule, {{{1, 1, 0}, {0, 0}}}) == "rank 0 reads of run 2 in run 1");
@@ -107,7 +108,8 @@ TEST_CASE("one set of slots is enough because stores come behind the begin of al
 TEST_CASE("sums that all ranks get are there when the kernel ends") {
   for (const auto rule : {&TurnsRules::waits_for_sums, &TurnsRules::sums_behind_stores})
     CHECK_THAT(fault_without(rule, worlds_that_spread()), Contains("in run"));
-  // A sum has a source of every rank, which that stores when it has read the sums before.
+  // Each sum has a source from every rank, and a rank stores its source after its caller has read
+  // the sums of the run before.
   TurnsWorld one = {{1, 0}, {0, 0, 0}};
   one.spreads = true;
   CHECK(fault_without(&TurnsRules::stores_behind_begun, {one}).empty());
@@ -129,7 +131,7 @@ TEST_CASE("tiles that nothing is added to are there when the kernel ends, and no
 TEST_CASE("own tiles that do not come behind the others' wait for ever") {
   CHECK(fault_without(&TurnsRules::own_behind_others, worlds()) == "all ranks wait");
   CHECK(fault_without(&TurnsRules::one_order, worlds()) == "all ranks wait");
-  // With a CTA for each of two tiles the one goes on while the other waits.
+  // With a CTA for each of two tiles, one goes on while the other waits.
   CHECK(fault_without(&TurnsRules::own_behind_others, {{{1, 1}, {0, 0, 0}, 2}}).empty());
 }
 

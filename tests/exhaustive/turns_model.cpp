@@ -8,15 +8,16 @@
 namespace tilepost::test {
 namespace {
 
-// What a word holds: the number of a run, modulo 2^7 here, and whether that run has stored what it
-// stands for. Fresh memory holds the number 0, and nothing that was stored.
+// What a word holds: the number of a run, modulo 2^7 here, and whether that run has stored the data
+// that the word stands for. Fresh memory holds the number 0 and no stored data.
 constexpr int kNumbers = 128;
 constexpr uint8_t kStored = 128;
 
-// One access of a thread. An await does not happen before its word has the number, or, of words
-// that only grow, a later one; `await_old` takes a later one of any word. A read that finds another
-// value is a fault. `await_thread` is of a thread of the same kernel: it has done so many steps, as
-// an mbarrier of the CTA tells; `await_phase` of the rank's stream, which is so far.
+// One access of a thread. `await` waits until its word has the number. `await_grown` also accepts a
+// later number, because its words only grow. `await_old` accepts a later number of any word. A
+// `read` that finds another value is a fault. `await_thread` waits until a thread of the same
+// kernel has made `value` steps, as with an mbarrier of the CTA. `await_phase` waits until the
+// rank's stream has come to that phase.
 enum class Access { store, await, await_old, await_grown, read, await_thread, await_phase };
 struct Step {
   Access access;
@@ -24,9 +25,9 @@ struct Step {
   uint8_t value;
 };
 using Thread = std::vector<Step>;
-using Phase = std::vector<Thread>;  // threads that run at the same time: a kernel
+using Phase = std::vector<Thread>;  // the threads of a kernel, which run at the same time
 
-// What a rank does: kernels one after the other, and beside them a thread.
+// What a rank does: kernels one after the other, and a thread beside them.
 struct Rank {
   std::vector<Phase> phases;
   Thread beside;
@@ -47,9 +48,9 @@ class Words {
   int word(int where, int run, int source) const {
     return at(4, where, rules_.words_of_two_runs ? parity(run) : 0, source, 0);
   }
-  // By which runs of another kind learn that something has come.
+  // The counter by which a run of another kind learns that `source` has stored.
   int counter(int where, int source) const { return at(5, where, 0, source, 0); }
-  // A sum of `source`, and that all of its are there.
+  // A sum of `source`. sums(): the flag that says that all its sums are there.
   int sum(int where, int source, int tile) const { return at(6, where, 0, source, tile); }
   int sums(int where, int run, int source) const {
     return at(7, where, rules_.two_flags ? parity(run) : 0, source, 0);
@@ -73,17 +74,18 @@ struct Position {
   int owner, tile;
 };
 
-// A rank's schedule: a tile of each other share from the next one's on, then an own one of `lag`
-// turns before.
+// A rank's schedule. In each turn it has a tile of each other share, beginning with the next
+// rank's, and then an own tile, which belongs to the turn `lag` turns before.
 std::vector<Position> schedule_of(const TurnsWorld& world, const TurnsRules& rules, int rank) {
-  using Key = std::tuple<int, int, int, int>;  // when: turn, share; which: owner, tile
+  // Turn and share give the order; owner and tile are the position.
+  using Key = std::tuple<int, int, int, int>;
   std::vector<Key> keys;
   const int ranks = world.ranks();
   for (int owner = 0; owner < ranks; ++owner)
     for (int turn = 0; turn < world.tiles[owner]; ++turn) {
       const bool own = owner == rank;
       const bool first = own && !rules.own_behind_others;
-      // Without one order a rank begins at the end of its own share.
+      // Without one order a rank computes its own share backwards.
       const int tile = own && !rules.one_order ? world.tiles[owner] - 1 - turn : turn;
       const int distance = own && !first ? ranks : (owner - rank + ranks) % ranks;
       keys.emplace_back(turn + (own ? world.lag : 0), distance, owner, tile);
@@ -121,7 +123,7 @@ class Run {
   void for_ranks(Body body) const {
     for (int rank = 0; rank < world_.ranks(); ++rank) body(rank);
   }
-  // A rank need not tell itself what the order of its stream says.
+  // Leaves this rank out, because the order of its stream is enough for itself.
   template <class Body>
   void for_others(Body body) const {
     for_ranks([&](int rank) {
@@ -137,8 +139,8 @@ class Run {
     return phase;
   }
 
-  // Without the rule: the next kernel, which is placed early, does not wait for the end of this
-  // one.
+  // Without begun_behind_end: the next kernel, which is placed early, announces that it has begun
+  // before this kernel ends.
   Thread telling_of_next(const Thread& meeting) const {
     const Thread next = Run(world_, rules_, rank_, run_ + 1).telling();
     Thread thread{{Access::await_thread, 0, static_cast<uint8_t>(meeting.size())}};
@@ -146,7 +148,8 @@ class Run {
     return thread;
   }
 
-  // That the last run has ended, where it is this one that says so, and that this one has begun.
+  // Announces that the last run has ended, if its kernel left that to the next run. tell() below
+  // announces that this run has begun.
   void say_ended(Thread& thread) const {
     if (run_ > 1 && kind(run_ - 1) == 0)
       for_ranks([&](int rank) {
@@ -160,7 +163,8 @@ class Run {
       store(thread, words_.begun(rank, rank_));
     });
   }
-  // In this rank's memory, of what `source` stores there in the next run: numbers alone.
+  // Renews the words in this rank's memory that `source` stores in the next run. It changes their
+  // numbers alone.
   void renew(Thread& thread, int source) const {
     for (int tile = 0; world_.before > 0 && tile < world_.tiles[rank_]; ++tile)
       thread.push_back(
@@ -168,8 +172,8 @@ class Run {
     if (world_.before > 0 && world_.pushes())
       thread.push_back({Access::store, words_.sums(rank_, run_ + 1, source), number(run_ - 1)});
   }
-  // Appends to the CTAs of a kernel in `phase`: whoever is the last to have stored tells the
-  // others, and CTA 0's source thread waits for them.
+  // Appends to the CTAs of a kernel: the thread that stores last announces the sums to the other
+  // ranks, and CTA 0's source thread waits for theirs.
   void append_sums(Phase& phase) const {
     Thread last;
     for (size_t stores = 2; stores < phase.size() && rules_.sums_behind_stores; stores += 2)
@@ -182,7 +186,7 @@ class Run {
     phase.push_back(std::move(last));
   }
 
-  // What the caller puts behind the run.
+  // The caller's read of the results, behind the run.
   Thread reading_of_out() const {
     Thread thread;
     for_others([&](int rank) {
@@ -203,7 +207,7 @@ class Run {
   }
   bool has_other_kinds() const { return std::ranges::count(world_.kinds, 1) > 0; }
 
-  // CTA 0: the kernel does not end before it has met all ranks, and compared what they run.
+  // CTA 0: the kernel does not end before it has met all ranks and compared what they run.
   Thread meeting() const {
     Thread thread = telling();
     for_others([&](int rank) {
@@ -219,9 +223,9 @@ class Run {
     });
   }
 
-  // A CTA's source thread and its store thread, which have one buffer between them: the source
-  // thread hands it out for each position, and the store thread gives it back. If nothing is added
-  // the source thread has nothing to do.
+  // A CTA's source thread and its store thread, which share one buffer. The source thread hands it
+  // out for each position, and the store thread gives it back. If nothing is added, the source
+  // thread has nothing to do.
   void append_cta(Phase& phase, int cta) const {
     const int source_thread = static_cast<int>(phase.size()), store_thread = source_thread + 1;
     Thread sources, stores;
@@ -260,7 +264,7 @@ class Run {
       thread.push_back({Access::read, words_.slot(rank_, source, read), value_});
     });
   }
-  // Off by one is the last run's of this parity.
+  // Without the rule the wait also accepts the number of the last run of this parity.
   Step flag_step(int word) const {
     if (rules_.right_run) return {Access::await, word, value_};
     return {Access::await_old, word, number(std::max(run_ - 2, 0))};
@@ -273,8 +277,9 @@ class Run {
     if (rules_.flags_behind_data) store(thread, flag);
   }
 
-  // A run of another kind in the same memory: a kernel begins it when all ranks have ended the one
-  // before, one stores, and beside the stream this rank reads its slots and says that it has ended.
+  // A run of another kind in the same memory. One kernel begins it when all ranks have ended the
+  // run before, and one kernel stores. A thread beside the stream reads this rank's slots and
+  // announces that the run has ended.
   void append_other_kind(Rank& rank) const {
     Thread beginning, stores;
     say_ended(beginning);
@@ -303,8 +308,9 @@ class Run {
   const uint8_t value_;
 };
 
-// The search through the states that all ranks' steps lead to. A state is the memory, and of each
-// rank its phase, how far each of its threads is, and how far the thread beside them.
+// The search through all states that the steps of all ranks can reach. A state is the memory and,
+// for each rank, its phase, the progress of each thread, and the progress of the thread beside
+// them.
 class Search {
  public:
   Search(const TurnsWorld& world, const TurnsRules& rules)
@@ -340,7 +346,7 @@ class Search {
 
  private:
   using State = std::string;
-  // A thread that has a next step: its rank, where the state has its progress, and the step.
+  // A thread that has a next step: its rank, the place of its progress in the state, and the step.
   struct Next {
     size_t rank, place;
     Step step;
@@ -349,7 +355,7 @@ class Search {
   size_t place(size_t rank) const { return words_ + rank * (2 + threads_); }
   static uint8_t byte(const State& state, size_t at) { return static_cast<uint8_t>(state[at]); }
 
-  // The rank's phase goes on to the next one that has steps, when all threads of it have ended.
+  // Moves the rank on to its next phase that has steps, when all threads of its phase have ended.
   void skip_ended(State& state, size_t rank) const {
     const std::vector<Phase>& phases = ranks_[rank].phases;
     for (const size_t at = place(rank); byte(state, at) < phases.size(); ++state[at]) {
@@ -376,8 +382,9 @@ class Search {
     return all;
   }
 
-  // A wait for what only grows, once it is over, stays so, and changes nothing for other threads.
-  // So where there is one, the orders in which it comes next stand for all.
+  // Whether an access is a wait for something that only grows. Once such a wait may end, it always
+  // may, and its end changes nothing for other threads. So it is enough to try the orders in which
+  // it comes next.
   static bool stays(Access access) {
     return access == Access::await_grown || access == Access::await_thread ||
            access == Access::await_phase;
@@ -431,7 +438,7 @@ class Search {
 
   const int before_;
   const size_t words_;
-  std::vector<int> growing_;  // words that stand at the number of the runs before
+  std::vector<int> growing_;  // words that begin with the number of the runs before
   size_t threads_ = 0;
   std::vector<Rank> ranks_;
   std::unordered_set<State> seen_;

@@ -46,7 +46,7 @@ World::Input World::input() const {
   return all;
 }
 
-// Routed by a table, rows are packed by destination first.
+// The input where rows of A are routed. With a table, rows are first packed by destination.
 World::Input World::routed_input() const {
   Input all;
   all.pieces.assign(ranks, {});
