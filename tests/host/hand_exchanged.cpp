@@ -30,7 +30,7 @@ struct View : woven::View {
   static constexpr bool kSums = pattern != TILEPOST_GEMM_ALL_TO_ALL;
 };
 
-// As of another run, or with the buffers of every run at the place of even ones'.
+// A view with a fault: waits ask for the run before, or odd runs use the buffers of even runs.
 template <class View>
 class Changed {
  public:
@@ -51,7 +51,7 @@ class Changed {
     }
   }
   const View& stores() const { return view_; }
-  // What waits for other ranks.
+  // The view for waits for other ranks.
   View waits() const {
     View view = view_;
     if (awaited_ != nullptr) view.exchange.run = const_cast<uint32_t*>(awaited_);
@@ -126,7 +126,7 @@ void kernel(const void* a, const void* b, void* c, tilepost_shape_t shape,
 
 template <tilepost_pattern_t pattern, int shots, int ranks, class T>
 tilepost_host_kernel_t of() {
-  // Shares end in small boxes, and ranks take turns at them in two shots.
+  // Shares end in small boxes. In two shots ranks take turns at such boxes.
   constexpr bool whole = pattern == TILEPOST_ALL_GATHER_GEMM || pattern == TILEPOST_GEMM_ALL_REDUCE;
   return kernel < View<pattern, shots, ranks>, T,
          whole && shots != TILEPOST_TWO_SHOT ? kM : kM / 2 >

@@ -1,5 +1,5 @@
-// A host kernel woven by hand, in the shape the weaver gives templates/gemm_host.cpp, with faults
-// that a test can ask for.
+// A host kernel woven by hand. It has the form that the weaver gives templates/gemm_host.cpp, and
+// faults that a test can ask for.
 #pragma once
 
 #include <algorithm>
@@ -18,14 +18,14 @@ enum class Fault {
   swapped_rows,    // two tiles' destinations are exchanged
   missing_signal,  // the last position never raises its counter
   early_signal,    // the last position raises its counter, sleeps, and only then stores
-  late_return,     // all is right, but the kernel sleeps before it returns
-  early_launch,    // nobody waits for rows of A that arrive, neither tiles nor launches
+  late_return,     // all results are right, but the kernel sleeps before it returns
+  early_launch,    // neither tiles nor launches wait for rows of A that arrive
 };
 
 // Long enough for the collective to overtake what comes after the sleep.
 constexpr std::chrono::milliseconds kSleep{50};
 
-// Calls of the kernel with Fault::late_return that have returned.
+// How many calls of the kernel with Fault::late_return have returned.
 inline std::atomic<int> late_returns{0};
 
 template <class View, class Element>

@@ -148,7 +148,8 @@ void PatternRun::expect_products(bool integers) {
   }
 }
 
-// The rows that are routed to a rank, of a matrix of every rank: by source and then by source row.
+// The rows of all ranks' matrices that are routed to `rank`, in the order of the sources and of
+// each source's rows.
 Matrix PatternRun::rows_for(int rank, const std::vector<Matrix>& sources, int64_t width) const {
   Matrix all;
   for (int source = 0; source < problem_.ranks; ++source)
@@ -160,7 +161,7 @@ Matrix PatternRun::rows_for(int rank, const std::vector<Matrix>& sources, int64_
   return all;
 }
 
-// Rounded once after an addition in fp32; then it is what is normalised.
+// The sum is rounded once after an addition in fp32. Then it is normalised.
 void PatternRun::keep_residual() {
   for (Rank& rank : ranks_) {
     for (size_t i = 0; i < rank.expected.size(); ++i) {
@@ -194,7 +195,8 @@ tilepost_result_t PatternRun::route(tilepost_op_t op, int rank, std::string& wro
   return result;
 }
 
-// Every row must land where the receiver's order, by source and then by source row, puts it.
+// Checks that every row lands where the receiver has it: in the order of the sources, and of each
+// source's rows.
 std::string PatternRun::compare_arrivals(int rank, const tilepost_arrivals_t& arrivals) const {
   if (arrivals.rows != out_rows(rank)) return "arrivals.rows is wrong";
   for (int source = 0; source < problem_.ranks; ++source)
@@ -207,13 +209,14 @@ std::string PatternRun::compare_arrivals(int rank, const tilepost_arrivals_t& ar
   return "";
 }
 
-// Rows of a that a rank brings.
+// How many rows of A a rank brings.
 int64_t PatternRun::a_rows(int rank) const {
   if (problem_.row().routes()) return ranks_[rank].brought();
   return problem_.row().moves_input() ? own_rows(rank) : m_;
 }
 
-// Slabs are padded to the height of a full share.
+// Sets operands that a rank does not need to null. Slabs have the height of a full share, so even a
+// rank without rows of the output may have some.
 void PatternRun::drop_unused(int rank, tilepost_run_operands_t& operands) const {
   const bool slabs = problem_.layout == TILEPOST_TILE &&
                      problem_.consumer == TILEPOST_CONSUMER_NONE && ranks_[rank].rows > 0;
@@ -294,7 +297,7 @@ std::string PatternRun::compare_rank(int rank) const {
   return "";
 }
 
-// One rounding to the output type, and a few hundred in fp32 before it.
+// The bound: one rounding to the output type, and a few hundred roundings in fp32 before it.
 std::string PatternRun::compare_norm(int rank) const {
   const Rank& own = ranks_[rank];
   const double unit = problem_.type == TILEPOST_BF16 ? 0x1p-8 : 0x1p-11;
@@ -317,7 +320,7 @@ std::string PatternRun::compare_norm(int rank) const {
   return "";
 }
 
-// What else the run writes, and what it must not.
+// Checks what else the run writes, and what it must leave alone.
 std::string PatternRun::compare_beside(int rank) const {
   const Rank& own = ranks_[rank];
   for (size_t i = 0; i < own.kept.size(); ++i)

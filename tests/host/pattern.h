@@ -1,5 +1,5 @@
-// One run of any pattern on all ranks: random operands, a route where the plan takes one, the
-// expected output of every rank, and what is wrong with the one there is.
+// One run of any pattern on all ranks: random operands, a route where the plan takes one, the right
+// output of every rank, and a comparison with the output of the run.
 #pragma once
 
 #include <memory>
@@ -8,10 +8,10 @@
 
 #include "tests/host/problem.h"
 
-// How rows are spread over the ranks, where a route says it.
+// How a route spreads rows over the ranks.
 enum class Spread { random, all_to_one, some_empty };
 
-// The next multiple of 16 bytes in a vector that is long enough.
+// A vector whose data begins at a multiple of 16 bytes.
 class Aligned {
  public:
   Aligned() = default;
@@ -27,50 +27,51 @@ class Aligned {
 
 class PatternRun {
  public:
-  // m rows of all ranks (all_gather_gemm) or of each; of routed plans for any m at most as many,
-  // and of rows of A no more than their ranks have room for.
+  // A run with m rows of all ranks together (all_gather_gemm), or of each rank. In routed plans for
+  // any m a rank may have fewer rows, and routed rows of A are no more than ranks have room for.
   PatternRun(const Problem& problem, int64_t m, Spread spread, bool integers,
              std::mt19937_64& random);
   PatternRun(const PatternRun&) = delete;
 
-  // "" or the first error of a rank.
+  // Routes all ranks. Returns "" or the first error of a rank.
   std::string route(const Ops& ops);
-  // Routes one rank, whose thread calls it. Gives `wrong` what is wrong with the arrivals, or "".
+  // Routes one rank, whose thread makes the call. Sets `wrong` to a fault of the arrivals, or to
+  // "".
   tilepost_result_t route(tilepost_op_t op, int rank, std::string& wrong) const;
   std::string start(const Ops& ops);
-  // From here on the output is made in the operation's own memory, where it lends some; only one
-  // run at a time then.
+  // From here on runs use the lent output, where there is one. Then only one run may be under way
+  // at a time.
   void use_lent() { uses_lent_ = true; }
-  // From here on an operand of which a rank reads and writes no row is null.
+  // From here on operands that a rank neither reads nor writes are null.
   void use_nulls() { uses_nulls_ = true; }
-  // A rank's own output, and the bytes of it that a run writes.
+  // A rank's own output, and the number of bytes of it that a run writes.
   uint16_t* out(int rank) { return ranks_[rank].out.data(); }
   int64_t out_bytes(int rank) const { return out_rows(rank) * problem_.n * 2; }
-  // From here on the output is made in these, a rank's each, which have room for it.
+  // From here on runs use these outputs, one for each rank, which have enough room.
   void use_outs(std::vector<uint16_t*> outs) { outs_ = std::move(outs); }
   tilepost_result_t start(const Ops& ops, int rank) { return start(ops[rank], rank); }
   tilepost_result_t start(tilepost_op_t op, int rank);
 
-  // After the run: "" or the first wrong element of out, of what was kept or gathered, or what was
-  // overwritten beside them.
+  // After the run: returns "" or the first wrong element of the output, of kept sums or of gathered
+  // rows, or memory beside them that was overwritten.
   std::string compare() const;
   std::string compare(int rank) const;
 
  private:
   struct Rank {
-    int64_t rows = 0;                   // of its product
-    std::vector<int32_t> destinations;  // of the rows that are routed
+    int64_t rows = 0;                   // rows of its product
+    std::vector<int32_t> destinations;  // where the rows that it sends go
     std::vector<int64_t> splits;
     Aligned a, b, out, weight, residual, gathered;
-    bool gathers = false;             // asks for `gathered`
-    bool in_place = false;            // and has its own rows there already
+    bool gathers = false;             // whether it asks for `gathered`
+    bool in_place = false;            // whether its own rows are in `gathered` already
     const uint16_t* found = nullptr;  // where the run has left its output
     reference::Matrix input;          // the rows of A that it multiplies
     reference::Matrix expected;       // [out rows][n]
-    std::vector<int64_t> rows_from;   // of the rows that are routed here
+    std::vector<int64_t> rows_from;   // how many rows are routed here from each rank
     reference::Matrix kept;           // residual_rms_norm: the expected sums
 
-    // Rows that it brings, where rows are routed.
+    // The number of rows that it brings, where rows are routed.
     int64_t brought() const { return static_cast<int64_t>(destinations.size()); }
   };
 
@@ -96,12 +97,12 @@ class PatternRun {
   void drop_unused(int rank, tilepost_run_operands_t& operands) const;
   bool routed() const { return problem_.routed(); }
   bool normalises() const;
-  // Where a run leaves element (row, col) of a rank's output (docs/runtime.md).
+  // The place of element (row, col) in a rank's output after a run (docs/runtime.md).
   int64_t place_of(int rank, int64_t row, int64_t col) const;
 
   const Problem problem_;
   const int64_t m_;
   bool uses_lent_ = false, uses_nulls_ = false;
-  std::vector<uint16_t*> outs_;  // by rank; empty: their own
+  std::vector<uint16_t*> outs_;  // by rank; empty: each rank's own
   std::vector<Rank> ranks_;
 };

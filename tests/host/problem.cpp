@@ -13,7 +13,7 @@ bool has_shares(const Problem& problem) {
   return problem.row().has_shares(problem.access);
 }
 
-// As the planner divides (plan.h).
+// The division that the planner would choose (plan.h).
 tilepost_division_t division_of(const Problem& problem) {
   const bool overlaps = problem.transport != TILEPOST_TRANSPORT_NONE;
   if (!has_shares(problem)) return TILEPOST_DIVISION_ROWS;
@@ -71,7 +71,7 @@ tilepost_host_kernel_t choose_type(const Problem& problem) {
                                        : choose_kind<kLayout, tilepost::F16>(problem);
 }
 
-// Cuts `units` into at most `groups` ranges, all ends but the last multiples of `step`.
+// Cuts `units` into at most `groups` ranges. All ends but the last are multiples of `step`.
 std::vector<int32_t> make_cuts(int units, int groups, int step) {
   std::vector<int32_t> cuts;
   for (int g = 1; g < groups; ++g) {
@@ -197,7 +197,7 @@ Data::Data(const Problem& what, bool integers, std::mt19937_64& random) : proble
         reference::gemm(problem.type, a[rank], b[rank], problem.m, problem.n, problem.k, integers));
   }
   expected = reference::sum(problem.type, terms, integers);
-  // Whatever was in the output before must not matter: leave numbers there that would show.
+  // The old content of the output must not matter, so it gets numbers that would show.
   const int64_t slots = (problem.m + 31) / 16 * 16 * ((problem.n + 7) / 8 * 8);
   const int64_t elements = keeps_slots(problem) ? slots : problem.m * problem.n;
   for (int rank = 0; rank < problem.ranks; ++rank)

@@ -1,5 +1,5 @@
-// Programs on the host target made by hand, their operations, and a GEMM + AllReduce from plan to
-// comparison, for the tests of this folder. The other patterns' data: pattern.h.
+// Programs on the host target made by hand, their operations, and a GEMM + AllReduce from the plan
+// to the comparison, for the tests of this folder. pattern.h has the data of the other patterns.
 #pragma once
 
 #include <memory>
@@ -12,7 +12,7 @@
 #include "tests/host/reference.h"
 #include "tilepost/tilepost.h"
 
-// What is run. Tiles are kTileM x kTileN.
+// The problem to run. Tiles are kTileM x kTileN.
 struct Problem {
   static constexpr int kTileM = 16, kTileN = 8;
 
@@ -27,14 +27,15 @@ struct Problem {
   tilepost_transport_t transport = TILEPOST_TRANSPORT_HOST;
   tilepost_access_t access = TILEPOST_ACCESS_MESSAGES;
   tilepost_sum_t sum = TILEPOST_SUM_STAGED;
-  tilepost_shots_t shots = TILEPOST_SHOTS_NONE;  // TILEPOST_ACCESS_TILES
+  tilepost_shots_t shots = TILEPOST_SHOTS_NONE;  // for TILEPOST_ACCESS_TILES
   bool pushes = false;
   bool neighbours = false;
   int stagger = 0;
   int cluster = 1;
   int band = 2;
-  int64_t most_received = 0;  // of routed rows of A: what a rank may get; 0: all ranks' rows
-  int groups = 3;  // at most; fewer where there is less to divide, one where nothing overlaps
+  int64_t most_received = 0;  // the most routed rows of A that a rank may get; 0: all ranks' rows
+  // At most; there are fewer where there is less to divide, and one without overlap.
+  int groups = 3;
   hand_woven::Fault fault = hand_woven::Fault::none;
 
   const tilepost::PatternRow& row() const { return tilepost::row_of(pattern); }
@@ -44,11 +45,11 @@ struct Problem {
     if (!routed()) return (m + ranks - 1) / ranks * ranks;
     return most_received > 0 ? most_received : m * ranks;
   }
-  // Runs wait for a route.
+  // Whether runs wait for a route.
   bool routed() const { return row().routes() && routing != TILEPOST_ROUTING_EVEN; }
 };
 
-// A program with one host plan, with everything it points to.
+// A program with one host plan, and everything that it points to.
 class Program {
  public:
   explicit Program(const Problem& problem);
@@ -68,7 +69,7 @@ class Program {
   tilepost_program_t program_{};
 };
 
-// The ranks' communicators; destroys what is left of them.
+// The communicators of all ranks. The destructor destroys those that are left.
 class Comms {
  public:
   explicit Comms(int world);
@@ -80,7 +81,7 @@ class Comms {
   std::vector<tilepost_comm_t> comms_;
 };
 
-// One operation per rank; requires creation to succeed.
+// One operation for each rank. Creating them must succeed.
 class Ops {
  public:
   Ops(const Comms& comms, const tilepost_program_t& program, int ranks, double deadline = 60,
@@ -93,14 +94,15 @@ class Ops {
   std::vector<tilepost_op_t> ops_;
 };
 
-// One run's data on all ranks, and what must come out.
+// The data of one run on all ranks, and the right output.
 struct Data {
   Data(const Problem& problem, bool integers, std::mt19937_64& random);
 
   // Posts the run on all ranks, or on one.
   void run(const Ops& ops);
   tilepost_result_t run(const Ops& ops, int rank);
-  // What is wrong with the outputs, or nothing. `program` gives the place of every element.
+  // Describes what is wrong with the outputs, or returns "". `program` gives the place of every
+  // element.
   std::string compare(const Program& program) const;
 
   Problem problem;
@@ -108,7 +110,7 @@ struct Data {
   reference::Matrix expected;
 };
 
-// Creates, runs once on every rank, synchronises and compares; "" if all is well, else the failed
-// call's error or the first wrong element.
+// Creates an operation, makes one run on every rank, synchronises and compares. Returns "" if all
+// is well, or else the error of the call that failed or the first wrong element.
 std::string run_and_compare(const Problem& problem, bool integers, uint64_t seed,
                             double deadline = 60);

@@ -7,7 +7,7 @@
 namespace reference {
 namespace {
 
-// A binary format: stored mantissa bits and exponent bits.
+// A binary format, by its numbers of stored mantissa bits and exponent bits.
 struct Format {
   int mantissa, exponent;
   int bias() const { return (1 << (exponent - 1)) - 1; }
@@ -71,8 +71,8 @@ uint16_t encode(tilepost_dtype_t type, double value) {
   const double magnitude = std::fabs(value);
   const int least = 1 - format.bias();
   const int exponent = std::max(std::ilogb(magnitude), least);
-  // In units of the last place; nearbyint rounds ties to even in the default rounding mode. A
-  // carry into the next power of two needs no care: the patterns of the numbers are consecutive.
+  // In units of the last place. nearbyint rounds ties to even in the default rounding mode. A carry
+  // into the next power of two is right too, because consecutive numbers have consecutive patterns.
   const double units = std::nearbyint(std::ldexp(magnitude, format.mantissa - exponent));
   const double pattern = units + std::ldexp(exponent - least, format.mantissa);
   return sign | static_cast<uint16_t>(std::min<double>(pattern, infinity));

@@ -1,7 +1,7 @@
-// The slow, obviously right twin of the host target: numbers, GEMM and AllReduce.
+// A slow twin of the host target that is easily seen to be right: numbers, GEMM and AllReduce.
 //
-// Shares nothing with the product but tilepost_dtype_t: a 16-bit number is decoded and rounded here
-// by arithmetic on double, not on bits.
+// It shares only tilepost_dtype_t with the product. It decodes and rounds 16-bit numbers by
+// arithmetic on double, not on bits.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,8 @@ using Matrix = std::vector<uint16_t>;  // 16-bit patterns, row-major
 
 double decode(tilepost_dtype_t type, uint16_t bits);
 
-// The nearest number of the type, ties to the one whose last bit is zero. A NaN gives some NaN.
+// The nearest number of the type. A tie goes to the number whose last bit is zero. A NaN gives a
+// NaN.
 uint16_t encode(tilepost_dtype_t type, double value);
 
 // Either small integers, whose sums are exact in fp32, or numbers from -1 to 1 of all magnitudes
@@ -24,11 +25,11 @@ uint16_t encode(tilepost_dtype_t type, double value);
 Matrix random_matrix(tilepost_dtype_t type, int64_t rows, int64_t cols, bool integers,
                      std::mt19937_64& random);
 
-// One rank's A * B^T: fp32 sums with k in order, or exact ones in double, rounded once.
+// One rank's A * B^T, rounded once. The sums are in fp32 with k in order, or exact in double.
 Matrix gemm(tilepost_dtype_t type, const Matrix& a, const Matrix& b, int64_t m, int64_t n,
             int64_t k, bool in_double);
 
-// The sum over ranks, in their order, in fp32 or double, rounded once.
+// The sum over ranks in their order, in fp32 or double, rounded once.
 Matrix sum(tilepost_dtype_t type, const std::vector<Matrix>& terms, bool in_double);
 
 }  // namespace reference

@@ -1,4 +1,4 @@
-// What an operation for any m keeps of its schedules, and what ranks with other rows are told.
+// The schedules that an operation for any m keeps, and the errors of ranks with other rows.
 #include <malloc.h>
 
 #include "tests/catch.h"
@@ -46,13 +46,14 @@ TEST_CASE("runs with 4001 numbers of rows take no more memory than schedules may
   }
   REQUIRE(tilepost_op_synchronize(op) == TILEPOST_OK);
   CHECK(most <= kScheduleBytes);
-  CHECK(most > kScheduleBytes - 20000);  // and they are kept up to there
-  // What the allocator says: nothing else keeps them. Sanitizers have allocators of their own.
+  CHECK(most > kScheduleBytes - 20000);  // schedules are kept up to the bound
+  // By the allocator's count no other memory keeps schedules. Sanitizers have allocators of their
+  // own.
   CHECK(static_cast<int64_t>(mallinfo2().uordblks) - heap < 2 * kScheduleBytes);
   CHECK(tilepost_op_destroy(op) == TILEPOST_OK);
 }
 
-// Few rows are not worth the latency of a second collective.
+// With few rows, a second collective costs more latency than overlap saves.
 TEST_CASE("a rank whose rows make it overlap is told from one that runs in sequence") {
   Problem problem;
   problem.any_m = true;
@@ -64,7 +65,7 @@ TEST_CASE("a rank whose rows make it overlap is told from one that runs in seque
   model.sequence_ctas = 2;
   std::mt19937_64 random(8);
   Data data(problem, false,
-            random);  // outlives the operations: a run that failed may still read it
+            random);  // it outlives the operations, because a run that has failed may still read it
   const Comms comms(2);
   const Ops ops(comms, program.get(), 2);
   bool started[2] = {};

@@ -1,4 +1,4 @@
-// Arguments and plans that the host target refuses, each with its value and its bound.
+// Arguments and plans that the host target refuses. Each error has the value and its bound.
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -160,7 +160,7 @@ TEST_CASE("options of earlier versions are taken, and of no other size") {
   const Problem problem;
   const Program program(problem);
   const Comms comms(2);
-  // What lies behind an earlier version's structure is the caller's own and is not read.
+  // Memory behind an earlier version's structure belongs to the caller and is not read.
   tilepost_options_t options = tilepost_default_options();
   options.schedule_bytes = -1;
   options.struct_size = offsetof(tilepost_options_t, schedule_bytes);

@@ -1,6 +1,5 @@
-// Ranks whose kernels exchange tiles, or rows of A, by themselves: every way against the reference,
-// operations that share memory, ranks that come late, and what is wrong is found, with the rank
-// that it is wrong on.
+// Ranks whose kernels exchange tiles or rows of A by themselves: every way against the reference,
+// operations that share memory, and ranks that come late. Errors name the rank that has the fault.
 #include <deque>
 
 #include "tests/catch.h"
@@ -49,7 +48,7 @@ std::string synchronize(const Ops& ops, int ranks) {
   return "";
 }
 
-// Compares the first rank's outputs of both problems, which have the same data by one seed.
+// Compares the first rank's outputs of both problems. One seed gives both the same data.
 std::string differs_from(const Problem& one, const Problem& other, uint64_t seed) {
   std::vector<std::vector<uint16_t>> outs;
   for (const Problem& problem : {one, other}) {
@@ -69,7 +68,7 @@ std::string differs_from(const Problem& one, const Problem& other, uint64_t seed
   return outs[0] == outs[1] ? "" : "the bits differ from those of the run in sequence";
 }
 
-// The run of rank 0 with a fault: what is wrong with it, or what the ranks say.
+// Makes runs with a fault of rank 0. Returns the error of a rank or the first wrong element.
 std::string run_with(Fault fault, const Problem& problem, int count = 3) {
   const Program program(problem);
   const Comms comms(problem.ranks);
@@ -91,7 +90,7 @@ std::string run_with(Fault fault, const Problem& problem, int count = 3) {
   return wrong;
 }
 
-// Runs of m rows, one behind the other: what is wrong.
+// Makes `count` runs of m rows in a row. Returns the first error or wrong element, or "".
 std::string run_all(const Problem& problem, const Ops& ops, uint32_t count, int64_t m) {
   std::mt19937_64 random(count);
   std::deque<PatternRun> runs;
@@ -106,7 +105,7 @@ std::string run_all(const Problem& problem, const Ops& ops, uint32_t count, int6
   return wrong;
 }
 
-// Ranks go on as if they had made so many runs, none of which has used a part.
+// Lets ranks go on as if they had made `run` runs that used no part.
 void go_on_from(int ranks, uint32_t run) {
   for (int rank = 0; rank < ranks; ++rank) {
     const tilepost_exchange_t& last = hand_exchanged::last[rank];
@@ -118,8 +117,8 @@ void go_on_from(int ranks, uint32_t run) {
   }
 }
 
-// How many runs there have been since that of a number that is waited for: the most, of all flags
-// and of `lines` lines in each slot.
+// The age in runs of the oldest number that waits compare, over all flags and over `lines` lines in
+// each slot.
 uint32_t oldest_number(int rank, uint32_t lines) {
   const tilepost_exchange_t& last = hand_exchanged::last[rank];
   const uint32_t run = last.run[tilepost::kRunWord];
@@ -137,8 +136,8 @@ uint32_t oldest_number(int rank, uint32_t lines) {
 
 }  // namespace
 
-// Numbers of runs count modulo 2^32. Parts that were used in runs 1 to 3 alone, or never, are used
-// again when the numbers come round to those, and to 0, which is in fresh memory.
+// Numbers of runs count modulo 2^32. Parts that were used only in runs 1 to 3 or never are used
+// again when the numbers come to those of runs 1 to 3, and to 0, which fresh memory holds.
 TEST_CASE("kernels exchange few rows when the numbers of runs come to 2^31 and to 2^32") {
   constexpr int kRanks = 2;
   const Way way = GENERATE(from_range(std::begin(kWays), std::end(kWays)));
@@ -155,7 +154,8 @@ TEST_CASE("kernels exchange few rows when the numbers of runs come to 2^31 and t
   const auto lines = way.shots == TILEPOST_ONE_SHOT_LINES
                          ? static_cast<uint32_t>(last.slot_bytes / tilepost::woven::kLineBytes)
                          : 0;
-  const uint32_t renewing = 2 * std::max(flags, lines);  // runs in which all are made new
+  // After so many runs every number has been renewed.
+  const uint32_t renewing = 2 * std::max(flags, lines);
   go_on_from(kRanks, 0u - 2 * renewing);
   REQUIRE(run_all(problem, ops, 2 * renewing - 1, 1) == "");
   REQUIRE(last.run[tilepost::kRunWord] == ~0u);
@@ -174,7 +174,7 @@ TEST_CASE("kernels exchange few rows in every way, with the bits of a run in seq
       problem.type = ++seed % 2 != 0 ? TILEPOST_BF16 : TILEPOST_F16;
       problem.k = m > 300 ? 3 : seed % 3 == 0 ? 264 : 5;
       problem.n = m > 300 ? 10 : 20;
-      problem.cluster = 1 + static_cast<int>(seed % 2);  // with padding
+      problem.cluster = 1 + static_cast<int>(seed % 2);  // schedules have padding
       Problem sequence = problem;
       sequence.access = TILEPOST_ACCESS_MESSAGES;
       sequence.transport = TILEPOST_TRANSPORT_NONE;
@@ -185,7 +185,7 @@ TEST_CASE("kernels exchange few rows in every way, with the bits of a run in seq
     }
 }
 
-// Each rank begins its runs when it likes, with workers of its own number.
+// Each rank begins its runs at any time and has another number of workers.
 TEST_CASE("operations that share memory alternate, on ranks that come at any time") {
   const int ranks = GENERATE(2, 3, 4);
   std::mt19937_64 random(static_cast<uint64_t>(ranks));
@@ -203,7 +203,7 @@ TEST_CASE("operations that share memory alternate, on ranks that come at any tim
     problem.any_m = true;
     add(problem);
   }
-  Problem ordinary;  // its ranks share memory otherwise
+  Problem ordinary;  // its ranks share memory in another way
   ordinary.access = TILEPOST_ACCESS_WRITE;
   ordinary.ranks = ranks;
   add(ordinary);
@@ -276,7 +276,7 @@ TEST_CASE("ranks whose kernels exchange tiles name the one that runs another m")
     REQUIRE(run.start(ops) == "");
     REQUIRE(synchronize(ops, 3) == "");
   }
-  for (const int rank : {0, 2, 1})  // then nothing is wrong before all have
+  for (const int rank : {0, 2, 1})  // nothing is wrong before all ranks have begun
     REQUIRE((rank == 1 ? other : run).start(ops, rank) == TILEPOST_OK);
   for (const int rank : {0, 1, 2}) {
     CHECK(tilepost_op_synchronize(ops[rank]) == TILEPOST_INVALID_ARGUMENT);
@@ -285,7 +285,7 @@ TEST_CASE("ranks whose kernels exchange tiles name the one that runs another m")
   }
 }
 
-// Two operations that share memory, of which one rank runs another one.
+// Two operations share memory. One rank runs one of them while the other rank runs the other.
 TEST_CASE("ranks whose kernels exchange tiles in shared memory name the one that runs another") {
   const Problem one = make(kWays[0], 2, 40), two = make(kWays[2], 2, 64);
   const Program first(one), second(two);
@@ -316,7 +316,7 @@ TEST_CASE("a part that others are not told of is missed, with the rank that has 
                              std::string(rows ? "rows" : "tiles") + " of rank 0 have not come"));
 }
 
-// What these read is stored at the same time, by intention.
+// Ranks read parts while others store them. This race is intended.
 TEST_CASE("parts that others are told of too early give wrong results", "[races]") {
   const Problem problem = make(kWays[GENERATE(range(0, kNumWays))], 2, 48);
   if (problem.shots == TILEPOST_ONE_SHOT_LINES || problem.row().moves_input()) return;
@@ -326,7 +326,8 @@ TEST_CASE("parts that others are told of too early give wrong results", "[races]
 
 TEST_CASE("one buffer for all runs gives wrong results, or lines that never come", "[races]") {
   const Problem problem = make(kWays[GENERATE(range(0, kNumWays))], 2, 48);
-  if (problem.shots == TILEPOST_TWO_SHOT) return;  // no rank goes on before all have read theirs
+  // No rank goes on before all have read their parts.
+  if (problem.shots == TILEPOST_TWO_SHOT) return;
   INFO(in_words(problem));
   const bool lines = problem.shots == TILEPOST_ONE_SHOT_LINES;
   CHECK_THAT(run_with(Fault::one_buffer, problem),
@@ -336,9 +337,10 @@ TEST_CASE("one buffer for all runs gives wrong results, or lines that never come
 TEST_CASE("parts that are waited for with the number of the run before are wrong", "[races]") {
   const Problem problem = make(kWays[GENERATE(range(0, kNumWays))], 2, 48);
   INFO(in_words(problem));
-  const bool tells = problem.shots == TILEPOST_TWO_SHOT;  // with the wrong number, too
+  // Rank 0 also announces its sums with the wrong number.
+  const bool tells = problem.shots == TILEPOST_TWO_SHOT;
   const std::string said = run_with(Fault::wrong_run, problem);
-  // Where none tells, a rank that goes on too early may also be gone when others ask for its part.
+  // Without two shots rank 0 goes on too early. It may have ended before others wait for its part.
   if (tells)
     CHECK_THAT(said, Catch::Contains("of rank 0 have not come"));
   else

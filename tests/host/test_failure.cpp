@@ -1,4 +1,4 @@
-// What ends badly ends in time, says why, and leaves the process fit to go on.
+// A run that fails ends in time, has an error that says why, and leaves the process able to go on.
 #include <chrono>
 #include <string>
 
@@ -68,7 +68,7 @@ TEST_CASE("a rank that lost a signal is named by those who wait for it") {
   Data data(good, false, random);
   const Program program(good), broken(bad);
   const Comms comms(2);
-  // Rank 0 gives up long before rank 1 does.
+  // Rank 0 gives up long before rank 1.
   tilepost_options_t options = tilepost_default_options();
   tilepost_op_t ops[2] = {};
   options.deadline_seconds = kDeadline;

@@ -1,5 +1,5 @@
-// Pattern gemm and epilogues on the host target: ranks that do not need each other, and which
-// operands a kernel gets.
+// Pattern gemm and epilogues on the host target: ranks that do not need each other, and the
+// operands that a kernel gets.
 #include <mutex>
 
 #include "tests/catch.h"
@@ -7,8 +7,8 @@
 
 namespace {
 
-tilepost_epilogue_t seen;  // by the last call of record_epilogue
-std::mutex seen_mutex;     // of two ranks at once
+tilepost_epilogue_t seen;  // the epilogue of the last call of record_epilogue
+std::mutex seen_mutex;     // two ranks may call it at once
 
 void record_epilogue(const void*, const void*, void*, tilepost_shape_t,
                      tilepost_epilogue_t epilogue, int worker, int workers, tilepost_view_t view) {
@@ -22,7 +22,7 @@ void record_epilogue(const void*, const void*, void*, tilepost_shape_t,
         __ATOMIC_RELEASE);
 }
 
-// Operands of one rank; `skew` bytes past an alignment of 16.
+// The operands of one rank. `skew`: how many bytes they lie behind an alignment of 16 bytes.
 struct Operands {
   alignas(16) uint16_t matrices[3][64 * 64] = {};
   alignas(16) float scales[2][64] = {};
@@ -118,7 +118,7 @@ TEST_CASE("user data that is missing or misaligned is named") {
   check("user.zeros must be a multiple of 16 bytes");
   user[1] = memory + 16;
   CHECK(tilepost_op_run_with(ops[0], &run, nullptr) == TILEPOST_OK);
-  user[1] = nullptr;  // it was read during the call
+  user[1] = nullptr;  // the call has read it
   CHECK(tilepost_op_synchronize(ops[0]) == TILEPOST_OK);
 }
 

@@ -1,4 +1,4 @@
-// What a rank has brought outlives its giving up: the others may be reading it.
+// The operands that a rank has brought stay after the rank gives up, because others may read them.
 #include <sys/mman.h>
 #include <unistd.h>
 #include <csignal>
@@ -14,7 +14,7 @@ namespace {
 
 constexpr double kDeadline = 0.2;
 
-// Pages that nobody may read yet: the first reader waits in the handler until it is let go.
+// Pages that cannot be read yet. The first reader waits in the signal handler until `let_go`.
 std::atomic<bool> reached{false}, let_go{false};
 
 void hold_reader(int /*signal*/, siginfo_t* info, void* /*context*/) {
@@ -39,7 +39,7 @@ class HeldReader {
   struct sigaction before_ {};
 };
 
-// Threads that end leave their stacks to the next ones: these write all over them.
+// Threads that have ended leave their stacks to later threads. These threads overwrite such stacks.
 void overwrite_stacks() {
   std::vector<std::thread> threads;
   std::atomic<int> waiting{0};
@@ -61,7 +61,7 @@ TEST_CASE("ranks read what another has brought though it has given up") {
   Problem problem;
   problem.pattern = TILEPOST_ALL_TO_ALL_GEMM;
   problem.ranks = kRanks;
-  problem.m = kRanks;  // a row for each rank, a page each
+  problem.m = kRanks;  // a row for each rank, which fills a page
   problem.n = 8;
   problem.k = page / 2;
   const Program program(problem);
@@ -87,7 +87,7 @@ TEST_CASE("ranks read what another has brought though it has given up") {
   }
   std::this_thread::sleep_for(std::chrono::milliseconds(500));
   REQUIRE(reached);
-  // The others have given up; but their operands must stay.
+  // The other ranks have given up, but their operands must stay.
   CHECK(tilepost_op_status(ops[0]) == TILEPOST_IN_PROGRESS);
   overwrite_stacks();
   let_go = true;

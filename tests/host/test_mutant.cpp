@@ -1,11 +1,11 @@
-// Faults that the checks must catch, through the same harness that passes without them.
+// Faults that the checks must catch, in the same harness that passes without them.
 #include "tests/catch.h"
 #include "tests/host/problem.h"
 
 using hand_woven::Fault;
 
-// A tile stored into another group's block, or after its signal, races with the collective by
-// intention: ThreadSanitizer would report it, and rightly.
+// A tile that is stored into another group's block, or after its signal, races with the collective
+// by intention. ThreadSanitizer would rightly report it.
 TEST_CASE("a wrong map is caught", "[races]") {
   Problem problem;
   problem.layout = GENERATE(TILEPOST_PANEL, TILEPOST_TILE);
@@ -29,7 +29,8 @@ TEST_CASE("a missing signal ends in an error that names group, counter and targe
   problem.transport = GENERATE(TILEPOST_TRANSPORT_HOST, TILEPOST_TRANSPORT_NONE);
   CHECK(run_and_compare(problem, false, 2) == "");
   problem.fault = Fault::missing_signal;
-  // 4 rows of 8 tiles, in groups of 1, 1 and 2 rows or all in one: the last group misses one.
+  // 4 rows of 8 tiles, in groups of 1, 1 and 2 rows, or all in one group. The last group lacks a
+  // signal.
   const bool overlaps = problem.transport == TILEPOST_TRANSPORT_HOST;
   CHECK_THAT(run_and_compare(problem, false, 2, 0.3),
              Catch::Contains(overlaps ? "group 2 stands at 15, target 16"

@@ -1,4 +1,4 @@
-// Ranks without rows, whose operands may be null, and runs in which no rank has any.
+// Ranks without rows, which may pass null operands, and runs in which no rank has rows.
 #include "tests/catch.h"
 #include "tests/host/variants.h"
 
@@ -10,7 +10,7 @@ std::string synchronize(const Ops& ops, int ranks) {
   return "";
 }
 
-// A run with `m` rows of every rank that has some.
+// Makes a run in which ranks have up to `m` rows.
 std::string run_rows(const Problem& problem, const Ops& ops, int64_t m, Spread spread,
                      std::mt19937_64& random) {
   PatternRun run(problem, m, spread, true, random);
@@ -27,7 +27,7 @@ tilepost_result_t run_nothing(tilepost_op_t op) {
   return tilepost_op_run_with(op, &operands, nullptr);
 }
 
-// A run without rows on every rank.
+// Makes a run without rows on every rank.
 std::string run_nothing(const Ops& ops, int ranks) {
   for (int rank = 0; rank < ranks; ++rank)
     if (run_nothing(ops[rank]) != TILEPOST_OK) return tilepost_last_error();
@@ -72,7 +72,7 @@ TEST_CASE("null is refused where there are rows") {
   tilepost_run_operands_t operands{};
   operands.struct_size = sizeof operands;
   operands.b = operands.out = good;
-  operands.m = 1;  // rank 1 has no share of it
+  operands.m = 1;  // rank 1 has no share of one row
   CHECK(tilepost_op_run_with(ops[0], &operands, nullptr) == TILEPOST_INVALID_ARGUMENT);
   CHECK_THAT(tilepost_last_error(), Catch::Contains("a is null, but this rank has rows of it"));
   operands.b = nullptr;

@@ -1,4 +1,4 @@
-// bf16, f16 and e4m3 against arithmetic on double: every pattern, and millions of floats.
+// bf16, f16 and e4m3 against arithmetic on double, for every pattern and for millions of floats.
 #include "tilepost/numeric.h"
 
 #include <bit>
@@ -63,7 +63,7 @@ TEMPLATE_TEST_CASE("every 16-bit pattern widens exactly and comes back", "", Bf1
 static_assert(sizeof(tilepost::E4m3) == 1);
 static_assert(std::is_same_v<tilepost::HostElement<tilepost::DType::e4m3>, tilepost::E4m3>);
 
-// OCP 8-bit floating point: bias 7, no infinities, NaN where all bits but the sign are ones.
+// OCP 8-bit floating point: bias 7, no infinities, and NaN where all bits but the sign are ones.
 TEST_CASE("every e4m3 pattern widens exactly") {
   for (int pattern = 0; pattern <= 0xff; ++pattern) {
     CAPTURE(pattern);
@@ -83,7 +83,7 @@ TEST_CASE("every e4m3 pattern widens exactly") {
 
 TEMPLATE_TEST_CASE("floats round to nearest even: boundaries", "", Bf16, F16) {
   int wrong = 0;
-  // Every 16-bit number, the midpoint to the next one, and the floats beside both.
+  // Tries every 16-bit number, the midpoint to the next one, and the floats close to both.
   for (uint32_t pattern = 0; pattern <= 0xffff; ++pattern) {
     const float wide = tilepost::to_float(TestType{static_cast<uint16_t>(pattern)});
     const float next = tilepost::to_float(TestType{static_cast<uint16_t>(pattern + 1)});
@@ -117,7 +117,8 @@ TEMPLATE_TEST_CASE("floats round to nearest even: random", "", Bf16, F16) {
   std::mt19937 random(20240607);
   int wrong = 0;
   for (int i = 0; i < kFloats; ++i) wrong += !rounds_right<TestType>(random());
-  // Patterns uniform over all floats rarely meet f16's range: as many again inside it.
+  // Patterns that are uniform over all floats are rarely in f16's range. So as many again are drawn
+  // inside it.
   for (int i = 0; i < kFloats; ++i) {
     const uint32_t bits = random();
     const uint32_t exponent = 127 - 27 + (bits >> 23 & 0xff) % 45;

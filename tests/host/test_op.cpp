@@ -1,4 +1,4 @@
-// The host target against the reference: layouts, ranks, ragged shapes, many runs in a row.
+// The host target against the reference: layouts, ranks, ragged shapes, and many runs in a row.
 #include <deque>
 #include <thread>
 

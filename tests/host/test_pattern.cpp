@@ -13,7 +13,7 @@ std::string synchronize(const Ops& ops, int ranks) {
   return "";
 }
 
-// Routes, runs and compares once; "" if all is well.
+// Makes a route and a run, and compares. Returns "" if all is well.
 std::string run_once(const Ops& ops, PatternRun& run, int ranks) {
   std::string wrong = run.route(ops);
   if (wrong.empty()) wrong = run.start(ops);
@@ -48,7 +48,7 @@ TEST_CASE("every pattern, layout, rank count, ragged shape and route agrees with
       }
 }
 
-// Rank 0 has time to compute before the rows of rank 1 have come, by intention: a race.
+// The race is intended: rank 0 may compute before the rows of rank 1 have come.
 TEST_CASE("a launch that does not wait for its rows is caught", "[races]") {
   Problem problem;
   problem.pattern = GENERATE(TILEPOST_ALL_GATHER_GEMM, TILEPOST_ALL_TO_ALL_GEMM);
@@ -87,7 +87,7 @@ TEST_CASE("any number of rows, up and down, with the routes of each") {
   bound_received(problem, random());
   INFO(describe(problem));
   Program program(problem);
-  // Where overlap pays only for many rows: the smallest runs are in sequence.
+  // Overlap pays only for many rows here, so the smallest runs do not overlap.
   const bool some_in_sequence = random() % 2 != 0;
   if (some_in_sequence) {
     tilepost_model_t& model = program.plan().model;
@@ -207,7 +207,7 @@ TEST_CASE("operations of all patterns take turns on one communicator, several ru
 }
 
 TEST_CASE("all_gather_gemm and gemm_reduce_scatter in a chain") {
-  // The first one's output is the second one's A.
+  // The output of the first operation is the A of the second.
   constexpr int kRanks = 4, kM = 101, kHidden = 24;
   Problem first, second;
   first.pattern = TILEPOST_ALL_GATHER_GEMM;
@@ -255,12 +255,12 @@ TEST_CASE("all_gather_gemm and gemm_reduce_scatter in a chain") {
   }
 }
 
-// A tile stored into another group's block races with the steps by intention: ThreadSanitizer would
-// report it, and rightly.
+// A tile that is stored into another group's block races with the steps by intention.
+// ThreadSanitizer would rightly report it.
 TEST_CASE("a tile in another's place is caught in every pattern", "[races]") {
   const Variant variant = GENERATE(from_range(all_variants()));
   Problem problem = make(variant, 3, 1);
-  // Where a kernel stores by rows of the product, no destination is exchanged.
+  // Where a kernel stores by rows of the product, the fault exchanges no destinations.
   if (problem.routing == TILEPOST_ROUTING_ROWS || problem.row().moves_input() ||
       problem.access == TILEPOST_ACCESS_WRITE || problem.access == TILEPOST_ACCESS_TILES)
     return;

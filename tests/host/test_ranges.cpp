@@ -1,4 +1,4 @@
-// Operations whose runs are several plans', each those of a range of m.
+// Operations with several plans, each for a range of m.
 #include <deque>
 #include <thread>
 
@@ -11,7 +11,7 @@ namespace {
 
 constexpr int kN = 20;
 
-// A plan of a ranged program: for so many rows, by such a way.
+// A plan of a ranged program: its rows, and its way.
 struct Range {
   int64_t m;
   tilepost_access_t access;
@@ -36,7 +36,7 @@ Problem problem_of(tilepost_pattern_t pattern, const Range& range, int ranks, ui
   return problem;
 }
 
-// A program with a host plan for each, the one for the most rows first.
+// A program with a host plan for each range. The plan for the most rows comes first.
 class Ranged {
  public:
   Ranged(tilepost_pattern_t pattern, const std::vector<Range>& ranges, int ranks, uint64_t seed = 1)
@@ -60,7 +60,8 @@ class Ranged {
   tilepost_program_t program_{};
 };
 
-// A large way, and ways for few rows that share its memory, or do not.
+// Ranges for a pattern: `large` for many rows, and ways for few rows. Some share the memory of
+// `large`.
 std::vector<Range> ranges_by(tilepost_pattern_t pattern, tilepost_access_t large) {
   std::vector<Range> ranges = {{96, large}, {40, TILEPOST_ACCESS_TILES, TILEPOST_ONE_SHOT}};
   if (pattern == TILEPOST_GEMM_ALL_REDUCE) ranges[1].shots = TILEPOST_TWO_SHOT;
@@ -78,7 +79,7 @@ std::string synchronize(const Ops& ops, int ranks) {
   return "";
 }
 
-// Runs around the ends of all ranges, several at a time: the first that is wrong.
+// Makes runs around the ends of all ranges, several at a time. Returns the first fault.
 std::string run_mixed(const Problem& problem, const Ops& ops, uint64_t seed) {
   constexpr int64_t kRows[] = {1, 5, 6, 16, 17, 18, 39, 40, 41, 64, 95, 96, 0};
   std::mt19937_64 random(seed);
@@ -97,7 +98,7 @@ std::string run_mixed(const Problem& problem, const Ops& ops, uint64_t seed) {
   return "";
 }
 
-// Both ranks of `program` start a run, of other rows: what the first one is told.
+// Both ranks of `program` start a run, but with different rows. Returns the error of rank 0.
 std::string told_of(const Ranged& program, int64_t m, int64_t other_m) {
   const Comms comms(2);
   const Ops ops(comms, program.get(), 2, 30);
@@ -115,7 +116,7 @@ std::string told_of(const Ranged& program, int64_t m, int64_t other_m) {
   return text;
 }
 
-// What creating it says.
+// The error of creating an operation, or "".
 std::string refusal_of(const Ranged& program) {
   const Comms comms(2);
   tilepost_op_t op = nullptr;
@@ -199,7 +200,7 @@ TEST_CASE("an operation with ranges is one to its caller") {
       CHECK_THAT(tilepost_last_error(),
                  Contains("m must be from 0 to 96, or TILEPOST_PLANNED_M (-1) for 96"));
     }
-    // Another operation of the communicator, whose numbers go on from one.
+    // Another operation of the communicator counts its runs from one.
     const Ops others(comms, program.get(), 2);
     CHECK(run_mixed(program.problem(), others, 6) == "");
     CHECK(run_mixed(program.problem(), ops, 7) == "");

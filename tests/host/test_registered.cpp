@@ -1,4 +1,4 @@
-// Outputs of the caller's into which the other ranks store, on the host target.
+// Outputs of the caller's into which other ranks store, on the host target.
 #include <algorithm>
 #include <functional>
 #include <thread>
@@ -26,7 +26,7 @@ Problem pushing(int ranks, uint64_t seed) {
   return problem;
 }
 
-// Operations on `ranks` ranks, and buffers of all of them.
+// Operations on `ranks` ranks, and buffers of all ranks.
 struct Pushers {
   explicit Pushers(const Problem& problem)
       : ranks(problem.ranks), program(problem), comms(ranks), ops(comms, program.get(), ranks) {}
@@ -48,7 +48,7 @@ struct Pushers {
     return called;
   }
 
-  // A buffer of each rank, registered.
+  // Registers one buffer of each rank.
   std::vector<Aligned>& add() {
     auto& buffers = registered.emplace_back();
     for (int rank = 0; rank < ranks; ++rank)
@@ -115,7 +115,7 @@ TEST_CASE("registered outputs get what other outputs get, in turns with these") 
       if (kind == 2) run.use_lent();
       all.mark_lent();
       REQUIRE(all.run(run) == "");
-      // Sums land in one place, and in no other.
+      // Sums land in one place and in no other.
       CHECK(all.is_lent_marked() == (kind < 2));
     }
   all.remove(0);
@@ -220,7 +220,7 @@ TEST_CASE("registering does not wait for a run that has failed, nor longer than 
 }
 
 TEST_CASE("registered: so many buffers at a time and no more") {
-  constexpr size_t kStride = 24;  // elements; a row has kN
+  constexpr size_t kStride = 24;  // elements; a row has only kN
   const Pushers pushers(pushing(2, 3));
   std::vector<Aligned> memory;
   for (int rank = 0; rank < 2; ++rank)

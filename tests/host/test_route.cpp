@@ -28,7 +28,7 @@ tilepost_route_t route_of(int64_t m, const int64_t* splits, const int32_t* desti
   return {sizeof(tilepost_route_t), m, splits, destinations};
 }
 
-// All but rank 1 run; "" unless some rank's error lacks `text`.
+// All ranks but rank 1 run. Returns "" if every rank's error has `text`.
 std::string errors_without(const Ops& ops, PatternRun& run, int ranks, const std::string& text) {
   for (int rank = 0; rank < ranks; ++rank)
     if (rank != 1 && run.start(ops, rank) != TILEPOST_OK) return tilepost_last_error();
@@ -167,7 +167,7 @@ TEST_CASE("a rank that would get more rows than it has room for: all ranks are t
   };
   const bool had_route = GENERATE(false, true);
   if (had_route) run_once();
-  // Rank 1 would get 11 rows of one rank, and 10 of each other one.
+  // Rank 1 would get 11 rows of rank 2, and 10 of each other rank.
   std::vector<std::string> errors(kRanks);
   std::vector<std::thread> threads;
   for (int rank = 0; rank < kRanks; ++rank)
@@ -239,7 +239,7 @@ TEST_CASE("the consumer's operands are checked") {
   check("norm_epsilon must be finite and at least 0, got -1");
 }
 
-// 100 and 104 rows are as many tiles, so nothing but m itself tells them apart.
+// 100 and 104 rows make as many tiles, so these runs differ only in m.
 TEST_CASE("a rank with another m than the others: all are told which ranks, and both values") {
   Problem problem;
   problem.pattern = GENERATE(TILEPOST_GEMM_ALL_REDUCE, TILEPOST_GEMM_REDUCE_SCATTER,
@@ -260,7 +260,7 @@ TEST_CASE("a rank with another m than the others: all are told which ranks, and 
   PatternRun other(problem, 100, Spread::random, false, random);
   const Comms comms(3);
   const Ops ops(comms, program.get(), 3, 20);
-  // The last one may come when the others have met already.
+  // The last rank may come after the others have found the difference.
   bool started[3] = {};
   for (int rank = 0; rank < 3; ++rank)
     started[rank] = (rank == 1 ? other : most).start(ops, rank) == TILEPOST_OK;

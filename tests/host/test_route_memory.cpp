@@ -1,5 +1,6 @@
-// What a rank has told the others for a route outlives its giving up: one of them may be reading
-// it. The program's own memory is what this looks at, so it has an executable of its own.
+// The numbers that a rank gives the others for a route stay after the rank gives up, because
+// another rank may be reading them. This test replaces the program's allocator, so it has an
+// executable of its own.
 #include <malloc.h>
 
 #include <atomic>
@@ -19,11 +20,11 @@ constexpr double kDeadline = 0.2;
 constexpr size_t kMostBytes = 4096;
 constexpr unsigned char kFreed = 0x5a;
 
-// The reader's allocations of so many bytes: it is held in one of them, and what has been written
-// there is kept when it frees that.
+// Watches the reader's allocations of `bytes` bytes. The reader is held in one of them. When it
+// frees this memory, the content is kept.
 struct Hold {
   size_t bytes;
-  int before;  // allocations of that size that come first
+  int before;  // how many allocations of that size come first
   void* memory = nullptr;
   bool is_kept = false;
   unsigned char kept[kMostBytes] = {};
@@ -63,8 +64,8 @@ void operator delete(void* memory, size_t) noexcept {
   release(memory);
 }
 
-// The reader has found out where the others' numbers are and is about to copy them, when these give
-// up: as a copy of several numbers it may be late by any time.
+// The others give up when the reader has found their numbers and is about to copy them. The copy
+// may come at any time later.
 TEST_CASE("ranks read what another has told for a route though it has given up") {
   Problem problem;
   problem.pattern = TILEPOST_GEMM_ALL_TO_ALL;
@@ -80,10 +81,11 @@ TEST_CASE("ranks read what another has told for a route though it has given up")
     options.deadline_seconds = rank == kReader ? 60 : kDeadline;
     REQUIRE(tilepost_op_create(comms[rank], &program.get(), &options, &ops[rank]) == TILEPOST_OK);
   }
-  // All rows of rank 0 go to rank 1; by group and rank.
+  // Every rank sends all its rows to rank 1. Ranks exchange the number of rows by group and rank.
   const size_t groups = program.map().groups.size();
   const int64_t splits[] = {0, problem.m, 0};
-  // Two of that size come before: what the reader counts itself, and the copy that it tells.
+  // Two allocations of this size come first: the reader's own counts, and the copy that it gives to
+  // the others.
   Hold reader{groups * kRanks * sizeof(int64_t), 2};
   REQUIRE(reader.bytes <= kMostBytes);
   held = let_go = false;
@@ -97,7 +99,7 @@ TEST_CASE("ranks read what another has told for a route though it has given up")
       results[rank] = tilepost_op_route(ops[rank], &route, nullptr);
       texts[rank] = tilepost_last_error();
       hold = nullptr;
-      // A route that comes too late tells nobody anything.
+      // A route that comes too late gives nothing to others.
       if (rank != kReader) again[rank] = tilepost_op_route(ops[rank], &route, nullptr);
     });
   for (int rank = 0; rank < kReader; ++rank) threads[rank].join();

@@ -1,5 +1,5 @@
-// Ranks that read or write each other's memory, where something goes wrong: it ends in time, says
-// who is missing, and nobody's memory goes away while others touch it.
+// Ranks that read or write each other's memory, where something goes wrong. A run ends in time, its
+// error names the rank that is missing, and no memory goes away while others access it.
 #include <chrono>
 #include <functional>
 
@@ -88,12 +88,12 @@ TEST_CASE("ranks that share memory name the counter that stays behind") {
   }
 }
 
-// The early signal races with the tile by intention: ThreadSanitizer would report it, and rightly.
+// The early signal races with the tile by intention. ThreadSanitizer would rightly report it.
 TEST_CASE("a tile that is announced before it is stored is caught", "[races]") {
   Problem problem = make(kVariants[GENERATE(range(0, kNumVariants))], 2);
   if (problem.row().moves_input()) return;
   INFO("access " << problem.access << " pattern " << problem.pattern);
-  problem.stagger = 0;  // the last position is of the last rank's rows
+  problem.stagger = 0;  // the last position has rows of the last rank
   problem.groups = 1;
   problem.fault = hand_woven::Fault::early_signal;
   const Program program(problem);

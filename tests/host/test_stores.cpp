@@ -1,6 +1,6 @@
-// A kernel that stores into the memory of the ranks that own its rows, by itself: which elements go
-// where, that nothing else is touched, and what is signalled. All small shapes, against sizes
-// computed anew.
+// A kernel that by itself stores into the memory of the ranks that own its rows: which elements go
+// where, that nothing else is written, and what is signalled. All small shapes are checked against
+// sizes that are computed here.
 #include <random>
 
 #include "runtime/map/tile_map.h"
@@ -43,7 +43,8 @@ struct Shape {
   }
 };
 
-// What the ranks own: rows of `out`, with room behind them that nobody may touch, and counters.
+// Memory of a rank that owns rows: its rows of the output, with room behind them that must stay as
+// it is, and counters.
 struct Owner {
   std::vector<Bf16> out;
   std::vector<uint32_t> counters;
@@ -64,7 +65,7 @@ struct Product {
   }
 };
 
-// Runs the kernel on two workers with owners of the given numbers of rows.
+// Runs the kernel on two workers. Owner q has `rows[q]` rows.
 std::vector<Owner> run(const Shape& shape, const tilepost_map_t& map, int share_rows,
                        const std::vector<int>& rows, const Product& product) {
   std::vector<Owner> owners(rows.size());
@@ -93,7 +94,7 @@ std::vector<Owner> run(const Shape& shape, const tilepost_map_t& map, int share_
   return owners;
 }
 
-// Elements of an owner's memory that are not what they should be: its rows, from `first_row` of the
+// How many elements of an owner's memory are wrong. It must have its rows, from `first_row` of the
 // product on, and poison behind them.
 int count_wrong(const Owner& owner, const Shape& shape, int first_row, int rows,
                 const Product& product) {

@@ -1,4 +1,4 @@
-// templates/gemm_host.cpp as it stands: the plain GEMM it claims to be.
+// templates/gemm_host.cpp un-woven is a plain GEMM.
 #include "tests/catch.h"
 #include "tests/host/reference.h"
 

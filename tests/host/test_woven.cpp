@@ -1,12 +1,12 @@
-// Generated programs, with the kernel that the weaver made of templates/gemm_host.cpp, against the
-// reference: both layouts, both types, 2 to 8 ranks, ragged shapes, bit by bit.
+// Generated programs, with the kernel that the weaver makes of templates/gemm_host.cpp, against the
+// reference bit by bit: both layouts, both types, 2 to 8 ranks, ragged shapes.
 #include "tests/catch.h"
 #include "tests/host/problem.h"
 #include "woven_programs.h"  // written by CMakeLists.txt: kWovenPrograms
 
 namespace {
 
-// Where a run leaves element (row, col) of the result.
+// The place of element (row, col) in the result of a run.
 int64_t place_of(const tilepost_op_info_t& info, int64_t row, int64_t col) {
   const tilepost_map_t& map = info.plan->map;
   if (info.rows == nullptr) return row * map.n + col;

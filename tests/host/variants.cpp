@@ -2,7 +2,7 @@
 
 namespace {
 
-// Those whose ranks read or write each other's memory.
+// Adds the variants whose ranks read or write each other's memory.
 void add_shared_variants(std::vector<Variant>& variants) {
   const auto add = [&](tilepost_access_t access, tilepost_pattern_t pattern,
                        tilepost_consumer_t consumer = TILEPOST_CONSUMER_NONE,
@@ -34,7 +34,7 @@ void add_shared_variants(std::vector<Variant>& variants) {
     push(TILEPOST_ALL_TO_ALL_GEMM, TILEPOST_CONSUMER_NONE, TILEPOST_ACCESS_READ, routing);
 }
 
-// Those whose kernels exchange tiles, or rows of A.
+// Adds the variants whose kernels exchange tiles or rows of A.
 void add_exchanged_variants(std::vector<Variant>& variants) {
   const auto add = [&](tilepost_pattern_t pattern, tilepost_shots_t shots, bool pushes = false,
                        tilepost_consumer_t consumer = TILEPOST_CONSUMER_NONE) {
@@ -51,7 +51,8 @@ void add_exchanged_variants(std::vector<Variant>& variants) {
   add(TILEPOST_GEMM_REDUCE_SCATTER, TILEPOST_ONE_SHOT_LINES, false, TILEPOST_CONSUMER_RMS_NORM);
 }
 
-// Rows of A beside neighbours, for each group of which the kernel is launched.
+// Adds the variants in which rows of A move beside neighbours, and the kernel is launched for each
+// group.
 void add_launched_variants(std::vector<Variant>& variants) {
   const auto add = [&](tilepost_pattern_t pattern, tilepost_access_t access,
                        tilepost_routing_t routing = TILEPOST_ROUTING_EVEN) {
@@ -116,7 +117,7 @@ Problem make(const Variant& variant, int ranks, uint64_t seed) {
   problem.pushes = variant.pushes;
   problem.neighbours = variant.neighbours;
   problem.shots = variant.shots;
-  if (ranks == 1 && variant.access == TILEPOST_ACCESS_TILES) {  // nobody to exchange with
+  if (ranks == 1 && variant.access == TILEPOST_ACCESS_TILES) {  // there is no rank to exchange with
     problem.access = TILEPOST_ACCESS_MESSAGES;
     problem.shots = TILEPOST_SHOTS_NONE;
     problem.pushes = false;

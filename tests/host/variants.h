@@ -1,5 +1,5 @@
-// What there is to choose from: every pattern with its layouts, consumers, transports, routings and
-// accesses, as problems of the host target.
+// All variants of problems on the host target: every pattern with its layouts, consumers,
+// transports, routings and accesses.
 #pragma once
 
 #include <string>
@@ -19,15 +19,16 @@ struct Variant {
   tilepost_shots_t shots = TILEPOST_SHOTS_NONE;
 };
 
-// Everything that can be put together, but for gemm and gemm_all_reduce that leave slots
+// All possible combinations, without gemm and without gemm_all_reduce that leaves slots
 // (tests/host/test_op.cpp).
 std::vector<Variant> all_variants();
 
-// The rest of it by the seed: type, cluster, groups, stagger.
+// A problem of the variant. `seed` chooses its type, cluster, groups and stagger.
 Problem make(const Variant& variant, int ranks, uint64_t seed);
 
-// Bounds how many routed rows of A a rank receives: sometimes no more than a rank sends, or a few
-// more, or those of all ranks. With fewer than it sends, some rows must stay where they are.
+// Bounds how many routed rows of A a rank receives: by what a rank sends, by a few rows more, or by
+// the rows of all ranks. Plans for any m may have a third of what a rank sends as their bound. Then
+// some rows must stay where they are.
 void bound_received(Problem& problem, uint64_t seed);
 
 std::string describe(const Problem& problem);

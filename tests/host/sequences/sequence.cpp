@@ -7,7 +7,7 @@
 
 namespace {
 
-constexpr double kShortest = 0.005;  // seconds, of deadlines that may pass
+constexpr double kShortest = 0.005;  // the shortest deadline that may pass, in seconds
 constexpr std::chrono::milliseconds kLate{40};
 const std::vector<Variant> kVariants = all_variants();
 
@@ -49,7 +49,7 @@ Sequence::Sequence(uint64_t seed)
     if (may_fail())
       rank.deadline = kShortest * static_cast<double>(1 + draw(10));
     else if (draw(4) == 0)
-      rank.deadline = 0;  // none
+      rank.deadline = 0;  // no deadline
   }
   befall();
 }
@@ -57,7 +57,7 @@ Sequence::Sequence(uint64_t seed)
 Sequence::~Sequence() = default;
 
 void Sequence::add_operation() {
-  const bool pushes = draw(6) == 0;  // of which there are few
+  const bool pushes = draw(6) == 0;  // few variants push
   const Variant& drawn = kVariants[draw(kVariants.size())];
   Problem problem = make(pushes ? kPushing : drawn, world_, random_());
   problem.any_m = draw(2) != 0;
@@ -88,7 +88,7 @@ void Sequence::add_run(size_t op) {
   if (registers && draw(2) != 0) script_.push_back({Kind::unregisters, op, data, m});
 }
 
-// What all ranks do, in the same order.
+// Writes the calls that all ranks make in the same order.
 void Sequence::write_script() {
   std::vector<bool> there(operations_.size(), false);
   for (uint64_t steps = 2 + draw(10); steps > 0; --steps) {
@@ -105,8 +105,8 @@ void Sequence::write_script() {
   }
 }
 
-// Whether the mishap can happen at this step. None makes two ranks take part in the same run of the
-// same operation with data that do not belong together: what succeeds can be compared.
+// Whether the mishap can happen at this step. No mishap makes two ranks take part in one run with
+// data that do not belong together, so runs that succeed can be compared.
 bool Sequence::suits(const Step& step) const {
   const Problem& problem = operations_[step.op].problem;
   if (mishap_ == Mishap::other_rows)
@@ -181,7 +181,7 @@ bool Sequence::check(int rank, const char* call, tilepost_result_t result) {
   return false;
 }
 
-// A communicator that was aborted may be said first.
+// Notes a call that was not refused. A communicator that was aborted may be reported first.
 void Sequence::check_refused(int rank, const char* call, tilepost_result_t result) {
   if (result == TILEPOST_INVALID_ARGUMENT || result == TILEPOST_UNSUPPORTED) return;
   if (result == TILEPOST_ABORTED && may_fail()) return;
@@ -204,7 +204,7 @@ void Sequence::destroy(int rank, size_t op) {
   Rank& own = ranks_[rank];
   if (tilepost_op_destroy(own.ops[op]) != TILEPOST_OK) note(rank, "destroy failed");
   own.ops[op] = nullptr;
-  // Where all runs succeed, those that it has waited for have ended.
+  // Where every run must succeed, destroying has waited for the runs to end.
   for (const PatternRun* data : own.running[op]) {
     if (may_fail()) break;
     ++compared_;
@@ -245,11 +245,11 @@ void Sequence::take_step(int rank, const Step& step) {
     check(rank, "unregister", tilepost_op_unregister(op, step.data->out(rank)));
     return;
   }
-  // Routed memory is used again by the next run: it is compared when that has ended.
+  // The outputs are compared when the run has ended.
   if (check(rank, "run", step.data->start(op, rank))) own.running[step.op].push_back(step.data);
 }
 
-// Calls that concern this rank alone, and change nothing.
+// Makes a call that concerns this rank alone and changes nothing.
 void Sequence::look_around(int rank) {
   Rank& own = ranks_[rank];
   const size_t op = own.random() % own.ops.size();
@@ -276,7 +276,7 @@ void Sequence::look_around(int rank) {
   }
 }
 
-// What an operation must refuse, whatever it is and whatever has happened.
+// Makes a call that an operation must refuse, whatever it is and whatever has happened.
 void Sequence::call_wrongly(int rank, size_t index) {
   Rank& own = ranks_[rank];
   const tilepost_op_t op = own.ops[index];
@@ -288,7 +288,7 @@ void Sequence::call_wrongly(int rank, size_t index) {
   operands.out = operands.norm_residual = memory;
   operands.norm_epsilon = 1;
   operands.m = TILEPOST_PLANNED_M;
-  // By its route a rank may have no rows at all, and then its operands are not looked at.
+  // With a route a rank may have no rows, and then its operands are not checked.
   const bool routed = operations_[index].problem.routed();
   tilepost_route_t route{sizeof route, -3, nullptr, nullptr};
   tilepost_arrivals_t arrivals{};
@@ -297,7 +297,8 @@ void Sequence::call_wrongly(int rank, size_t index) {
   };
   switch (own.random() % 11) {
     case 10:
-      if (pushes_sums(operations_[index].problem)) return;  // then others are asked
+      // The other ranks would have to take part.
+      if (pushes_sums(operations_[index].problem)) return;
       return refused("register without a use", tilepost_op_register(op, memory, sizeof memory));
     case 0:
       if (routed) return;

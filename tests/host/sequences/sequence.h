@@ -1,5 +1,5 @@
-// A random sequence of calls of the C interface on the host target, chosen by a seed: ranks are
-// threads, each with calls of its own between those that all ranks make.
+// A random sequence of calls of the C interface on the host target, chosen by a seed. Ranks are
+// threads. Each makes calls of its own between the calls that all ranks make.
 #pragma once
 
 #include <atomic>
@@ -19,7 +19,7 @@ enum class Mishap {
   swaps,        // it makes two calls in the other order
   other_rows,   // it runs with another number of rows
   lost_signal,  // its kernel leaves a tile unannounced
-  hurry,        // nothing, but deadlines are short
+  hurry,        // nothing goes wrong, but deadlines are short
 };
 constexpr int kMishaps = 8;
 
@@ -29,11 +29,11 @@ class Sequence {
   ~Sequence();
   Sequence(const Sequence&) = delete;
 
-  // Plays it once: "", or what a call returned or left that it must not. Where runs have ended well
-  // their outputs are compared with the reference's.
+  // Plays the sequence once. Returns "", or what a call wrongly returned or left. Outputs of runs
+  // that have succeeded are compared with the reference's.
   std::string play();
   std::string describe() const;
-  // Runs whose outputs were compared, over all ranks.
+  // How many outputs were compared, over all ranks.
   int compared() const { return compared_; }
 
  private:
@@ -42,21 +42,21 @@ class Sequence {
     Kind kind;
     size_t op;
     PatternRun* data = nullptr;
-    int64_t rows = 0;  // of a run
+    int64_t rows = 0;  // of the run
   };
   struct Operation {
     Problem problem;
-    std::unique_ptr<Program> program, faulty;  // the latter of the rank with a mishap
+    std::unique_ptr<Program> program, faulty;  // `faulty`: for the rank with a mishap
   };
   struct Rank {
     tilepost_comm_t comm = nullptr;
     std::vector<Step> script;
-    std::vector<tilepost_op_t> ops;                 // null: there is none now
-    std::vector<std::vector<PatternRun*>> running;  // by operation: what has not been compared
-    std::vector<bool> routed;                       // by operation: it has a route
+    std::vector<tilepost_op_t> ops;                 // null: the operation does not exist now
+    std::vector<std::vector<PatternRun*>> running;  // by operation: the runs not yet compared
+    std::vector<bool> routed;                       // by operation: whether it has a route
     double deadline = 60;
     std::mt19937_64 random;
-    std::string wrong;  // the first thing
+    std::string wrong;  // the first fault
   };
 
   uint64_t draw(uint64_t below) { return random_() % below; }
@@ -78,7 +78,7 @@ class Sequence {
   void create_wrongly(int rank);
   void destroy_all(int rank);
   bool may_fail() const { return mishap_ != Mishap::none; }
-  // Notes what `call` returned unless it is OK, or a failure that the mishap explains.
+  // Notes the result of `call`, unless it is OK or a failure that the mishap explains.
   bool check(int rank, const char* call, tilepost_result_t result);
   void check_refused(int rank, const char* call, tilepost_result_t result);
   void note(int rank, const std::string& wrong);
@@ -87,7 +87,8 @@ class Sequence {
   const int world_;
   const Mishap mishap_;
   int victim_ = 0;
-  bool destroys_at_home_ = true;  // every rank its own operations; else one thread all of them
+  // Every rank destroys its own operations; otherwise one thread destroys all.
+  bool destroys_at_home_ = true;
   std::deque<Operation> operations_;
   std::deque<PatternRun> data_;
   std::vector<Step> script_;

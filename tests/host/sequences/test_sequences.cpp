@@ -1,5 +1,5 @@
-// Random sequences of calls on the host target. TILEPOST_SEQUENCES says how many (50), and
-// TILEPOST_FIRST_SEQUENCE with which seed they begin (1).
+// Random sequences of calls on the host target. TILEPOST_SEQUENCES is how many (default 50), and
+// TILEPOST_FIRST_SEQUENCE is the first seed (default 1).
 #include <cstdlib>
 
 #include "runtime/harness/watchdog.h"
