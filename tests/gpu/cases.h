@@ -1,5 +1,5 @@
-// What a run of a program may be besides its operands: how many rows, and where they go. Every rank
-// makes the cases of all ranks from the same seed.
+// The cases of a program: how many rows a run has, and where rows go. Every rank makes the cases of
+// all ranks from one seed.
 #pragma once
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 
 namespace gpu_test {
 
-// One rank's rows and, if the plan is routed, the rank that each of them goes to.
+// One rank's rows and, if the plan is routed, the rank that each row goes to.
 struct RankCase {
   int64_t m = 0;
   std::vector<int64_t> splits;
@@ -20,7 +20,7 @@ struct RankCase {
 
 using Case = std::vector<RankCase>;  // by rank
 
-// Rows go from every rank to chosen ones: those of the product, or those of A.
+// Whether rows go from every rank to particular ranks: rows of the product, or rows of A.
 inline bool exchanges_rows(const tilepost_plan_t& plan) {
   return plan.pattern == TILEPOST_GEMM_ALL_TO_ALL || plan.pattern == TILEPOST_ALL_TO_ALL_GEMM;
 }
@@ -29,18 +29,19 @@ inline bool is_routed(const tilepost_plan_t& plan) {
   return exchanges_rows(plan) && plan.routing != TILEPOST_ROUTING_EVEN;
 }
 
-// The m of runs, or its bound: of each rank's rows of A, or of the product.
+// The m of runs, or the bound of m: rows of A on each rank, or rows of the product.
 inline int64_t most_rows(const tilepost_plan_t& plan) {
   return plan.pattern == TILEPOST_ALL_TO_ALL_GEMM ? plan.rows_sent : plan.map.m;
 }
 
-// Rows from 1 to `most`, small ones as likely as large ones.
+// A number of rows from 1 to `most`. Small numbers are as likely as large ones.
 inline int64_t random_rows(std::mt19937& random, int64_t most) {
   const int64_t bound = random() % 2 == 0 ? most : std::min<int64_t>(most, 200);
   return 1 + static_cast<int64_t>(random() % bound);
 }
 
-// Where m rows go: evenly at random, all to one rank, to two ranks only, or in order.
+// The rank that each of m rows goes to: random ranks, one rank, one of two ranks, or ranks in
+// order.
 inline std::vector<int32_t> random_destinations(std::mt19937& random, int64_t m, int ranks) {
   std::vector<int32_t> destinations(static_cast<size_t>(m));
   const uint32_t kind = random() % 4;
@@ -55,8 +56,8 @@ inline std::vector<int32_t> random_destinations(std::mt19937& random, int64_t m,
   return destinations;
 }
 
-// Turns rows away from ranks that would multiply more of them than the plan is for, to the next
-// with room. Ranks have at least as much room as there are rows.
+// Moves rows away from ranks that would multiply more rows than the plan is for, to the next rank
+// with room. All ranks together have room for all rows.
 inline void keep_within_bounds(const tilepost_plan_t& plan, Case& made) {
   if (plan.pattern != TILEPOST_ALL_TO_ALL_GEMM) return;
   std::vector<int64_t> received(plan.ranks, 0);
@@ -67,7 +68,7 @@ inline void keep_within_bounds(const tilepost_plan_t& plan, Case& made) {
     }
 }
 
-// The case of `seed`; seed 0 of a plan for any m has the planned number of rows.
+// The case of `seed`. With seed 0 a plan for any m has the planned number of rows.
 inline Case make_case(const tilepost_plan_t& plan, uint32_t seed) {
   std::mt19937 random(seed);
   Case made(plan.ranks);
@@ -89,7 +90,8 @@ inline Case make_case(const tilepost_plan_t& plan, uint32_t seed) {
   return made;
 }
 
-// Rows of the product of `source`, or of its A, that end in `rank`'s out, in their order there.
+// The rows of `source`'s product, or of its A, that end in the output of `rank`, in their order
+// there.
 inline std::vector<int32_t> rows_between(const tilepost_plan_t& plan, const Case& all, int source,
                                          int rank) {
   std::vector<int32_t> rows;

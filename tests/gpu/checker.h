@@ -1,4 +1,5 @@
-// One rank's operands, output and reference for a program: choose a case, fill, run, check.
+// The operands, output and reference of one rank for a program. Tests choose a case, fill, run,
+// check.
 #pragma once
 
 #include <optional>
@@ -11,9 +12,9 @@ namespace gpu_test {
 
 class Checker {
  public:
-  // `sets` of operands, so that several runs can be put on the stream back to back. The output of
-  // the last one is the operation's own memory where that lends some: no other run may come between
-  // a run of it and its check. Sets the case of seed 0: collective where the plan is routed.
+  // `sets`: how many sets of operands there are, so that several runs can be on the stream at once.
+  // The last set uses the lent output, where there is one. Then no other run may come between its
+  // run and its check. Chooses the case of seed 0, which is collective where the plan is routed.
   Checker(const tilepost_program_t& program, tilepost::Op& op, int rank, int sets)
       : rank_(rank), sets_(sets) {
     tilepost_op_info_t info{};
@@ -50,8 +51,9 @@ class Checker {
     choose(op, 0);
   }
 
-  // Rows and route of the runs from here on: drawn from the seed, or so many rows of a plan for any
-  // m without a route. Waits for the stream. Collective where the plan is routed.
+  // Chooses rows and route of the runs from here on: choose() draws them from the seed, and
+  // choose_rows() gives `m` rows to a plan for any m without a route. Waits for the stream.
+  // Collective where the plan is routed.
   void choose(tilepost::Op& op, uint32_t seed) { choose(op, make_case(*plan_, seed)); }
   void choose_rows(tilepost::Op& op, int64_t m) {
     Case made(plan_->ranks);
@@ -81,9 +83,9 @@ class Checker {
     check_landed(arrivals);
   }
 
-  // From here on the other ranks store straight into the set's output, where the operation has a
-  // use for that: those that lend memory. Collective, and so is undoing it, before the checker
-  // goes.
+  // From here on the other ranks store straight into the set's output, where the operation lends
+  // memory and so has a use for that. Collective, like unregister_out(), which must come before the
+  // checker's end.
   void register_out(tilepost::Op& op, int set) {
     const tilepost::Status status = op.register_output(sets_[set].out, sets_[set].out_bytes);
     EXPECT(lends_ ? status.ok() : status.result() == TILEPOST_UNSUPPORTED, status.text());
@@ -93,8 +95,8 @@ class Checker {
     if (lends_) TILEPOST_OK_(op.unregister_output(sets_[set].out));
   }
 
-  // The outputs of all sets, but for the operation's own memory, lie in one allocation from here
-  // on. Before they are registered, and while nothing runs.
+  // From here on the outputs of all sets, except the lent output, lie in one allocation. Call it
+  // before outputs are registered and while nothing runs.
   void join_outs() {
     constexpr int64_t kAlignment = 256;
     const size_t sets = sets_.size() - (lends_ ? 1 : 0);
@@ -103,7 +105,7 @@ class Checker {
     for (size_t set = 0; set < sets; ++set, out += each) sets_[set].out = out;
   }
 
-  // New operands for a set, and an output full of NaN.
+  // Gives a set new operands, and an output full of NaN.
   void fill_set(int set, uint32_t seed) {
     const Set& s = sets_[set];
     fill(s.a, a_rows(rank_) * plan_->k, plan_->input, shape(), seed, rank_, 0, stream());
@@ -112,14 +114,14 @@ class Checker {
     CUDA_OK(cudaMemsetAsync(s.out, 0xff, static_cast<size_t>(s.out_bytes), stream()));
   }
 
-  // Operands to time on.
+  // Gives a set operands for measuring times.
   void fill_set_normal(int set, uint32_t seed) {
     const Set& s = sets_[set];
     fill_normal(s.a, a_rows(rank_) * plan_->k, plan_->input, seed, rank_, 0, stream());
     fill_normal(s.b, b_count(), plan_->input, seed, rank_, 1, stream());
   }
 
-  // `m`: other rows than the case's; 0: these.
+  // Starts a run of a set. `m`: a number of rows other than the case's; 0: the case's.
   tilepost::Status run_set(tilepost::Op& op, int set, int64_t m = 0) {
     tilepost_run_operands_t operands{};
     operands.a = sets_[set].a;
@@ -132,8 +134,8 @@ class Checker {
     return op.run(operands, stream());
   }
 
-  // Compares the set's output with a product of the same seed that shares no code with the
-  // product's.
+  // Compares the set's output with a product of the same seed, which is computed without tilepost's
+  // code.
   void check_set(int set, uint32_t seed) {
     const Set& s = sets_[set];
     if (exchanges_rows(*plan_)) {
@@ -144,7 +146,7 @@ class Checker {
       }
       return;
     }
-    // With the same operands as before the reference is still there.
+    // For the same operands as before, the reference is still there.
     if (summed_ != seed) {
       const bool sums = plan_->pattern == TILEPOST_GEMM_ALL_REDUCE ||
                         plan_->pattern == TILEPOST_GEMM_REDUCE_SCATTER;
@@ -159,7 +161,7 @@ class Checker {
       compare_rows(s.out, rank_);
   }
 
-  // Elements that were wrong so far. Waits for the stream.
+  // How many elements have been wrong so far. Waits for the stream.
   unsigned long long mismatches() {
     unsigned long long count = 0;
     CUDA_OK(cudaMemcpyAsync(&count, mismatches_, sizeof count, cudaMemcpyDeviceToHost, stream()));
@@ -167,7 +169,7 @@ class Checker {
     return count;
   }
 
-  // One run from end to end.
+  // Makes one run, checks it, and waits for both.
   void run_and_check(tilepost::Op& op, uint32_t seed) {
     fill_set(0, seed);
     TILEPOST_OK_(run_set(op, 0));
@@ -184,15 +186,15 @@ class Checker {
     void* b;
     void* out;
     int64_t out_bytes;
-    void* kept = nullptr;  // residual rows, and their sums with the product's
+    void* kept = nullptr;  // rows of the residual, which become their sums with the product's rows
   };
   const Set& set(int i) const { return sets_[i]; }
   Place place() const { return {slots_, plan_->map.tile_m, plan_->map.tile_n, 0}; }
   int64_t rows() const { return case_[rank_].m; }
   cudaStream_t stream() const { return stream_; }
 
-  // Fills, runs and checks from here on are put on `stream`, or again on the checker's own if it is
-  // null. The caller orders them after those before.
+  // Puts fills, runs and checks from here on on `stream`, or on the checker's own stream if it is
+  // null. The caller orders them behind earlier ones.
   void use(cudaStream_t stream) { stream_ = stream == nullptr ? device_.stream() : stream; }
 
   const tilepost_plan_t& plan() const { return *plan_; }
@@ -200,7 +202,8 @@ class Checker {
  private:
   int64_t input_bytes() const { return tilepost::element_bytes(plan_->input); }
   int64_t output_bytes() const { return tilepost::element_bytes(plan_->output); }
-  static constexpr float kEpsilon = 0.125f;  // counts beside squares of whole numbers
+  // Large enough to count beside squares of whole numbers.
+  static constexpr float kEpsilon = 0.125f;
 
   int64_t b_count() const { return plan_->map.n * plan_->k; }
   Shape shape(int64_t m = 1) const {
@@ -216,13 +219,13 @@ class Checker {
   bool normalises() const { return keeps() || plan_->consumer == TILEPOST_CONSUMER_RMS_NORM; }
   int64_t share() const { return (case_[rank_].m + plan_->ranks - 1) / plan_->ranks; }
 
-  // Rows of A that `rank` brings along.
+  // How many rows of A `rank` has.
   int64_t a_rows(int rank) const {
     const int64_t m = case_[rank].m;
     return gathers() ? std::clamp<int64_t>(m - rank * share(), 0, share()) : m;
   }
 
-  // Room for everything that any case may send here.
+  // Room for all rows that any case may send here.
   int64_t out_bytes(const tilepost_op_info_t& info) const {
     const int64_t rows = exchanges_rows(*plan_) ? plan_->ranks * most_ : plan_->map.m;
     const int64_t all = (rows + plan_->ranks) * columns_ * plan_->map.tile_n;
@@ -234,7 +237,7 @@ class Checker {
     CUDA_OK(cudaMemsetAsync(sum_, 0, bytes, stream()));
   }
 
-  // Adds the product of `rank`'s A: with its B, or with this rank's where rows of A move.
+  // Adds the product of `rank`'s A. B is also `rank`'s or, where rows of A move, this rank's.
   void add_product_of(int rank, uint32_t seed) {
     if (case_[rank].m == 0) return;
     auto* a = static_cast<char*>(a_);
@@ -248,7 +251,8 @@ class Checker {
     add_product(a_, b_, sum_, plan_->input, shape(case_[rank].m), stream());
   }
 
-  // Compares the rows of out that come from `source`; where ranks are summed that is any of them.
+  // Compares the rows of the output that come from `source`. Where ranks are summed, any source
+  // will do.
   void compare_rows(const void* out, int source) {
     const int64_t count = rows_first_[source + 1] - rows_first_[source];
     if (count == 0) return;
@@ -262,9 +266,10 @@ class Checker {
                    plan_->output, shape(count), mismatches_, stream());
   }
 
-  // Rows that all ranks have get the same residual on all ranks. A rank's own rows get the rank's.
+  // In an AllReduce all ranks have the same residual. Otherwise each rank has a residual of its
+  // own.
   void fill_residual(void* rows, uint32_t seed) {
-    constexpr int kMatrix = 3;  // after A's and B's: key_of has two for each rank
+    constexpr int kMatrix = 3;  // comes after A's and B's: key_of has two for each rank
     const int of = plan_->pattern == TILEPOST_GEMM_ALL_REDUCE ? 0 : rank_;
     fill(rows, most_ * plan_->map.n, plan_->output, shape(), seed, plan_->ranks + of, kMatrix,
          stream());
@@ -279,7 +284,7 @@ class Checker {
                    stream());
   }
 
-  // landed says for each of this rank's rows which row of its destination's out it is.
+  // Checks `landed`: for each row of this rank, which row of its destination's output it is.
   void check_landed(const tilepost_arrivals_t& arrivals) const {
     for (int rank = 0; rank < plan_->ranks; ++rank) {
       int64_t before = 0;
@@ -295,10 +300,10 @@ class Checker {
   const tilepost_plan_t* plan_ = nullptr;
   const char* name_ = "";
   const int rank_;
-  bool lends_ = false;  // memory for an output
+  bool lends_ = false;  // whether the operation lends memory for an output
   const int32_t* slots_ = nullptr;
   int64_t columns_ = 1;
-  int64_t most_ = 0;  // rows of a rank's A or product
+  int64_t most_ = 0;  // the most rows of a rank's A or product
   Device device_;
   cudaStream_t stream_ = nullptr;
   Case case_;
@@ -307,14 +312,14 @@ class Checker {
   void* a_;
   void* b_;
   float* sum_;
-  void* weight_ = nullptr;    // of the norm
-  void* residual_ = nullptr;  // as it was before a run
-  int32_t* rows_;             // rows of the product in the order in which they are in out
+  void* weight_ = nullptr;    // the weight of the norm
+  void* residual_ = nullptr;  // the residual before a run
+  int32_t* rows_;             // rows of the product, in their order in the output
   unsigned long long* mismatches_;
   std::optional<uint32_t> summed_;  // the seed whose reference is in sum_
 };
 
-// A run of a set as a graph.
+// A graph of one run of a set.
 class CapturedRun {
  public:
   CapturedRun(Checker& checker, tilepost::Op& op, int set = 0) : stream_(checker.stream()) {

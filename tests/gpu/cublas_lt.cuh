@@ -1,4 +1,4 @@
-// cublasLt beside our kernels, and what timing them takes.
+// cublasLt as a measure for our kernels, and helpers to time it.
 #ifndef TILEPOST_TESTS_GPU_CUBLAS_LT_CUH
 #define TILEPOST_TESTS_GPU_CUBLAS_LT_CUH
 
@@ -20,14 +20,14 @@ T* allocate(size_t count) {
   return static_cast<T*>(p);
 }
 
-// 0 of none.
+// The median, or 0 if `v` is empty.
 inline double median(std::vector<double> v) {
   if (v.empty()) return 0;
   std::sort(v.begin(), v.end());
   return v.size() % 2 ? v[v.size() / 2] : (v[v.size() / 2 - 1] + v[v.size() / 2]) / 2;
 }
 
-// C^T[n, m] = B A^T, column-major, as cublasLt sees it: bf16, B [n, k].
+// C^T[n, m] = B A^T in the column-major view of cublasLt, in bf16 with B [n, k].
 class CublasLt {
  public:
   static constexpr size_t kWorkspace = 64 << 20;
@@ -69,7 +69,7 @@ class CublasLt {
     CUBLAS(cublasLtMatmul(handle_, multiply_, &one, o.b, weights_, o.a, tokens_, &zero, o.c, out_,
                           o.c, out_, &candidates_[candidate].algo, workspace_, kWorkspace, stream));
   }
-  // What the candidate is, as cublasLt numbers tiles and shapes of clusters.
+  // An attribute of the candidate, in cublasLt's numbers for tiles and shapes of clusters.
   int config(int candidate, cublasLtMatmulAlgoConfigAttributes_t attribute) const {
     int value = 0;
     size_t written;

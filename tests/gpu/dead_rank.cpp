@@ -1,10 +1,10 @@
-// A rank that never comes: the others end with an error that names rank and group, within the
-// deadline, and the process goes on with a new communicator.
+// One rank never comes. The others must end within the deadline with an error that names the rank
+// and the group, and the process must go on with a new communicator.
 //
 //   dead_rank [program …] [--deadline 3] [--ahead 200]
 //
-// First with one run outstanding, then with so many that CUDA's launch queue fills up, then with a
-// few replays of a graph.
+// This is tried with one run outstanding, then with so many runs that CUDA's launch queue fills up,
+// then with a few replays of a graph.
 #include <chrono>
 
 #include "tests/gpu/checker.h"
@@ -14,7 +14,7 @@ using Clock = std::chrono::steady_clock;
 
 namespace {
 
-constexpr double kSlack = 10;  // seconds past the deadline: reading counters, aborting, freeing
+constexpr double kSlack = 10;  // seconds past the deadline: to read counters, abort and free
 
 double seconds_since(Clock::time_point begin) {
   return std::chrono::duration<double>(Clock::now() - begin).count();
@@ -40,7 +40,7 @@ void expect_missed(const tilepost::Status& status, int rank, double elapsed, dou
   EXPECT(elapsed < deadline + kSlack, std::to_string(elapsed) + " s");
 }
 
-// Replays, which the runtime sees only once the device has come to them.
+// Expects the timeout of replays. The runtime sees a replay only when the device has come to it.
 void expect_timeout_of_replays(CapturedRun& graph, tilepost::Op& op, int rank, double deadline) {
   const auto begin = Clock::now();
   for (int i = 0; i < kReplays; ++i) graph.replay();
@@ -52,7 +52,7 @@ void expect_timeout_of_replays(CapturedRun& graph, tilepost::Op& op, int rank, d
   expect_missed(status, rank, seconds_since(begin), deadline);
 }
 
-// Puts runs on the stream until one is refused or `ahead` are there, then waits for the error.
+// Puts runs on the stream until one is refused or there are `ahead` runs. Then expects the error.
 void expect_timeout(Checker& checker, tilepost::Op& op, int rank, double deadline, int ahead) {
   const auto begin = Clock::now();
   for (int i = 0; i < ahead; ++i) {
@@ -67,7 +67,7 @@ void expect_timeout(Checker& checker, tilepost::Op& op, int rank, double deadlin
   EXPECT(checker.run_set(op, 0).result() == TILEPOST_ABORTED, "a run after the error");
 }
 
-// With `ahead` runs outstanding; 0: with replays of a graph.
+// Tries one missing rank with `ahead` runs outstanding, or with replays of a graph if `ahead` is 0.
 void test_missing(Ranks& ranks, int rank, const tilepost_program_t& program, double deadline,
                   int ahead) {
   const bool missing = rank == ranks.world() - 1;

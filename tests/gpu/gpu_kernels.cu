@@ -10,8 +10,8 @@ namespace {
 constexpr int kThreads = 256;
 constexpr int kBlocks = 1024;
 constexpr int kTile = 16;
-constexpr float kExact = 256;         // bf16 has 8 bits of significand
-constexpr double kMaxVariance = 400;  // of an output element: 256 is far out in its tail
+constexpr float kExact = 256;         // bf16 has 8 significant bits
+constexpr double kMaxVariance = 400;  // of an output element, so that 256 is far out in the tail
 constexpr uint16_t kPoison = 0xffff;
 constexpr long long kGateClocks = 30'000'000'000;
 
@@ -43,7 +43,7 @@ __global__ void fill_kernel(T* data, int64_t count, uint32_t threshold, uint64_t
   }
 }
 
-// Box and Muller: two uniform numbers make a normal one.
+// The method of Box and Muller makes a normal number of two uniform ones.
 template <class T>
 __global__ void normal_kernel(T* data, int64_t count, uint64_t key) {
   const int64_t step = int64_t{gridDim.x} * blockDim.x;
@@ -94,13 +94,13 @@ __global__ void compare_kernel(const T* out, Place place, const Expected* expect
     const int64_t from = listed == nullptr ? i : int64_t{listed[row]} * shape.n + column;
     const float want = value(expected[from]);
     const float got = value(out[place_of(place, row, column, shape.n)]);
-    // Written so that a NaN on either side counts.
+    // Written so that a NaN on either side counts as wrong.
     if (!(got == want) || !(fabsf(want) <= kExact)) ++wrong;
   }
   if (wrong != 0) atomicAdd(mismatches, wrong);
 }
 
-// The error of rounding to a type: half a unit in the last place, as a part of the number.
+// The relative error of rounding to a type: half a unit in the last place.
 __device__ float rounding(__nv_bfloat16) {
   return 0x1p-8f;
 }
@@ -111,7 +111,8 @@ __device__ float rounding(__half) {
   return 0x1p-11f;
 }
 
-// A block a row; a thread adds up every kThreads-th square, one of them what all have.
+// One block for each row. A thread adds up every kThreads-th square, and one thread adds up these
+// sums.
 template <class T>
 __global__ void normed_kernel(NormedRows rows, const float* expected, const int32_t* listed,
                               Shape shape, unsigned long long* mismatches) {
@@ -137,8 +138,8 @@ __global__ void normed_kernel(NormedRows rows, const float* expected, const int3
   for (int i = threadIdx.x; i < shape.n; i += kThreads) {
     const float x = sum_at(i), want = x * scale * value(static_cast<const T*>(rows.weight)[i]);
     const float got = value(static_cast<const T*>(rows.out)[own + i]);
-    constexpr float kSlack = 1.01f;  // two ways to add squares in float
-    // Written so that a NaN counts.
+    constexpr float kSlack = 1.01f;  // the kernel adds squares in float, in its own order
+    // Written so that a NaN counts as wrong.
     if (!(fabsf(got - want) <= kSlack * rounding(T{}) * fabsf(want)) || !(fabsf(x) <= kExact))
       ++wrong;
     if (residual != nullptr && !(value(static_cast<const T*>(rows.kept)[own + i]) == x)) ++wrong;

@@ -1,8 +1,8 @@
 // Device code of the GPU tests: data, an independent reference, comparison, and a gate that lets
-// streams on several GPUs start together. Nothing here is shared with the product.
+// streams on several GPUs start together. It shares no code with the product.
 //
-// Data are whole numbers so small, and so few of them not zero, that every partial sum is exact in
-// bf16: results are compared for equality, whatever the order of summation.
+// The data are small whole numbers, and few of them are not zero. So every partial sum is exact in
+// bf16, and results are compared for equality whatever the order of summation is.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -17,43 +17,44 @@ struct Shape {
   int m, n, k, ranks;
 };
 
-// Fills `count` elements with -1, 0 or 1, a function of seed, rank, which matrix and position; the
-// share of non-zeros falls with k * ranks.
+// Fills `count` elements with -1, 0 or 1, which depend on the seed, the rank, the number of the
+// matrix, and the position. Fewer elements are not zero for larger k * ranks.
 void fill(void* data, int64_t count, tilepost_dtype_t type, const Shape& shape, uint32_t seed,
           int rank, int matrix, cudaStream_t stream);
 
-// Normal numbers: what to time on. Small integers and zeros draw less power and let the GPU clock
-// higher than real data does.
+// Fills elements with normal numbers, for measuring times. With small integers and zeros a GPU
+// draws less power and clocks higher than with real data.
 void fill_normal(void* data, int64_t count, tilepost_dtype_t type, uint32_t seed, int rank,
                  int matrix, cudaStream_t stream);
 
-// sum[m, n] += a[m, k] * b[n, k]^T in float, by a plain tiled kernel on the ordinary cores.
+// sum[m, n] += a[m, k] * b[n, k]^T in float, by a plain tiled kernel without tensor cores.
 void add_product(const void* a, const void* b, float* sum, tilepost_dtype_t type,
                  const Shape& shape, cudaStream_t stream);
 
-// Where the elements of an output are: row-major, in slot order (rows from tilepost_op_info_t), or
-// in a slab of `slab_rows` rows for each tile column.
+// The places of an output's elements: row-major, in slot order (with the rows of
+// tilepost_op_info_t), or with a slab of `slab_rows` rows for each tile column.
 struct Place {
   const int32_t* rows = nullptr;
   int tile_m = 1, tile_n = 1;
   int64_t slab_rows = 0;
 };
 
-// Adds to *mismatches the elements of `out` that differ from `expected`; those are the float sums
-// or a row-major matrix of the same type. An expected value too large to be exact counts as wrong.
+// Adds to *mismatches how many elements of `out` differ from `expected`: float sums, or a row-major
+// matrix of the same type. An expected value that is too large to be exact counts as wrong.
 void compare(const void* out, const Place& place, const float* expected, tilepost_dtype_t type,
              const Shape& shape, unsigned long long* mismatches, cudaStream_t stream);
 void compare(const void* out, const Place& place, const void* expected, tilepost_dtype_t type,
              const Shape& shape, unsigned long long* mismatches, cudaStream_t stream);
 
-// As compare(), where row i of `out` is row listed[i] of `expected`. `out` has shape.m rows.
+// Compares row i of `out` with row listed[i] of `expected`. `out` has shape.m rows.
 void compare_listed(const void* out, const Place& place, const float* expected,
                     const int32_t* listed, tilepost_dtype_t type, const Shape& shape,
                     unsigned long long* mismatches, cudaStream_t stream);
 
-// Rows that ranks normalised: of row listed[i] of `expected`, with row i of `residual` added to it
-// where that is not null, row i of `out` has to be x * rsqrt(mean(x^2) + epsilon) * weight but for
-// one rounding, and row i of `kept` x itself. All but `expected` and `listed` of the plan's type.
+// Rows that ranks have normalised. Let x be row listed[i] of `expected`, with row i of `residual`
+// added if that is not null. Then row i of `out` must be x * rsqrt(mean(x^2) + epsilon) * weight
+// with at most one rounding, and row i of `kept` must be x. All but `expected` and `listed` have
+// the plan's type.
 struct NormedRows {
   const void* out;
   const void* kept;
@@ -65,20 +66,21 @@ void compare_normed(const NormedRows& rows, const float* expected, const int32_t
                     tilepost_dtype_t type, const Shape& shape, unsigned long long* mismatches,
                     cudaStream_t stream);
 
-// How many of the output's elements, of 16 bits, differ, and the least row-major index of one.
+// How many 16-bit elements of the output differ, and the least row-major index of one of them.
 struct Difference {
   unsigned long long count = 0, first = ~0ull;
 };
 
-// Adds to *difference, in device memory, the elements of `out` whose bits are not those of the
-// row-major matrix `expected`. The poison 0xffff, a NaN no kernel computes, differs from itself.
+// Adds to *difference, in device memory, the elements of `out` whose bits differ from the row-major
+// matrix `expected`. An element 0xffff, the poison, always counts: it is a NaN that no kernel
+// computes.
 void compare_bits(const void* out, const Place& place, const void* expected, const Shape& shape,
                   Difference* difference, cudaStream_t stream);
 
-// Holds the stream until *word, in pinned host memory, has reached `value`, or 20 s have passed.
+// Holds the stream until *word, in pinned host memory, has reached `value`, for at most 20 s.
 void gate(const uint32_t* word, uint32_t value, cudaStream_t stream);
 
-// Loads all kernels above, so that none is loaded while a gate is closed.
+// Loads all kernels above, so that no kernel is loaded while a gate is closed.
 void preload();
 
 }  // namespace gpu_test

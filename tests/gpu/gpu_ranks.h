@@ -1,7 +1,7 @@
-// One process, one thread per GPU: what the GPU tests have in common.
+// What the GPU tests share, in one process with a thread for each GPU.
 //
-// A failed check prints where and why and ends the process with 1: the other ranks' threads may be
-// in a collective, from which there is no way back.
+// A failed check prints where and why, and ends the process with exit code 1. The other ranks'
+// threads may be in a collective, which cannot be left.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -23,7 +23,7 @@
 
 namespace gpu_test {
 
-constexpr int kSkipped = 77;  // what CTest and automake take for 'skipped'
+constexpr int kSkipped = 77;  // CTest and automake take this exit code for 'skipped'
 
 [[noreturn]] inline void die(const char* file, int line, const std::string& text) {
   std::fprintf(stderr, "%s:%d: FAIL: %s\n", file, line, text.c_str());
@@ -57,7 +57,7 @@ class Ranks {
   int world() const { return world_; }
   void barrier() { barrier_.arrive_and_wait(); }
 
-  // A new unique id, the same on all ranks. Every rank calls it.
+  // A new unique id, which is the same on all ranks. Every rank calls this.
   tilepost_unique_id_t new_id(int rank) {
     barrier();
     if (rank == 0) TILEPOST_OK_(tilepost::Status(tilepost_get_unique_id(&id_)));
@@ -65,7 +65,7 @@ class Ranks {
     return id_;
   }
 
-  // Runs body(rank) on a thread per rank, with device `rank` current.
+  // Calls body(rank) on one thread for each rank, with device `rank` current.
   void run(const std::function<void(int)>& body) {
     std::vector<std::thread> threads;
     for (int rank = 0; rank < world_; ++rank)
@@ -88,7 +88,7 @@ inline int num_gpus() {
   return cudaGetDeviceCount(&count) == cudaSuccess ? count : 0;
 }
 
-// The plan that describes the program's problem: all of its plans share shape and types.
+// A plan that describes the program's problem. All plans of a program have one shape and its types.
 inline const tilepost_plan_t& plan_of(const tilepost_program_t& program) {
   return program.plans[0];
 }
@@ -99,7 +99,7 @@ inline Shape shape_of(const tilepost_program_t& program) {
           plan.ranks};
 }
 
-// Unique ids and programs on command lines.
+// Converts unique ids and finds programs for command lines.
 inline std::string to_hex(const tilepost_unique_id_t& id) {
   std::string text;
   for (const char byte : id.bytes) {
@@ -121,12 +121,12 @@ inline const tilepost_program_t* find_program(const std::string& name) {
   return nullptr;
 }
 
-// NCCL takes the ranks of each host for some that share its memory, and two on one GPU only if they
-// are of two hosts. Tells it which host a rank's process is of, as NCCL_HOSTID.
+// The value of NCCL_HOSTID for a rank's process. NCCL assumes that ranks with one host share its
+// memory. It allows two ranks on one GPU only if they are on different hosts.
 inline std::string host_of(int rank, int ranks, int hosts) {
   return "tilepost-host-" + std::to_string(rank * hosts / ranks);
 }
-// Such hosts have but sockets between them. Before a unique id is made.
+// Such hosts have only sockets between them. Call it before a unique id is made.
 inline void use_loopback() {
   for (const auto& [name, value] :
        {std::pair{"NCCL_SOCKET_IFNAME", "lo"}, std::pair{"NCCL_IB_DISABLE", "1"},
@@ -134,10 +134,10 @@ inline void use_loopback() {
     setenv(name, value, 1);
 }
 
-// Command line: [pattern …] [--name value …]. Programs are chosen by their names, with the shell's
-// wildcards, bash's extended ones too: 'ar_*' '!(*_peer)'. `--part 2/4` runs every fourth of those,
-// from the second on. Programs that need more GPUs than there are get skipped, visibly, unless
-// `--devices same` puts all ranks on the first one.
+// The command line: [pattern …] [--name value …]. Patterns choose programs by name, with the
+// shell's wildcards and bash's extended ones: 'ar_*' '!(*_peer)'. `--part 2/4` runs every fourth
+// program from the second on. Programs that need more GPUs than there are are skipped with a note,
+// unless `--devices same` puts all ranks on the first GPU.
 class Arguments {
  public:
   Arguments(int argc, char** argv) {
@@ -179,7 +179,7 @@ class Arguments {
     return chosen;
   }
 
-  // Names and wildcards that no program answers to.
+  // Names and patterns that match no program.
   std::vector<std::string> unknown() const {
     std::vector<std::string> left;
     for (const std::string& given : names_) {
@@ -204,15 +204,15 @@ class Arguments {
   std::vector<std::pair<std::string, std::string>> options_;
 };
 
-// What all drivers do first: a name that no program has is an error. False after saying so.
+// Whether every name matches a program. Prints the names that do not. All drivers call it first.
 inline bool names_are_known(const Arguments& arguments) {
   for (const std::string& name : arguments.unknown())
     std::printf("FAIL: no program is named '%s'\n", name.c_str());
   return arguments.unknown().empty();
 }
 
-// Runs `test` on each chosen program, and begins none later than --seconds after the first; with
-// --list 1 only prints their names. The exit code of the test program.
+// Runs `test` on each chosen program, and begins none later than --seconds after the first. With
+// `--list 1` it only prints their names. Returns the exit code of the test program.
 inline int run_programs(const Arguments& arguments,
                         const std::function<void(const tilepost_program_t&)>& test) {
   if (!names_are_known(arguments)) return 1;
@@ -236,7 +236,7 @@ inline int run_programs(const Arguments& arguments,
   return programs.empty() ? kSkipped : 0;
 }
 
-// One rank's device memory and stream, released together.
+// Device memory and a stream of one rank. They are released together.
 class Device {
  public:
   Device() { CUDA_OK(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking)); }

@@ -1,8 +1,8 @@
 // The consumers rms_norm and residual_rms_norm on a real GPU.
 //
-//   norm check     every layout against a plain reference in double, at hidden sizes that trip
-//                  kernels up
-//   norm time      what reading tiles instead of rows costs: medians of interleaved rounds
+//   norm check     compares every layout with a plain reference in double, at hidden sizes that are
+//                  hard for kernels
+//   norm time      measures what reading tiles instead of rows costs: medians of interleaved rounds
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 
@@ -31,7 +31,7 @@ int ceil_div(int a, int b) {
   return (a + b - 1) / b;
 }
 
-// A matrix of random numbers in one layout, and what stands where.
+// A matrix of random numbers in one layout, and the places of its elements.
 template <class T>
 class Norm {
  public:
@@ -48,7 +48,7 @@ class Norm {
     x_.resize(padded, T(NAN));
     y_.resize(elements());
     weight_.resize(n);
-    // A prime number of them, again and again: millions of new ones would take seconds.
+    // Repeats a prime number of random numbers, because millions of new ones would take seconds.
     std::vector<T> numbers(10007);
     for (T& number : numbers) number = T(normal(random));
     size_t next = 0;
@@ -76,7 +76,7 @@ class Norm {
   }
   cudaStream_t stream() const { return device_.stream(); }
 
-  // The largest error, in units of the last place of what the type can hold there.
+  // The largest error, in units of the last place of the output type.
   double worst_error() {
     std::vector<T> out(elements()), kept(elements());
     download(out, arguments_.out);
@@ -145,7 +145,7 @@ void check_all(int sms) {
         Norm<T> norm(n > 10000 ? 19 : 261, n, where, residual, n);
         norm.launch(sms);
         const double error = norm.worst_error();
-        // Half a unit from rounding, a little from rsqrtf and the order of the sum.
+        // Rounding adds half a unit. rsqrtf and the order of the sum add a little.
         EXPECT(error <= 0.52, "n " + std::to_string(n) + ", " + kNames[int(where)] + ": " +
                                   std::to_string(error) + " units");
       }

@@ -1,14 +1,17 @@
-// The CUDA templates as they stand, un-woven: right on ragged shapes, and how fast beside cuBLAS.
+// The CUDA templates un-woven: whether they are right on ragged shapes, and how fast they are
+// beside cuBLAS.
 //
 // Build:
 //   nvcc -O3 -std=c++20 -I include -I . -gencode $ARCH tests/gpu/plain_*.cu -o plain_gemm
 //   -lcublas
-// ARCH is arch=compute_90a,code=sm_90a, which runs all templates (not -arch=sm_90a: that makes code
-// for compute_90 too, which has no wgmma). Elsewhere only gemm_sm80: arch=compute_89,code=sm_89
-// with -DTILEPOST_TEST_SM90=0, below sm_89 also with
-// -DTILEPOST_TEST_SM80_MORE=0. Run: ./plain_gemm [check|time|NAME]…; both without either, and only
-// the kernels with one of the names in theirs. Every launch has a deadline. Exit code: 0 right,
-// 1 wrong, 77 no GPU of the kind it was built for.
+// For all templates ARCH is arch=compute_90a,code=sm_90a (not -arch=sm_90a, which makes code for
+// compute_90 too, which has no wgmma). For gemm_sm80 alone ARCH is for example
+// arch=compute_89,code=sm_89, with -DTILEPOST_TEST_SM90=0, and below sm_89 also with
+// -DTILEPOST_TEST_SM80_MORE=0.
+//
+// Run: ./plain_gemm [check|time|NAME]… Without "check" and "time" it does both. With names it takes
+// only kernels whose name contains one of them. Every launch has a deadline. Exit code: 0 right, 1
+// wrong, 77 no GPU of the kind it was built for.
 #include <cublas_v2.h>
 #include <unistd.h>
 
@@ -50,7 +53,7 @@ constexpr Size kSizes[] = {
     {8, 4096, 4096},    {33, 1000, 2048},
 };
 
-// Device memory that grows as needed and is never given back: allocation takes longer than most
+// Device memory that grows as needed and is never freed, because allocation takes longer than most
 // checks.
 void* scratch(int slot, size_t bytes) {
   static struct {
@@ -74,17 +77,17 @@ T* filled(int slot, size_t count, Data data) {
   return p;
 }
 
-// How far a sum may be off, against the sum of its products' magnitudes. fp32 rounds k times. The
-// tensor cores of sm_89 and wgmma align what they add of e4m3 to the largest and drop what lies 13
-// bits below, of 32 products at a time; in precise sums nothing larger than 128 products is so
-// treated.
+// The largest error of a sum, relative to the sum of its products' magnitudes. fp32 rounds k times.
+// For e4m3 the tensor cores of sm_89 and wgmma add 32 products at a time. They align them to the
+// largest and drop all that lies 13 bits below it. In precise sums no more than 128 products are
+// added so.
 float slack_of(const Kernel& kernel, int k) {
   const float fp32 = static_cast<float>(k) * 0x1p-24f;
   if (kernel.element != DType::e4m3) return fp32;
   return fp32 + (kernel.precise ? 0x1p-9f : 0x1p-6f);
 }
 
-// Runs one kernel on one size; returns the number of wrong elements and of touched bytes around C.
+// Runs one kernel on one size. Returns how many elements are wrong and bytes around C were touched.
 template <class In, class Out>
 unsigned long long run_once(const Kernel& kernel, const Size& size, int ctas, bool integers,
                             bool padded, bool with_bias) {
@@ -175,8 +178,8 @@ double median(std::vector<double> v) {
 
 constexpr int kSets = 3;
 
-// Three sets of operands in turn, so that L2 does not hold them. The bits of uniform e4m3 numbers
-// are as random as those of bf16.
+// Three sets of operands are used in turn, so that L2 does not hold them. The bits of uniform e4m3
+// numbers are as random as those of bf16.
 struct Sets {
   Operands operands[kSets];
   tilepost_epilogue_t epilogue{};
@@ -215,8 +218,8 @@ struct Variant {
   std::vector<double> ms;
 };
 
-// Every round runs all variants in a new random order, each in a burst of about 3 ms after 8 ms of
-// idling: what ran just before changes the chip's clock.
+// Each round runs all variants in a new random order. Each variant runs in a burst of about 3 ms
+// after 8 ms of idling, because work just before changes the chip's clock.
 void run_rounds(std::vector<Variant>& variants, double flop) {
   constexpr int kRounds = 11;
   cudaEvent_t begin, end;
@@ -247,7 +250,7 @@ void run_rounds(std::vector<Variant>& variants, double flop) {
   CUDA(cudaEventDestroy(end));
 }
 
-// The kernels with these operands; beside cuBLAS, which takes 16-bit operands only in this call.
+// Times the kernels with these operands, and cuBLAS if they have 16 bits.
 void time_size(const std::vector<Kernel>& kernels, const Size& size, DType element, bool nn,
                int sms) {
   const tilepost_shape_t s{size.m, size.n, size.k, size.k, nn ? size.n : size.k, size.n};

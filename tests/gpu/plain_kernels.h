@@ -1,5 +1,5 @@
-// The templates in the configurations that plain_gemm.cu checks and times, one file per list, so
-// that they compile in parallel.
+// The configurations of the templates that plain_gemm.cu checks and times. Each list has a file of
+// its own, so that lists compile in parallel.
 #pragma once
 
 #include <vector>

@@ -1,7 +1,7 @@
 // The CUDA templates un-woven: how a test configures, describes and launches them.
 //
-// A template is included in a namespace of its own, with another meaning of tilepost::tunable that
-// reads the configuration from a string:
+// A template is included in a namespace of its own. There tilepost::tunable has another meaning: it
+// reads the configuration from a string.
 //
 //   #define tunable(name, fallback) configured(CONFIG, name, fallback)
 //   #define CONFIG "TILE_M=256 STAGES=3"
@@ -12,8 +12,8 @@
 //   #undef tunable
 //   const plain::Kernel kKernel = TILEPOST_SM80(sm80_256x128, false);
 //
-// Element types are numbers there: 0 bf16, 1 f16, 2 e4m3. With TILEPOST_TEST_SM90 0, nothing here
-// needs code for sm_90a.
+// In CONFIG element types are numbers: 0 bf16, 1 f16, 2 e4m3. If TILEPOST_TEST_SM90 is 0, nothing
+// here needs code for sm_90a.
 #ifndef TILEPOST_TESTS_GPU_PLAIN_LAUNCH_CUH
 #define TILEPOST_TESTS_GPU_PLAIN_LAUNCH_CUH
 
@@ -48,7 +48,7 @@
 
 namespace tilepost {
 
-// The number after "name=" in `config`, or the fallback.
+// The number behind "name=" in `config`, or the fallback.
 constexpr int configured(const char* config, const char* name, int fallback) {
   for (const char* p = config; *p; ++p) {
     if (p != config && p[-1] != ' ') continue;
@@ -71,7 +71,7 @@ static_assert(configured("TILE_M=256 PANELS=2", "TILE_N", 4) == 4);
 
 namespace plain {
 
-// Ends the program, with 1, unless `ok`.
+// Ends the program with exit code 1 unless `ok`.
 inline void check(bool ok, const char* what, const char* why) {
   if (ok) return;
   std::printf("FAIL: %s: %s\n", what, why);
@@ -91,16 +91,17 @@ struct Kernel {
   bool timed;
   tilepost::DType element, output;
   bool nn;       // B is [k, n]
-  bool precise;  // e4m3: summed in fp32
-  int epilogue;  // a set of TILEPOST_SCALE …
+  bool precise;  // for e4m3: whether sums are in fp32
+  int epilogue;  // a set of TILEPOST_SCALE, …
   int threads, shared;
   int tile_m, tile_n;
   bool tma = false;
   int rows_in_cluster = 1;         // CTAs that take consecutive tile rows
-  int positions = 1, cluster = 1;  // of a cluster: tiles at a time, CTAs
+  int positions = 1, cluster = 1;  // of a cluster: positions at a time; CTAs
   int ctas_per_sm = 1;
-  int load_vector, load_vector_b = 8;  // k must be a multiple of one, with nn n of the other
-  int store_vector = 8;                // n must be a multiple
+  // K must be a multiple of load_vector and, for nn, n of load_vector_b.
+  int load_vector, load_vector_b = 8;
+  int store_vector = 8;  // n must be a multiple of it
   tilepost_box_t box_a{}, box_b{}, box_c{};
 
   bool serves(int n, int k) const {
@@ -143,7 +144,7 @@ struct Operands {
   void *a, *b, *c;
 };
 
-// One kernel on one problem, ready to launch on at most `ctas` CTAs.
+// One kernel on one problem, ready for a launch on at most `ctas` CTAs.
 struct Launch {
   Kernel kernel;
   tilepost_shape_t shape;
@@ -190,7 +191,7 @@ struct Launch {
 
 }  // namespace plain
 
-// The plain::Kernel of the template that was included in namespace `space`.
+// The plain::Kernel of the template included in namespace `space`.
 #define TILEPOST_PLAIN(space, template, is_timed, columns)                                        \
   .name = #space, .function = reinterpret_cast<const void*>(&space::template), .timed = is_timed, \
   .element = space::kElement, .output = space::kOutput, .nn = space::kNN,                         \

@@ -1,4 +1,4 @@
-// Data for the un-woven templates, and what their outputs must be: one thread per element, in
+// Data for the un-woven templates, and their right outputs. One thread computes each element, with
 // arithmetic of its own.
 #pragma once
 
@@ -19,8 +19,8 @@ __device__ inline uint32_t mix(uint64_t x) {
   return static_cast<uint32_t>(x ^ (x >> 33));
 }
 
-// Integers from -4 to 4, whose products sum exactly even in the 14 bits of fast e4m3; uniform
-// numbers in [-1, 1); powers of two from 1/4 to 2, which scale exactly.
+// integers: from -4 to 4, whose products sum exactly even in the 14 bits of fast e4m3. random:
+// uniform numbers in [-1, 1). powers: powers of two from 1/4 to 2, which scale exactly.
 enum class Data { integers, random, powers };
 
 template <class T>
@@ -34,26 +34,27 @@ __global__ void fill(T* p, size_t count, uint64_t seed, Data data) {
   }
 }
 
-// One comparison: the operands as the kernel got them, and what it made of them.
+// One comparison: the operands that the kernel got, and its output.
 struct Problem {
   const void *a, *b, *c;
   tilepost_shape_t shape;
   tilepost_epilogue_t epilogue;
-  int ops;      // a set of TILEPOST_SCALE …
+  int ops;      // a set of TILEPOST_SCALE, …
   bool nn;      // B is [k, n]
-  bool exact;   // all sums and products are exact: only rounding, once
-  float slack;  // of a sum: times k and the sum of the products' magnitudes
+  bool exact;   // whether all sums and products are exact, so that only the output is rounded
+  float slack;  // of a sum, relative to the sum of the products' magnitudes
   float rounding;
 };
 
-// A value and how far a right result may be from it.
+// A value, and the largest distance of a right result from it.
 struct Bounded {
   double value, bound;
 };
 
-// The epilogue in double. An error in x grows by the activations' slope, at most 1.13; they add
-// errors of their own: erff is within 2 ulp, of a number near -1 in gelu's tail; silu divides by
-// a fast exponential, wrong by up to 2^-15 where that is large.
+// The epilogue in double. An error in x grows by the slope of an activation, which is at most 1.13.
+// Activations also add errors of their own. In gelu erff is within 2 ulp of a number that is near
+// -1 in the tail. silu divides by a fast exponential, which is wrong by up to 2^-15 where it is
+// large.
 template <class Out>
 __device__ Bounded finish_reference(const Problem& p, Bounded x, int row, int col) {
   const tilepost_epilogue_t& e = p.epilogue;
@@ -81,8 +82,9 @@ __device__ Bounded finish_reference(const Problem& p, Bounded x, int row, int co
   return x;
 }
 
-// Counts the elements of C that are wrong: not the rounded value if all is exact, else further from
-// it than rounding and the sum's bound allow. Columns n and up must be poison, 0xffff.
+// Counts the wrong elements of C. If everything is exact, an element must be the rounded value.
+// Otherwise rounding and the sum's bound limit its distance. Columns from n on must be poison,
+// 0xffff.
 template <class In, class Out>
 __global__ void compare(Problem p, unsigned long long* wrong) {
   const tilepost_shape_t& s = p.shape;

@@ -1,5 +1,5 @@
-// gemm_sm80, [n, k] operands of 16 bits, as plain_gemm.cu checks and times it: the planner's
-// configurations, then what else has been tried.
+// gemm_sm80 with [n, k] operands of 16 bits, as plain_gemm.cu checks and times it. The planner's
+// configurations come first, then others that were tried.
 #include "tests/gpu/plain_kernels.h"
 
 #define tunable(name, fallback) configured(CONFIG, name, fallback)

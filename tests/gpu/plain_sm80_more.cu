@@ -1,4 +1,4 @@
-// gemm_sm80: other operands and epilogues. Left out below sm_89, where e4m3 has no instructions.
+// gemm_sm80 with other operands and epilogues. It is left out below sm_89, which has no e4m3.
 #include "tests/gpu/plain_kernels.h"
 
 #if TILEPOST_TEST_SM80_MORE

@@ -1,4 +1,4 @@
-// gemm_sm90, [n, k] operands of 16 bits, as plain_gemm.cu checks and times it.
+// gemm_sm90 with [n, k] operands of 16 bits, as plain_gemm.cu checks and times it.
 #include "tests/gpu/plain_kernels.h"
 
 #if TILEPOST_TEST_SM90

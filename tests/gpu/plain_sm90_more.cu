@@ -1,4 +1,4 @@
-// gemm_sm90: other operands and epilogues.
+// gemm_sm90 with other operands and epilogues.
 #include "tests/gpu/plain_kernels.h"
 
 #if TILEPOST_TEST_SM90

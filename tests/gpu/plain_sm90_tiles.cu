@@ -1,4 +1,4 @@
-// gemm_sm90: tiles of any width, three consumers, and swapped operands.
+// gemm_sm90 with tiles of any width, three consumers, and swapped operands.
 #include "tests/gpu/plain_kernels.h"
 
 #if TILEPOST_TEST_SM90

@@ -1,20 +1,22 @@
-// A process per rank, as MPI and torchrun have it: results, and what is left when one dies.
+// A process for each rank, as with MPI and torchrun: the results, and what is left when a process
+// dies.
 //
 //   processes [program …] [--runs 40] [--deadline 5] [--faults 1] [--devices all] [--hosts 1]
 //             [--rows same]
 //
-// Starts itself once per rank. First every rank runs with new operands each time, eager and
-// captured, and checks, half of the time with an output that is registered, and then with two that
-// are of one allocation; then, unless --faults 0, the last rank's process ends without a word, and
-// the others have to end with an error within the deadline.
+// The driver starts itself once for each rank. First every rank makes runs, each with new operands,
+// eager and captured, and checks them. Half of the runs have a registered output, and later runs
+// have two registered outputs in one allocation. Then, unless --faults is 0, the last rank's
+// process ends without a word, and the others must end with an error within the deadline.
 //
-// --devices one: each process sees its own GPU alone; mixed: every other one sees them in reverse
-// order (CUDA_VISIBLE_DEVICES, which must not be set outside); same: all on the first GPU (needs a
-// build with TILEPOST_TEST_ONE_GPU).
-// --hosts N: the ranks are told to NCCL as those of N hosts (NCCL_HOSTID), whose sockets are on the
-// loopback. Programs for peer and copy_engine must then be refused on all ranks, with both hosts.
-// --rows differ: instead of a rank that dies, the last one runs with other rows, which programs for
-// any m must end on all ranks of one host, with both numbers; others are left out.
+// --devices one: each process sees only its own GPU. mixed: every other process sees the GPUs in
+// reverse order (CUDA_VISIBLE_DEVICES, which must not be set outside). same: all processes use the
+// first GPU (needs a build with TILEPOST_TEST_ONE_GPU).
+// --hosts N: NCCL takes the ranks for those of N hosts (NCCL_HOSTID), whose sockets are on the
+// loopback. Programs for peer and copy_engine must then be refused on all ranks, and the error must
+// name both hosts.
+// --rows differ: no rank dies, but the last one runs with other rows. Programs for any m must end
+// with an error on all ranks of one host, with both numbers. Other programs are left out.
 #include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -30,25 +32,25 @@ using namespace gpu_test;
 
 namespace {
 
-constexpr double kSlack = 20;  // seconds past the deadline: reading counters, aborting, freeing
+constexpr double kSlack = 20;  // seconds past the deadline: to read counters, abort and free
 constexpr const char* kRankOption = "--rank";
 
-// How processes are started, and what of.
+// How processes are started, and what they do.
 struct Setting {
   std::string devices;  // "all", "one", "mixed", "same"
-  int device = 0;       // of a rank's process, as it sees them
+  int device = 0;       // of a rank's process, in the numbering that the process sees
   int hosts = 1;
   int runs = 40;
   double deadline = 5;
-  std::string end;  // what comes last: "fault", "rows", "none"
+  std::string end;  // the last part: "fault", "rows", "none"
 };
 
 bool shares_memory(const tilepost_program_t& program) {
   return plan_of(program).access != TILEPOST_ACCESS_MESSAGES;
 }
 
-// The number by which the rank's process knows GPU `rank`, and the GPUs that it sees, in order; ""
-// for all.
+// `device`: the number that GPU `rank` has in the rank's process. `list`: the GPUs that the process
+// sees, in order, or "" for all.
 struct Visible {
   int device;
   std::string list;
@@ -63,7 +65,8 @@ Visible visible_to(int rank, const std::string& devices) {
   return {last - rank, list};
 }
 
-// A captured run, replayed with an eager one after each, whose output is registered in between.
+// Replays a captured run, with an eager run after each replay. Between them the output of the eager
+// runs is registered.
 void replay(tilepost::Op& op, Checker& checker, int replays) {
   CapturedRun captured(checker, op);
   for (int i = 0; i < replays; ++i) {
@@ -93,7 +96,7 @@ void expect_error(tilepost::Op& op, Checker& checker, int rank, double deadline)
   EXPECT(elapsed < deadline + kSlack, std::to_string(elapsed) + " s");
 }
 
-// Ranks of several hosts are told why they cannot share memory.
+// Checks that ranks of several hosts get the reason why they cannot share memory.
 int expect_refusal(const tilepost::Status& made, int rank, int ranks, int hosts) {
   std::printf("# rank %d: %s: %s\n", rank, made.name(), made.text().c_str());
   EXPECT(made.result() == TILEPOST_UNSUPPORTED, made.text());
@@ -102,7 +105,7 @@ int expect_refusal(const tilepost::Status& made, int rank, int ranks, int hosts)
   return 0;
 }
 
-// The last rank runs with other rows than the others.
+// The last rank runs with other rows than the other ranks.
 void expect_difference(tilepost::Op& op, Checker& checker, int rank, const tilepost_plan_t& plan) {
   const int64_t m = plan.map.m, other = m - m / 8;
   const tilepost::Status issued = checker.run_set(op, 0, rank == plan.ranks - 1 ? other : m);
@@ -112,7 +115,7 @@ void expect_difference(tilepost::Op& op, Checker& checker, int rank, const tilep
   EXPECT(ended.text().find("pass the same m on every rank") != std::string::npos, ended.text());
 }
 
-// One rank, in a process of its own.
+// Executes one rank in a process of its own.
 int run_rank(const tilepost_program_t& program, int rank, const tilepost_unique_id_t& id,
              const Setting& setting) {
   const int ranks = plan_of(program).ranks;
@@ -147,7 +150,7 @@ int run_rank(const tilepost_program_t& program, int rank, const tilepost_unique_
   return 0;
 }
 
-// This process's environment with other values for some variables.
+// This process's environment with `changes`.
 std::vector<std::string> environment_with(const std::vector<std::string>& changes) {
   std::vector<std::string> all = changes;
   for (char** entry = environ; *entry != nullptr; ++entry) {
@@ -175,7 +178,7 @@ std::vector<std::string> changes_for(int rank, int ranks, const Setting& setting
   return changes;
 }
 
-// Starts all ranks of a program and waits for them; false if one fails.
+// Starts all ranks of a program and waits for them. Returns false if a rank fails.
 bool run_all(const char* self, const tilepost_program_t& program, const Setting& setting) {
   tilepost_unique_id_t id{};
   TILEPOST_OK_(tilepost::Status(tilepost_get_unique_id(&id)));

@@ -1,7 +1,7 @@
-// The generated programs a GPU test is built with.
+// The generated programs that a GPU test is built with.
 //
-// registry.cpp defines both. It is made beside the generated sources, or by this folder's
-// CMakeLists.txt from the names of the .cu files it finds there:
+// registry.cpp defines kPrograms and kNumPrograms. It is made beside the generated sources, or by
+// this folder's CMakeLists.txt from the names of the .cu files that it finds there:
 //
 //   #include "tests/gpu/registry.h"
 //   extern "C" const tilepost_program_t* attn_out_program(void);

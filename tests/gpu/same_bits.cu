@@ -1,10 +1,12 @@
-// Weaving must not change a result: on one rank the operation is the woven GEMM itself, and its
-// output must have the same bits as that of the un-woven template. All configurations of a family
-// add the products of an element in the same order, so the template runs in one of its own.
+// Weaving must not change a result. On one rank the operation is the woven GEMM alone, and its
+// output must have the same bits as the output of the un-woven template. All configurations of a
+// family add the products of an element in the same order, so the template runs in a configuration
+// of its own.
 //
 //   same_bits [program …]
 //
-// Looks at the programs for one rank. Exit code: 0 the same bits, 1 not, 77 nothing to run here.
+// Only programs for one rank are checked. Exit code: 0 the same bits, 1 other bits, 77 nothing to
+// run here.
 #include <unistd.h>
 
 #include <csignal>
@@ -64,7 +66,7 @@ namespace {
 constexpr unsigned kDeadlineSeconds = 120;  // for one program
 constexpr uint32_t kSeed = 20;
 
-// Widest vectors first.
+// Templates with wider vectors come first.
 const plain::Kernel kTemplates[] = {
 #if TILEPOST_TEST_SM90
     TILEPOST_SM90(sm90_bf16, false),         TILEPOST_SM90(sm90_f16, false),
@@ -74,7 +76,7 @@ const plain::Kernel kTemplates[] = {
     TILEPOST_SM80(sm80_bf16_vector1, false), TILEPOST_SM80(sm80_f16_vector1, false),
 };
 
-// The template of the plan's family that can read and write its operands; null if there is none.
+// The template of the plan's family that can read and write the plan's operands, or null.
 const plain::Kernel* find_template(const tilepost_plan_t& plan) {
   const std::string family = plan.kernel.name;
   for (const plain::Kernel& kernel : kTemplates)
@@ -87,7 +89,7 @@ const plain::Kernel* find_template(const tilepost_plan_t& plan) {
   return nullptr;
 }
 
-// Two outputs of one shape on the device, the second row-major, and a place for the outcome.
+// Two outputs of one shape on the device, of which `expected` is row-major, and the result.
 struct Comparison {
   const void* out;
   Place place;
@@ -106,7 +108,8 @@ struct Comparison {
     return found;
   }
 
-  // Equal outputs: changes one bit of one element, which must be found there and nowhere else.
+  // Checks the comparison with equal outputs: changes one bit of one element, which must then be
+  // found, and no other.
   void try_one_bit() const {
     const unsigned long long place_of_bit = 7919ull * shape.k % (1ull * shape.m * shape.n);
     uint16_t element = 0;

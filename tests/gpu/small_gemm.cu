@@ -1,13 +1,15 @@
-// gemm_sm90_small as it stands, un-woven: right on ragged shapes, the same bits every time, and how
-// fast beside cublasLt.
+// gemm_sm90_small un-woven: whether it is right on ragged shapes, whether it gives the same bits
+// every time, and how fast it is beside cublasLt.
 //
 // Build:
 //   nvcc -O3 -std=c++20 -I include -I . -gencode arch=compute_90a,code=sm_90a
 //   tests/gpu/small_gemm.cu -o small_gemm -lcublasLt
-// Run: ./small_gemm [check|time|MxNxK|only=PART|promote=BYTES]…: both without "check" or "time".
-// MxNxK times this size instead of the usual ones; only=PART leaves out kernels whose name does not
-// contain it; promote=BYTES is how much L2 fetches around a miss of A or B: 0, 64, 128 or 256.
-// Every launch has a deadline. Exit code: 0 right, 1 wrong, 77 no GPU of compute capability 9.0.
+// Run: ./small_gemm [check|time|MxNxK|only=PART|promote=BYTES]…
+//
+// Without "check" and "time" it does both. MxNxK: times this size instead of the usual ones.
+// only=PART: takes only kernels whose name contains PART. promote=BYTES: how much L2 fetches around
+// a miss of A or B, which is 0, 64, 128 or 256 bytes. Every launch has a deadline. Exit code: 0
+// right, 1 wrong, 77 no GPU of compute capability 9.0.
 #include <unistd.h>
 
 #include <cstdint>
@@ -32,7 +34,8 @@ std::string only;
 
 constexpr size_t kGuard = 1 << 16;
 
-// One problem's operands, its reference, and room for results. Sized for the largest problem.
+// The operands of one problem, its reference, and room for results. It has room for the largest
+// problem.
 struct Problem {
   static constexpr size_t kMaxM = 520, kMaxN = 8192 + 64, kMaxK = 3584 + 64;
 
@@ -46,7 +49,8 @@ struct Problem {
   void* bias = allocate<uint16_t>(kMaxN);
   void* residual = allocate<uint16_t>(kMaxM * kMaxN);
   unsigned long long* wrong = allocate<unsigned long long>(1);
-  std::map<int, uint16_t*> first;  // result of the first kernel that must have the same bits
+  // For each kind, the result of the first kernel; others must have the same bits.
+  std::map<int, uint16_t*> first;
   std::vector<uint16_t*> spare;
 
   tilepost_shape_t shape{};
@@ -107,8 +111,8 @@ struct Problem {
                                              epilogue, kernel.epilogue, bound, wrong);
   }
 
-  // Kernels with one tile and one division of K must give the same bits, whatever the stages and
-  // the grid.
+  // Kernels with the same tile and the same division of K must give the same bits, for any number
+  // of stages and any grid.
   void check_bits(const Kernel& kernel, const uint16_t* c, size_t bytes) {
     const int kind = kernel.epilogue * 8 + kernel.precise * 4 + static_cast<int>(kernel.output);
     const int key =
@@ -136,7 +140,8 @@ void check_problem(Problem& problem, DType type, bool nn, std::map<std::string, 
   for (const Kernel& kernel : small::kKernels) {
     if (kernel.element != type || kernel.nn != nn || !wanted(kernel)) continue;
     const tilepost_shape_t& s = problem.shape;
-    // As many clusters as fit, twice, and few, which have several tiles each.
+    // Runs with as many clusters as fit, twice, and with few clusters, which then have several
+    // tiles each.
     for (int clusters : {0, 3, 0}) {
       const auto wrong = problem.run(kernel, clusters);
       Tally& tally = tallies[kernel.name];
@@ -162,7 +167,7 @@ bool check() {
                                           {DType::e4m3, false}};
   for (const auto& [type, nn] : kinds) {
     int count = 0;
-    // Rows of e4m3 are multiples of 16 elements.
+    // The length of a row of e4m3 must be a multiple of 16 elements.
     const bool e4m3 = type == DType::e4m3;
     for (int m : {1, 7, 16, 33, 64, 100, 128, 200, 256, 520})
       for (int n : {64, 200, 1000, 8192})

@@ -1,7 +1,7 @@
-// gemm_sm90_small in the configurations that small_gemm.cu checks and times, and how to launch it.
+// gemm_sm90_small in the configurations that small_gemm.cu checks and times, and its launch.
 //
-// A name says m<TILE_M>_n<TILE_N>, then s<SPLIT_K>. How a configuration gets into the template:
-// plain_launch.cuh.
+// A name is m<TILE_M>_n<TILE_N>, then s<SPLIT_K>. plain_launch.cuh explains how a configuration
+// gets into the template.
 #ifndef TILEPOST_TESTS_GPU_SMALL_KERNELS_CUH
 #define TILEPOST_TESTS_GPU_SMALL_KERNELS_CUH
 
@@ -405,10 +405,11 @@ inline CUtensorMap make_map(DType type, const void* p, uint64_t inner, uint64_t 
   return map;
 }
 
-// What the maps of A and B are made with.
+// The L2 promotion of the tensor maps of A and B.
 inline CUtensorMapL2promotion promotion = CU_TENSOR_MAP_L2_PROMOTION_NONE;
 
-// One kernel on one problem, ready to launch: with `overlap`, while the kernel before it ends.
+// One kernel on one problem, ready for a launch. With `overlap` it starts while the kernel before
+// it ends.
 struct Launch {
   Kernel kernel;
   tilepost_shape_t shape;
@@ -417,7 +418,7 @@ struct Launch {
   cudaLaunchAttribute attributes[2]{};
   cudaLaunchConfig_t config{};
 
-  // At most `clusters` clusters; 0: as many as fit.
+  // Uses at most `clusters` clusters; 0: as many as fit.
   Launch(const Kernel& k, const tilepost_shape_t& s, const plain::Operands& o,
          const tilepost_epilogue_t& e, int clusters)
       : kernel(k), shape(s), epilogue(e) {

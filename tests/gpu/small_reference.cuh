@@ -1,4 +1,4 @@
-// Data for gemm_sm90_small, and what its output must be: sums in fp64, once for many kernels.
+// Data for gemm_sm90_small, and its right output: sums in fp64, computed once for many kernels.
 #ifndef TILEPOST_TESTS_GPU_SMALL_REFERENCE_CUH
 #define TILEPOST_TESTS_GPU_SMALL_REFERENCE_CUH
 
@@ -16,7 +16,7 @@ using tilepost::DType;
 
 // ---- Data
 
-enum class Data { integers, normal };  // from -4 to 4; of mean 0 and variance 1
+enum class Data { integers, normal };  // integers: from -4 to 4; normal: of mean 0 and variance 1
 
 __device__ inline float value_at(size_t i, uint64_t seed, Data data) {
   const uint32_t h = plain::mix(i * 2 + seed * 0x9e3779b97f4a7c15ull);
@@ -89,8 +89,8 @@ inline void reference(DType type, const void* a, const void* b, const tilepost_s
     run(static_cast<__nv_fp8_e4m3*>(nullptr));
 }
 
-// What the epilogue makes of a sum, in fp64, in plan.h's order; `slope` bounds how much it
-// stretches an error of the sum.
+// The result of the epilogue for a sum, in fp64 and in the order of plan.h. `slope` is a bound on
+// how much the epilogue enlarges an error of the sum.
 template <class T>
 __device__ double apply(const tilepost_epilogue_t& e, int ops, double x, int row, int col, int n,
                         double& slope) {
@@ -109,12 +109,12 @@ __device__ double apply(const tilepost_epilogue_t& e, int ops, double x, int row
 }
 
 struct Bound {
-  bool exact;      // the sum has no rounding, and nothing is done to it
-  float rounding;  // of the output, relative
-  float summing;   // relative to the sum of magnitudes
+  bool exact;      // whether the sum has no rounding and the epilogue changes nothing
+  float rounding;  // of the output, relative to it
+  float summing;   // of the sum, relative to the sum of magnitudes
 };
 
-// Counts the elements of C that are wrong. Columns n and up must be poison.
+// Counts the wrong elements of C. Columns from n on must be poison.
 template <class T>
 __global__ void compare_as(const T* c, const double* sums, const float* magnitudes,
                            tilepost_shape_t s, tilepost_epilogue_t epilogue, int ops, Bound bound,

@@ -1,4 +1,4 @@
-// How fast gemm_sm90_small is, beside cublasLt and beside just reading the weights.
+// The speed of gemm_sm90_small, compared with cublasLt and with only reading the weights.
 #ifndef TILEPOST_TESTS_GPU_SMALL_TIME_CUH
 #define TILEPOST_TESTS_GPU_SMALL_TIME_CUH
 
@@ -21,13 +21,13 @@ using plain::allocate;
 using plain::CublasLt;
 using plain::median;
 
-constexpr int kDeadlineSeconds = 120;  // of a launch
+constexpr int kDeadlineSeconds = 120;  // for one launch
 
 struct Size {
   int m, n, k;
 };
 
-// Launches one after the other, on one set of operands after the other, as a graph.
+// A graph of launches in a row, which use the sets of operands in turn.
 class Burst {
  public:
   using Run = std::function<void(cudaStream_t, int)>;
@@ -76,7 +76,7 @@ class Burst {
   cudaEvent_t begin_, end_;
 };
 
-// Reads `count` times sixteen bytes and does next to nothing: what memory gives.
+// Reads `count` times sixteen bytes and does almost nothing else: the speed of the memory.
 static __global__ void __launch_bounds__(512) read_all(const int4* p, size_t count, int* out) {
   int x = 0;
   const size_t stride = size_t(gridDim.x) * blockDim.x;
@@ -98,7 +98,7 @@ struct Variant {
   std::vector<double> us;
 };
 
-// Every round runs every variant once, in a new random order.
+// Each round runs every variant once, in a new random order.
 inline void time_rounds(std::vector<Variant>& variants, int rounds) {
   std::mt19937 random(7);
   std::vector<size_t> order(variants.size());
@@ -116,7 +116,7 @@ inline void time_size(const Size& size, const std::function<bool(const Kernel&)>
   constexpr int kRounds = 31;
   const tilepost_shape_t s{size.m, size.n, size.k, size.k, size.k, size.n};
   const size_t weights_bytes = size_t(s.n) * s.k * 2;
-  // At least 250 MB of weights in turn: L2 has 60.
+  // At least 250 MB of weights are used in turn, because L2 has 60 MB.
   const int sets = static_cast<int>(std::max<size_t>(3, (250u << 20) / weights_bytes + 1));
   const int launches = (23 / sets + 1) * sets;
   std::vector<plain::Operands> operands(sets);
@@ -157,7 +157,7 @@ inline void time_size(const Size& size, const std::function<bool(const Kernel&)>
                                                     weights_bytes / 16, sink);
                                               }),
                       {}});
-  // Kernels that hold the tokens in up to two tile rows without much padding.
+  // Takes kernels that hold the tokens in at most two tile rows without much padding.
   for (const Kernel& kernel : kKernels) {
     const int rows = (s.m + kernel.tile_m - 1) / kernel.tile_m;
     const bool fits = rows <= 2 && rows * kernel.tile_m < s.m + std::max(16, s.m / 2);

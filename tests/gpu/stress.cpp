@@ -1,10 +1,10 @@
-// Correctness and staying power of generated programs on real GPUs.
+// Many runs of generated programs on real GPUs, which must stay right and lose no memory.
 //
 //   stress [program …] [--runs 1000] [--cases 100] [--cycles 50]
 //
-// Runs of programs for any m and of routed ones go through so many cases of rows and routes. Every
-// run has new random operands and is compared, element by element and exactly, with a reference
-// that shares no code with the product.
+// Programs for any m and routed programs also go through `cases` cases of rows and routes. Every
+// run has new random operands. Every element is compared exactly with a reference that shares no
+// code with the product.
 #include <nccl.h>
 
 #include <algorithm>
@@ -17,7 +17,7 @@ using namespace gpu_test;
 namespace {
 
 constexpr int kSets = 4;
-constexpr size_t kLeakBytes = size_t{8} << 20;  // CUDA hands memory out in blocks of 2 MiB
+constexpr size_t kLeakBytes = size_t{8} << 20;  // CUDA allocates in blocks of 2 MiB
 
 struct Rank {
   tilepost::Comm comm;
@@ -29,10 +29,10 @@ void make(Ranks& ranks, int rank, const tilepost_program_t& program, Rank& made)
   TILEPOST_OK_(tilepost::Op::create(made.comm, &program, made.op));
 }
 
-// Memory is allocated and freed while no rank has a run in flight: with peer access between the
-// GPUs of one process, cudaMalloc and cudaFree on one may wait for the others, whose collectives
-// wait for this rank. So every test begins with a barrier after its Checker and ends with one
-// before.
+// Memory may be allocated and freed only while no rank has a run in flight. With peer access
+// between the GPUs of one process, cudaMalloc and cudaFree on one GPU may wait for other GPUs,
+// whose collectives wait for this rank. So every test has a barrier after it has made its Checker
+// and another one before the Checker's end.
 
 void test_back_to_back(Ranks& ranks, const tilepost_program_t& program, tilepost::Op& op, int rank,
                        int runs) {
@@ -50,7 +50,7 @@ void test_back_to_back(Ranks& ranks, const tilepost_program_t& program, tilepost
   ranks.barrier();
 }
 
-// Rows and routes that change from run to run, and no memory lost to them.
+// Runs with rows and routes that change from run to run. They must not lose memory.
 void test_cases(Ranks& ranks, const tilepost_program_t& program, tilepost::Op& op, int rank,
                 int cases) {
   const tilepost_plan_t& plan = plan_of(program);
@@ -58,7 +58,7 @@ void test_cases(Ranks& ranks, const tilepost_program_t& program, tilepost::Op& o
   Checker checker(program, op, rank, kSets);
   ranks.barrier();
   for (int i = 1; i <= cases; ++i) {
-    // Some rows come again: what was made for them is used again.
+    // Some numbers of rows come again, and use what was made for them.
     checker.choose(op, static_cast<uint32_t>(i % 3 == 0 ? i / 3 % 40 : i));
     for (int set = 0; set < kSets; ++set) checker.fill_set(set, 7000 + i * kSets + set);
     for (int set = 0; set < kSets; ++set) TILEPOST_OK_(checker.run_set(op, set));
@@ -73,7 +73,7 @@ void test_cases(Ranks& ranks, const tilepost_program_t& program, tilepost::Op& o
   ranks.barrier();
 }
 
-// Replays a captured run, with eager ones and another's replays in between.
+// Replays a captured run, with eager runs and replays of another graph in between.
 void test_graph(Ranks& ranks, const tilepost_program_t& program, tilepost::Op& op, int rank,
                 int replays) {
   Checker checker(program, op, rank, 2);
@@ -125,7 +125,7 @@ void test_arguments(Ranks& ranks, const tilepost_program_t& program, tilepost::O
   ranks.barrier();
 }
 
-// The caller's communicator, which stays usable.
+// Adopts the caller's communicator, which must stay usable.
 void test_adopt(Ranks& ranks, int rank, const tilepost_program_t& program) {
   const tilepost_unique_id_t id = ranks.new_id(rank);
   ncclUniqueId nccl_id;
@@ -150,14 +150,14 @@ void test_adopt(Ranks& ranks, int rank, const tilepost_program_t& program) {
   EXPECT(ncclCommDestroy(nccl) == ncclSuccess, "");
 }
 
-// Whether operations of the program may have their memory in common.
+// Whether operations of the program may share memory with each other.
 bool shares_memory(const tilepost_program_t& program) {
   const tilepost_plan_t& plan = plan_of(program);
   return plan.access == TILEPOST_ACCESS_READ ||
          (plan.access == TILEPOST_ACCESS_WRITE && plan.sum != TILEPOST_SUM_ADDED);
 }
 
-// Another such program for as many ranks, or none.
+// Another program with as many ranks whose operations may share memory, or null.
 const tilepost_program_t* partner_of(const tilepost_program_t& program) {
   for (int i = 0; i < kNumPrograms; ++i)
     if (kPrograms[i] != &program && shares_memory(*kPrograms[i]) &&
@@ -166,7 +166,7 @@ const tilepost_program_t* partner_of(const tilepost_program_t& program) {
   return nullptr;
 }
 
-// What comes on `stream` follows what is on the other one.
+// Makes `stream` wait for everything that is on `leader`.
 void follow(cudaStream_t stream, cudaStream_t leader) {
   cudaEvent_t event = nullptr;
   CUDA_OK(cudaEventCreateWithFlags(&event, cudaEventDisableTiming));
@@ -175,11 +175,12 @@ void follow(cudaStream_t stream, cudaStream_t leader) {
   CUDA_OK(cudaEventDestroy(event));
 }
 
-// Operations that share memory, each with a stream: two of one program and, if there is one, of
-// another, whose memory may be too small or too large to be the same.
+// Operations that share memory, each on a stream of its own: two of one program and, if there is
+// one, one of another program. The memory of the other program may be too small or too large to be
+// shared.
 class Sharers {
  public:
-  static constexpr int kLentOutput = 2;  // the last set: the operation's own output, if it has one
+  static constexpr int kLentOutput = 2;  // the last set: the lent output, if there is one
 
   Sharers(const tilepost::Comm& comm, const tilepost_program_t& program, int rank) {
     std::vector<const tilepost_program_t*> programs = {&program, &program};
@@ -193,12 +194,12 @@ class Sharers {
       checkers_.push_back(std::make_unique<Checker>(*programs[i], ops_[i], rank, kLentOutput + 1));
   }
 
-  // Collective: nothing is in flight.
+  // Chooses a case for all. Collective. Nothing may be in flight.
   void choose(uint32_t seed) {
     for (size_t i = 0; i < ops_.size(); ++i) checkers_[i]->choose(ops_[i], seed);
   }
 
-  // Runs one behind the other in as many streams, beginning with another operation's each time.
+  // Puts runs one after the other on as many streams. Each call begins with another operation.
   void run_all(uint32_t seed) {
     for (uint32_t run = 0; run < num_runs(); ++run)
       checkers_[run / kLentOutput]->fill_set(run % kLentOutput, seed + run);
@@ -208,7 +209,7 @@ class Sharers {
       checkers_[run / kLentOutput]->check_set(run % kLentOutput, seed + run);
   }
 
-  // The next run overwrites an operation's own output, whichever operation's it is.
+  // Runs that use lent outputs. The next run of any operation overwrites such an output.
   void run_to_lent_outputs(uint32_t seed) {
     for (size_t i = 0; i < ops_.size(); ++i) {
       follow_all(i);
@@ -229,8 +230,8 @@ class Sharers {
  private:
   uint32_t num_runs() const { return static_cast<uint32_t>(kLentOutput * ops_.size()); }
 
-  // Two that have memory of their own are the caller's to order: one may wait for NCCL, the other
-  // hold the SMs that NCCL needs.
+  // Operations without shared memory must be ordered by the caller: one may wait for NCCL while the
+  // other holds the SMs that NCCL needs.
   void run_one(size_t i, size_t set) {
     if (i > 1) follow_all(i);
     TILEPOST_OK_(checkers_[i]->run_set(ops_[i], static_cast<int>(set)));
@@ -267,10 +268,11 @@ void test_shared(Ranks& ranks, int rank, const tilepost_program_t& program) {
   }
 }
 
-// Outputs that are registered, that are not, and that are the operation's own, one behind the other
-// and in graphs. One is registered and unregistered between the runs, with no meeting of the ranks.
+// Runs with outputs that are registered, not registered, and lent, one after the other and in
+// graphs. One output is registered and unregistered between the runs without a meeting of the
+// ranks.
 void test_registered(Ranks& ranks, int rank, const tilepost_program_t& program, int runs) {
-  constexpr int kComing = 1;  // the set that comes and goes
+  constexpr int kComing = 1;  // the set whose output is registered and unregistered
   Rank made;
   make(ranks, rank, program, made);
   Checker checker(program, made.op, rank, kSets);
@@ -324,8 +326,9 @@ void test_leaks(Ranks& ranks, int rank, const tilepost_program_t& program, int c
       checker.run_and_check(made.op, 9000 + i);
       ranks.barrier();
     }
-    ranks.barrier();  // NCCL frees a process's communicators when the last of them goes
-    if (i == 1) before = free_bytes();  // what stays after the first rounds is CUDA's and NCCL's
+    ranks.barrier();  // NCCL frees a process's communicators when the last one is destroyed
+    // Memory that stays after the first rounds is CUDA's and NCCL's.
+    if (i == 1) before = free_bytes();
   }
   const size_t after = free_bytes();
   const size_t lost = before > after ? before - after : 0;

@@ -1,11 +1,12 @@
-// What helper warps do beside a GEMM (device/tasks.cuh): the sums are right for any number of parts
-// and any size, at home and where they are pushed to, also where moves come between them, or what
-// they would move is in place, or rows of parts have gaps; and how long the GEMM takes beside them.
+// Helper warps beside a GEMM (device/tasks.cuh). Their sums must be right for any number of parts
+// and any size, here and where they are pushed to. Moves may come between sums, moved rows may be
+// in place already, and rows of parts may have gaps. It also measures how long the GEMM takes
+// beside them.
 //
 //   tasks check          every configuration against sums on the host
 //   tasks time           beside a GEMM of 8192 x 8192 x 2048
 //
-// The template is woven by hand: tasks are all that its view has.
+// The template is woven by hand: its view has only tasks.
 #include <algorithm>
 #include <chrono>
 #include <random>
@@ -89,21 +90,22 @@ T* device_copy(const std::vector<T>& values) {
   return copy;
 }
 
-constexpr int kRanks = 3;  // to which sums are pushed: this one, and two others in its memory
+// Ranks to which sums are pushed: this rank, and two others that are imitated in its memory.
+constexpr int kRanks = 3;
 
 enum class Pushes { none, moved, in_place };
 
-// What parts are made of: rows of so many elements, with a gap behind each; 0: of no rows.
+// How the rows of parts lie: each has `length` elements and a gap behind it. 0: parts have no rows.
 struct Rows {
   int64_t length = 0, gap = 0;
 
-  // Where element `i` of a part lies.
+  // The place of element `i` of a part.
   int64_t at(int64_t i) const { return length == 0 ? i : i + i / length * gap; }
 };
 
-// Tasks over `elements` elements of `parts` parts each, in `count` tasks of unequal sizes, of whole
-// rows. With pushes each is followed by one that moves what has landed at the second rank to
-// `moved`; or, where pushes land in `out`, leaves it there.
+// Tasks over `elements` elements of `parts` parts, in `count` tasks of unequal sizes and whole
+// rows. With `moved` each sum has a task behind it that moves what has landed at the second rank to
+// `moved`. With `in_place` pushes land in `out` and stay there.
 struct Tasks {
   int parts;
   int64_t elements;
@@ -111,7 +113,7 @@ struct Tasks {
   Rows rows;
   bool pushes = kind != Pushes::none;
   std::vector<uint16_t> in;  // parts x elements, small whole numbers
-  int64_t landed = 0;        // the element behind the parts where pushes land
+  int64_t landed = 0;        // the first element of where pushes land, behind the parts
   uint16_t *out, *moved, *there[kRanks];
   uint32_t* counters[kRanks];
   std::vector<tilepost_task_t> list;
@@ -126,7 +128,7 @@ struct Tasks {
       value = f16 ? __half_as_ushort(__float2half(number))
                   : __bfloat16_as_ushort(__float2bfloat16(number));
     }
-    // What is moved lies behind the parts, as the tasks' offsets see it.
+    // By the tasks' offsets, the sums to be moved lie behind the parts.
     const int64_t part = rows.at(elements);
     landed = parts * part;
     std::vector<uint16_t> all(landed + elements, 0xFFFF);
@@ -174,7 +176,7 @@ struct Tasks {
     if (pushes) list.push_back({landed * 2 + at, elements * 2 + at, -1, bytes, 1, number, 0, -1});
   }
 
-  // The counters go on from run to run.
+  // Whether every counter has what one run adds.
   bool counted() const {
     for (int rank = 0; rank < kRanks; ++rank)
       for (size_t j = 0; j < chunks.size(); ++j) {
@@ -225,7 +227,7 @@ plain::Launch launch_of(const plain::Kernel& kernel, int m, int n, int k, void* 
   return {kernel, shape, operands, kCtas};
 }
 
-// A kernel whose tasks are all done has not ended while something in place is yet to come.
+// Checks that a kernel whose tasks are all done does not end before sums in place have come.
 bool check_waits(const plain::Kernel& kernel, int parts, bool f16, void* memory) {
   constexpr int kCount = 5, kLate = 3;
   Tasks tasks(parts, 8 * 132 * 512, kCount, Pushes::in_place, f16);
@@ -260,7 +262,7 @@ bool check_tasks(const plain::Kernel& kernel, Tasks& tasks, bool f16, void* memo
   return ok && (tasks.kind == Pushes::moved || tasks.is_untouched()) && tasks.counted();
 }
 
-// Rows that are longer than a chunk, and chunks that are longer than several rows.
+// Checks rows that are longer than a chunk, and chunks that are longer than several rows.
 bool check(const plain::Kernel& kernel, int parts, bool f16, void* memory) {
   bool ok = true;
   for (const Pushes kind : {Pushes::none, Pushes::moved, Pushes::in_place}) {
@@ -269,7 +271,8 @@ bool check(const plain::Kernel& kernel, int parts, bool f16, void* memory) {
       Tasks tasks(parts, elements, elements > 1000 ? 5 : 1, kind, f16);
       ok = ok && check_tasks(kernel, tasks, f16, memory);
     }
-    if (parts == 1 && kind == Pushes::moved) continue;  // and what they move has gaps, or nothing
+    // And where they move, there are no gaps or no rows to move.
+    if (parts == 1 && kind == Pushes::moved) continue;
     for (const Rows rows : {Rows{8, 8}, Rows{72, 8}, Rows{520, 24}, Rows{4392, 8}}) {
       Tasks tasks(parts, rows.length * 613, 5, kind, f16, rows);
       ok = ok && check_tasks(kernel, tasks, f16, memory);

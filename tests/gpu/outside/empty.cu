@@ -1,11 +1,13 @@
-// What the harness's way to take times costs by itself: kernels that do nothing in place of an
-// operation. Prints the same records as `tilepost bench`'s harness (runtime/bench/record.h).
+// Measures what the harness's way to take times costs by itself, with kernels that do nothing in
+// place of an operation. Prints the same records as `tilepost bench`'s harness
+// (runtime/bench/record.h).
 //
 //   nvcc -O2 -std=c++20 -arch=sm_90 empty.cu -o empty && ./empty [ROUNDS]
 //
-// The programs are `empty_none`, where the second event follows the first one, `empty_one`, a block
-// of one thread, and `empty_whole`, the grid, the shared memory and the arguments of a large GEMM.
-// Modes "overlap" and "steady" are as in runtime/bench/ranks: L2 flushed, behind a gate.
+// These are the programs. In `empty_none` the second event follows the first one. `empty_one` has a
+// block of one thread. `empty_whole` has the grid, the shared memory and the arguments of a large
+// GEMM. The modes "overlap" and "steady" are as in runtime/bench/ranks: L2 is flushed, and kernels
+// are behind a gate.
 #include <cuda_runtime.h>
 
 #include <algorithm>
@@ -28,7 +30,7 @@ void checked(cudaError_t error, const char* call) {
   std::exit(1);
 }
 
-// As long as the tensor maps, the shape and the view of a GEMM.
+// The arguments have the size of a GEMM's tensor maps, shape and view.
 struct Arguments {
   char bytes[1024];
 };
@@ -40,7 +42,7 @@ __global__ void gate_kernel(const volatile unsigned* word, unsigned wanted) {
 
 }  // namespace
 
-// outside.py knows an operation's kernel by the namespace.
+// outside.py finds an operation's kernel by its namespace.
 namespace tilepost_gen_empty_one {
 __global__ void empty_kernel() {}
 }  // namespace tilepost_gen_empty_one
@@ -50,14 +52,14 @@ __global__ void __launch_bounds__(kThreads, 1) empty_kernel(const __grid_constan
 
 namespace {
 
-// Loads a kernel's code. Behind a closed gate that might wait for the gate.
+// Loads a kernel's code. Behind a closed gate, loading might wait for the gate.
 template <class Kernel>
 void preload(Kernel* kernel) {
   cudaFuncAttributes attributes;
   CHECKED(cudaFuncGetAttributes(&attributes, kernel));
 }
 
-// What lies between two events on one device, `runs` times.
+// Measures the time between two events on one device, with `runs` launches between them.
 class Device {
  public:
   Device(int index, unsigned* gate) : index_(index), gate_(gate) {
@@ -73,8 +75,8 @@ class Device {
                                  cudaFuncAttributeMaxDynamicSharedMemorySize, kSharedBytes));
   }
 
-  // Microseconds of one run. All of a single one is enqueued before the gate opens; of several the
-  // first one is.
+  // Microseconds of one run. With one run, all work is enqueued before the gate opens. With several
+  // runs, the first of them is.
   template <class Launch>
   double time(int runs, Launch launch) {
     use();

@@ -1,20 +1,21 @@
-// When each kernel of a process ran: a library that the driver loads into any CUDA program.
+// Records when each kernel of a process ran. It is a library that the driver loads into any CUDA
+// program.
 //
 //   g++ -std=c++20 -O2 -fPIC -shared kernel_times.cpp -o kernel_times.so -I /usr/local/cuda/include
 //       -L /usr/local/cuda/lib64 -lcupti -Wl,-rpath,'$ORIGIN:/usr/local/cuda/lib64'
 //   CUDA_INJECTION64_PATH=$PWD/kernel_times.so TILEPOST_KERNEL_TIMES=kernels.txt PROGRAM …
 //
-// It takes the times that the device notes (CUPTI's activity records), which needs no privileges.
-// "%p" in the file's name becomes the process's number. These are the lines of the file:
+// The times are those that the device notes (CUPTI's activity records), which needs no privileges.
+// "%p" in the file's name becomes the process's number. The file has these lines:
 //
 //   kernel-times 1
 //   n ID NAME                             a name as the linker knows it, before its first kernel
 //   k DEVICE STREAM START END GRAPH ID    ns, on one clock for all devices; GRAPH 1: of a graph
 //   end RECORDS ALIKE LOST                last, unless the process was killed
 //
-// Bursts of one kernel are cut to their first ones (ALIKE counts the others), and the file holds at
-// most TILEPOST_KERNEL_TIMES_MOST kernels (200000). LOST counts those behind that, and those that
-// CUPTI dropped.
+// Of a burst of one kernel only the first ones are written, and ALIKE counts the others. The file
+// holds at most TILEPOST_KERNEL_TIMES_MOST kernels (default 200000). LOST counts the kernels behind
+// these and those that CUPTI dropped.
 #include <cupti.h>
 #include <unistd.h>
 
@@ -28,10 +29,10 @@
 namespace {
 
 constexpr size_t kBufferBytes = size_t{1} << 20;
-constexpr int kMostAlike = 64;          // of one name in a row on one device
-constexpr uint32_t kFlushPeriod = 250;  // ms: what a process that is killed loses at most
+constexpr int kMostAlike = 64;          // kernels of one name in a row on one device
+constexpr uint32_t kFlushPeriod = 250;  // ms: a process that is killed loses at most this time
 
-// What was recorded last on a device.
+// The kernel that was recorded last on a device.
 struct LastKernel {
   int name = -1;
   int alike = 0;
@@ -46,7 +47,7 @@ class KernelFile {
 
   bool is_open() const { return file_ != nullptr; }
 
-  // All records of a buffer. Threads of CUPTI's and the one that ends the process come here.
+  // Takes all records of a buffer. CUPTI's threads and the thread that ends the process call it.
   void take(uint8_t* buffer, size_t bytes) {
     const std::lock_guard lock(mutex_);
     if (file_ == nullptr) return;
@@ -103,7 +104,7 @@ class KernelFile {
   long records_ = 0, alike_ = 0, lost_ = 0;
 };
 
-KernelFile* kernels = nullptr;  // never destroyed: CUPTI's threads may come late
+KernelFile* kernels = nullptr;  // never destroyed, because CUPTI's threads may come late
 
 void CUPTIAPI give_buffer(uint8_t** buffer, size_t* bytes, size_t* most_records) {
   *buffer = static_cast<uint8_t*>(std::aligned_alloc(64, kBufferBytes));
@@ -120,7 +121,7 @@ void CUPTIAPI take_buffer(CUcontext context, uint32_t stream, uint8_t* buffer, s
     kernels->lose(dropped);
 }
 
-// Also where main has returned. What calls _exit is left with what was flushed before.
+// Runs after main has returned, too. A process that calls _exit keeps only what was flushed before.
 void finish() {
   cuptiActivityFlushAll(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED);
   kernels->close();
@@ -141,7 +142,7 @@ std::string path_of(std::string path) {
 
 }  // namespace
 
-// What the driver calls when it is initialised; 1: loaded.
+// The driver calls this when it is initialised. Returns 1: loaded.
 extern "C" __attribute__((visibility("default"))) int InitializeInjection() {
   const char* const path = std::getenv("TILEPOST_KERNEL_TIMES");
   if (path == nullptr || kernels != nullptr) return 1;

@@ -1,15 +1,15 @@
 // How long rows of the kernel catalogue take on shapes, beside the best of eight cublasLt
-// algorithms: what the planner's model is fitted to and judged by (rows.py).
+// algorithms. The planner's model is fitted to these times and judged by them (rows.py).
 //
 //   tilepost list variants | rows.py units FOLDER 48; … | rows.py shapes 301 40 257 16384 > SHAPES
 //   nvcc -O3 -std=c++20 -I include -I . -I FOLDER -gencode arch=compute_90a,code=sm_90a FOLDER/*.cu
 //     tests/gpu/rows/time_rows.cu -o time_rows -lcublasLt
 //   time_rows SHAPES > TIMES
 //
-// SHAPES has lines "m n k VARIANT…", at most `limit=SECONDS` of them are run. Every variant's bits
-// are compared with those of the first. TIMES has lines "shape m n k", "lt TILE CLUSTER SPLIT cool
-// hot" and "ours VARIANT CTAs cool hot", microseconds; hot is 0 for all but the first two and the
-// fastest. Exit code: 0, or 1 if bits differ.
+// SHAPES has lines "m n k VARIANT…". With `limit=SECONDS` no line is begun later. The bits of every
+// variant's result are compared with those of the first variant. TIMES has lines "shape m n k", "lt
+// TILE CLUSTER SPLIT cool hot" and "ours VARIANT CTAs cool hot". Times are in microseconds. hot is
+// 0 except for the first two variants and the fastest one. Exit code: 0, or 1 if bits differ.
 #include <unistd.h>
 
 #include <algorithm>
@@ -55,7 +55,7 @@ struct Events {
   }
 };
 
-// Microseconds of one of `repeats` runs.
+// Microseconds of one run, measured over `repeats` runs.
 double burst(const Variant& variant, int repeats) {
   static const Events events;
   CUDA(cudaEventRecord(events.begin));
@@ -67,8 +67,8 @@ double burst(const Variant& variant, int repeats) {
   return ms * 1e3 / repeats;
 }
 
-// Rounds of all in a new random order: cool, bursts of 2 ms after 5 ms of idling; hot, bursts of 10
-// ms one behind the other, after 60 ms of the same.
+// Runs rounds of all variants, each round in a new random order. cool: a burst of 2 ms after 5 ms
+// of idling. hot: bursts of 10 ms in a row after 60 ms of the same work.
 void run_cool(std::vector<Variant>& variants, double us, int rounds, std::mt19937& random) {
   const int repeats = std::max(3, static_cast<int>(2000 / us));
   std::vector<size_t> order(variants.size());
@@ -163,7 +163,7 @@ int main(int argc, char** argv) {
                                       [&](const Kernel& kernel) { return name == kernel.name; });
       plain::check(found != kernels.end(), name.c_str(), "no such variant");
       launches.emplace_back();
-      // As few clusters as take the same number of waves.
+      // The fewest clusters that take the same number of waves.
       const int rows = (s.m + found->tile_m - 1) / found->tile_m;
       const int high = (rows + found->rows_in_cluster - 1) / found->rows_in_cluster;
       const int clusters = high * found->rows_in_cluster / found->positions *

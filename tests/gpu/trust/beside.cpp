@@ -1,4 +1,5 @@
-// Operations beside each other and beside somebody else's collectives: no deadlock, right results.
+// Operations beside each other and beside collectives of other communicators: there must be no
+// deadlock, and results must be right.
 //
 //   beside pairs [first+second …] [--rounds 300] [--delay 400] …
 //   beside foreign [pattern …] [--rounds 200] [--megabytes 128] …
@@ -6,18 +7,16 @@
 //   both: [--deadline 20] [--check-every 1] [--expect ok] [--seed 1] [--seconds N] [--tsv FILE]
 //         [--resume FILE]; pairs: [--delay 400]
 //
-// A process for each rank.
+// There is a process for each rank.
 //
-//   pairs     two operations of one communicator on two streams, in the same order on all ranks,
-//   with
-//             up to `delay` microseconds of the host between them, other ones on every rank and in
-//             every round. Without names: every program with 'big' in its name, whose GEMM takes
-//             all SMs, with every other, in both orders.
+//   pairs     two operations of one communicator on two streams, in the same order on all ranks.
+//             The host waits up to `delay` microseconds between them, another time on every rank
+//             and in every round. Without names: every program with 'big' in its name, whose GEMM
+//             takes all SMs, with every other program, in both orders.
 //   foreign   an AllReduce of `megabytes` on a communicator that is not tilepost's, on another
-//   stream:
-//             before the run on odd ranks, behind it on even ones.
+//             stream. It comes before the run on odd ranks, and behind it on even ranks.
 //
-// --expect timeout turns the verdict round: the case passes where some rank has a timeout in time.
+// With `--expect timeout` a case passes if some rank gets a timeout in time.
 #include <memory>
 
 #include "tests/gpu/trust/beside_rank.h"
@@ -30,7 +29,7 @@ namespace {
 constexpr const char* kRankOption = "--rank";
 constexpr double kStart = 90;    // seconds until a process answers
 constexpr double kCreate = 120;  // seconds for communicators, operations and first runs
-constexpr double kSlack = 60;    // seconds past the deadline without a sign of life
+constexpr double kSlack = 60;    // seconds past the deadline without an answer
 
 struct Case {
   std::string name;  // "foreign ar_peer", "rs_nccl+big_ar_peer"
@@ -49,7 +48,7 @@ struct Outcome {
   std::string text;
 };
 
-// Takes signs of life until the rank has ended its case.
+// Takes answers until the rank has ended its case.
 std::string last_answer(const Children& ranks, int rank, double deadline, Outcome& outcome) {
   double patience = kCreate;
   for (;;) {
@@ -122,7 +121,7 @@ bool is_big(const tilepost_program_t& program) {
   return std::string(program.name).rfind("big", 0) == 0;
 }
 
-// Those named 'first+second', or every big one with every other one in both orders.
+// The pairs named 'first+second', or every big program with every other one in both orders.
 std::vector<Case> pairs_of(const std::vector<std::string>& given) {
   std::vector<Case> cases;
   const int gpus = num_gpus();

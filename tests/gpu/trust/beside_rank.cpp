@@ -12,8 +12,8 @@
 namespace gpu_test {
 namespace {
 
-constexpr int kRoundsPerWord = 20;  // between two signs of life
-constexpr double kDrain = 30;       // seconds for what is left on a stream after an error
+constexpr int kRoundsPerWord = 20;  // rounds between two answers
+constexpr double kDrain = 30;       // seconds for the work left on a stream after an error
 
 struct Options {
   int rank;
@@ -26,7 +26,8 @@ struct Options {
   uint32_t seed;
 };
 
-// Polls, because a stream of another communicator has no deadline.
+// Waits until the stream is idle. It polls, because a stream of another communicator has no
+// deadline.
 bool drain(cudaStream_t stream, double seconds) {
   const auto until = in_seconds(seconds);
   while (cudaStreamQuery(stream) == cudaErrorNotReady) {
@@ -72,7 +73,7 @@ class Member {
   uint32_t seed_ = 0;
 };
 
-// An AllReduce of somebody else's communicator, out of place; every rank knows the sum.
+// An AllReduce, out of place, of a communicator that is not tilepost's. Every rank knows the sum.
 class Foreign {
  public:
   Foreign(const tilepost_unique_id_t& id, int rank, int world, int64_t megabytes)
@@ -103,7 +104,7 @@ class Foreign {
   }
   cudaStream_t stream() const { return device_.stream(); }
 
-  // Elements that are not the sum. The stream is idle.
+  // How many elements are not the sum. The stream must be idle.
   int64_t wrong() {
     CUDA_OK(cudaMemcpyAsync(host_, out_, static_cast<size_t>(count_) * 4, cudaMemcpyDeviceToHost,
                             stream()));
@@ -136,7 +137,8 @@ class BesideRank {
         world_(plan_of(*options.programs[0]).ranks),
         random_(options.seed * 64 + static_cast<uint32_t>(options.rank)) {}
 
-  // {first.run on its stream; a random while; second.run on its own}, in this order on all ranks.
+  // On all ranks in this order: the first run on its stream, a random pause, the second run on its
+  // own.
   std::string pair(const tilepost_unique_id_t& id) {
     tilepost::Comm comm;
     TILEPOST_OK_(tilepost::Comm::init(id, options_.rank, world_, comm));
@@ -160,7 +162,8 @@ class BesideRank {
     return "fine";
   }
 
-  // An AllReduce of another communicator before our run on odd ranks, behind it on even ones.
+  // An AllReduce of another communicator, before tilepost's run on odd ranks and behind it on even
+  // ones.
   std::string foreign(const tilepost_unique_id_t& id, const tilepost_unique_id_t& other_id) {
     tilepost::Comm comm;
     TILEPOST_OK_(tilepost::Comm::init(id, options_.rank, world_, comm));
@@ -184,7 +187,7 @@ class BesideRank {
       if (!drain(other.stream(), kDrain)) {
         failure.text += " the other AllReduce has not ended";
         orders_.answer("error " + std::to_string(round) + " " + failure.text);
-        _exit(1);  // nothing can be destroyed in time
+        _exit(1);  // nothing could be destroyed in time
       }
       if (!failure.text.empty()) return failure.text;
       if (const std::string wrong = check(round, members); !wrong.empty()) return wrong;
@@ -212,7 +215,7 @@ class BesideRank {
   bool is_checked(int round) const {
     return round % options_.check_every == 0 || round + 1 == options_.rounds;
   }
-  // The reference is computed once for many rounds.
+  // A reference is computed once for many rounds.
   uint32_t seed_of(int round) const {
     return options_.seed * 1000 + static_cast<uint32_t>(round / 64);
   }

@@ -1,10 +1,10 @@
-// A rank of beside.cpp, which obeys its parent's orders. Each gets answers:
+// A rank of beside.cpp, which obeys its parent's orders. Each order gets answers:
 //
 //   id                   'id <hex>'
-//   pair <hex>           two operations on two streams:     'round <n>' now and then, then 'fine'
-//   or
-//                        'error <round> <program> <what>', 'wrong …'
-//   foreign <hex> <hex>  one beside another communicator's AllReduce: the same
+//   pair <hex>           two operations on two streams. It answers 'round <n>' now and then. Its
+//                        last answer is 'fine', 'error <round> <program> <what>' or 'wrong …'.
+//   foreign <hex> <hex>  one operation beside another communicator's AllReduce. It gives the
+//                        answers of 'pair'.
 //   quit                 returns from main
 #pragma once
 

@@ -18,7 +18,7 @@ extern char** environ;
 namespace gpu_test {
 namespace {
 
-constexpr int kOrders = 3, kAnswers = 4;  // file descriptors of the rank's process
+constexpr int kOrders = 3, kAnswers = 4;  // file descriptors in the rank's process
 
 // Takes the first line out of `text`.
 std::optional<std::string> take_line(std::string& text) {
@@ -33,7 +33,7 @@ void write_all(int descriptor, const std::string& text) {
   for (size_t done = 0; done < text.size();) {
     const ssize_t count = write(descriptor, text.data() + done, text.size() - done);
     if (count < 0 && errno == EINTR) continue;
-    if (count <= 0) return;  // the other side has ended, which its reader sees
+    if (count <= 0) return;  // the other side has ended, which the reader of its answers notices
     done += static_cast<size_t>(count);
   }
 }
@@ -51,7 +51,7 @@ Child::Child(std::vector<std::string> words) {
   ::signal(SIGPIPE, SIG_IGN);
   int orders[2], answers[2];
   if (pipe2(orders, O_CLOEXEC) != 0 || pipe2(answers, O_CLOEXEC) != 0) throw Problem("no pipe");
-  // Out of the way of the numbers that they get in the other process.
+  // Avoids the numbers that the descriptors get in the other process.
   const int theirs = fcntl(orders[0], F_DUPFD_CLOEXEC, 10);
   const int back = fcntl(answers[1], F_DUPFD_CLOEXEC, 10);
   close(orders[0]);

@@ -12,7 +12,7 @@
 namespace gpu_test {
 namespace {
 
-constexpr int kReplaysAhead = 8;  // a graph's launches are not bounded by the runtime
+constexpr int kReplaysAhead = 8;  // the runtime does not bound the launches of a graph
 
 class FaultRank {
  public:
@@ -32,7 +32,7 @@ class FaultRank {
     if (const auto status = tilepost::Op::create(comm_, &program_, op_, options); !status)
       return error(status);
     checker_ = std::make_unique<Checker>(program_, op_, rank_, 1);
-    // What was never run cannot be captured.
+    // A run has to be eager before it can be captured.
     const std::string checked = check(false, 1, 1);
     if (checked == "ok") captured_ = std::make_unique<CapturedRun>(*checker_, op_);
     return checked;
@@ -61,7 +61,7 @@ class FaultRank {
       if (failed) failed = start(graph);
       if (failed && graph) CUDA_OK(cudaEventRecord(events_[i % kReplaysAhead], checker_->stream()));
     }
-    // A run that was refused does not say what went wrong before it.
+    // The status of a refused run does not have the error before it.
     const tilepost::Status ended = finish(graph);
     if (!ended) return error(ended);
     return failed ? "fine after " + std::to_string(i) + " runs" : error(failed);
@@ -88,7 +88,7 @@ class FaultRank {
     return {};
   }
 
-  // tilepost_op_synchronize may come before the device has begun a replay.
+  // tilepost_op_synchronize may return before the device has begun a replay.
   tilepost::Status finish(bool graph) {
     if (!graph) return op_.synchronize();
     for (;;) {

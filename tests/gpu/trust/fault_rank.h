@@ -1,14 +1,16 @@
-// A rank of faults.cpp, which obeys its parent's orders. Each gets one answer:
+// A rank of faults.cpp, which obeys its parent's orders. Each order gets one answer:
 //
 //   id                       'id <hex>'
-//   join <hex>               makes communicator, operation and graph:     'ok'
-//   check <mode> <n> <seed>  n checked runs, each waited for:             'ok', 'wrong …'
-//   load <mode> <n> <s>      up to n runs, for s seconds, not waited for: 'error <s> <what>',
-//   'fine' free                     destroys all that join made:                 'ok' leave exit(0)
-//   with all of it alive:                none quit                     returns from main: none
+//   join <hex>               makes communicator, operation and graph: 'ok'
+//   check <mode> <n> <seed>  makes n checked runs, and waits for each: 'ok' or 'wrong …'
+//   load <mode> <n> <s>      makes up to n runs for s seconds, and does not wait for each:
+//                            'error <s> <what>' or 'fine …'
+//   free                     destroys all that join has made: 'ok'
+//   leave                    calls exit(0) while all that join has made is alive: no answer
+//   quit                     returns from main: no answer
 //
-// The mode is eager or graph. A status that is an error is answered as 'error <seconds> <name>:
-// <text>' by each of them. SIGUSR1 ends the process with _exit(0).
+// The mode is eager or graph. If a status is an error, the answer to any order is 'error <seconds>
+// <name>: <text>'. SIGUSR1 ends the process with _exit(0).
 #pragma once
 
 namespace gpu_test {

@@ -1,26 +1,27 @@
-// What is left when a rank fails: the others get an error in time that says whom they miss, and go
-// on.
+// What happens when a rank fails: the others must get an error in time that names the missing rank,
+// and go on.
 //
 //   faults [pattern …] [--kinds stop,kill,exit,leave,late] [--modes eager,graph] [--when any]
 //          [--deadline 2] [--slack 5] [--resume-victim before] [--seed 1] [--jobs 1] [--part i/n]
 //          [--seconds N] [--tsv FILE] [--resume FILE]
 //
-// A process for each rank. Per program, and in the same processes as far as they live, a case for
-// each kind and mode. One rank, chosen by the seed,
+// There is a process for each rank. For each program there is a case for each kind and mode, in the
+// same processes as long as these live. One rank, chosen by the seed, fails:
 //
-//   stop    gets SIGSTOP, and SIGCONT when the others have their error; then it gets one itself, or
-//           ends the one run for which all had come
-//   kill    gets SIGKILL
-//   exit    ends by _exit(0)
-//   leave   ends by exit(0) with operation and communicator alive, between runs: nothing may crash
-//   late    comes a second late, which is no error
+//   stop    It gets SIGSTOP, and SIGCONT when the others have their error. Then it gets an error
+//           too, or ends the one run for which all ranks had come.
+//   kill    It gets SIGKILL.
+//   exit    It calls _exit(0).
+//   leave   It calls exit(0) with operation and communicator alive, between runs. Nothing may
+//           crash.
+//   late    It comes a second late, which is no error.
 //
-// between runs or while some are in flight (--when between or flight, or by the seed). The others
-// must have an error `slack` seconds after the deadline at the latest. It says which rank speaks
-// and what it waited for and, where ranks share memory, which rank is missing. They destroy
-// operation and communicator within 5 s, make new ones with all ranks, among them one that takes
-// the place of a dead one, and have right results in 5 eager and 5 replayed runs. At the end all
-// processes exit with 0.
+// It fails between runs or while some are in flight (--when between or flight; otherwise the seed
+// decides). The others must have an error at most `slack` seconds after the deadline. The error
+// says which rank speaks and what it waited for. Where ranks share memory, it also names the
+// missing rank. The others destroy operation and communicator within 5 s, and make new ones with
+// all ranks. A new process takes the place of a dead rank. They must then have right results in 5
+// eager and 5 replayed runs. At the end all processes exit with 0.
 #include <signal.h>
 
 #include <atomic>
@@ -39,7 +40,7 @@ namespace {
 
 constexpr const char* kRankOption = "--rank";
 constexpr double kStart = 90, kJoin = 90, kCheck = 60, kFree = 5;  // seconds
-constexpr double kPatience = 20;  // to see how late what is too late comes
+constexpr double kPatience = 20;  // seconds to wait for an answer that is too late already
 constexpr int kUnlimited = 1000000;
 
 struct Settings {
@@ -55,7 +56,7 @@ struct Case {
   int victim;
 };
 
-// What the table says of a case.
+// The row of the table for a case.
 struct Outcome {
   double error_seconds = 0, free_seconds = 0, join_seconds = 0;
   int survivors = 0, named = 0;
@@ -74,7 +75,7 @@ bool shares_memory(const tilepost_program_t& program) {
          plan_of(program).transport != TILEPOST_TRANSPORT_NONE;
 }
 
-// Whether the text names `rank` behind 'rank' or 'ranks', apart from who speaks.
+// Whether the text names `rank` behind 'rank' or 'ranks', not counting the rank that speaks.
 bool names_rank(const std::string& text, int rank) {
   static const std::regex list("\\branks? ([0-9]+(, [0-9]+)*)");
   const size_t speaker = text.find(": ", std::min(text.find("rank "), text.size()));
@@ -104,7 +105,7 @@ class Team {
 
   int world() const { return plan_of(program_).ranks; }
 
-  // The parent's answer to one case, or a Problem.
+  // Runs one case. Throws a Problem if a rank fails in an unexpected way.
   void run(const Case& c, uint32_t seed, Outcome& outcome) {
     check(c.mode, 2, seed);
     if (c.kind == "late") return run_late(c, seed + 100, outcome);
@@ -119,7 +120,7 @@ class Team {
     outcome.recovered = true;
   }
 
-  // Ends all ranks; "" or what was wrong about it.
+  // Ends all ranks. Returns "" or what went wrong.
   std::string quit() {
     std::string wrong;
     for (auto& rank : ranks_) rank->order("quit");
@@ -148,7 +149,7 @@ class Team {
     if (got != answer) throw Problem(name_of(rank) + ", asked to '" + what + "': " + got);
   }
 
-  // The order to those of `who`; each must answer 'ok'.
+  // Sends the order to the ranks that `who` selects. Each of them must answer 'ok'.
   template <class Who>
   void ask(const std::string& order, double seconds, const Who& who) {
     for (int rank = 0; rank < world(); ++rank)
@@ -182,7 +183,7 @@ class Team {
     outcome.recovered = true;
   }
 
-  // One rank fails; the others, and a stopped one that goes on, get their errors.
+  // One rank fails. The others, and a stopped rank that goes on, get their errors.
   void fail(const Case& c, Outcome& outcome) {
     const double limit = settings_.deadline + settings_.slack;
     const std::string load = "load " + c.mode + " ", seconds = " " + in_text(limit + kPatience / 2);
@@ -212,11 +213,11 @@ class Team {
     if (alone) free(outcome, survivors);
     if (c.kind != "stop") return;
     ranks_[c.victim]->signal(SIGCONT);
-    // More runs than the others have begun: at least one misses them.
+    // The rank makes more runs than the others have begun, so at least one run misses them.
     if (!c.in_flight) ranks_[c.victim]->order(load + std::to_string(kUnlimited) + seconds);
     const std::string own =
         answer_of(c.victim, "load after SIGCONT", in_seconds(limit + kPatience / 2 + kPatience));
-    // What the others had stored for it before they gave up is all that one run needs.
+    // One run may succeed: it needs only what the others had stored for it before they gave up.
     if (own.rfind("error ", 0) != 0 && own != "fine after 1 runs")
       outcome.complain("the stopped rank: " + own);
     free(outcome, [&](int rank) { return !alone || rank == c.victim; });
@@ -247,7 +248,7 @@ class Team {
       outcome.complain(name_of(rank) + " does not say what it waited for: " + text);
   }
 
-  // Those of `who` destroy what they have.
+  // The ranks that `who` selects destroy what they have.
   template <class Who>
   void free(Outcome& outcome, const Who& who) {
     const auto begin = Clock::now();
@@ -270,7 +271,7 @@ class Team {
   const int first_device_;
   const Settings& settings_;
   Children ranks_;
-  int dead_ = -1;  // whose process has been made to end
+  int dead_ = -1;  // the rank whose process was made to end
 };
 
 std::vector<std::string> split(const std::string& text) {
@@ -290,7 +291,7 @@ void report(Report& report, const std::string& name, const Case& c, const Outcom
        outcome.recovered ? "yes" : "no", outcome.complaint, outcome.text});
 }
 
-// All cases of a program, in one team as long as nothing is wrong with it.
+// Runs all cases of a program, with one team as long as that team is in order.
 void test_program(const tilepost_program_t& program, int first_device, const Settings& settings,
                   Report& results) {
   std::unique_ptr<Team> team;
@@ -321,8 +322,7 @@ void test_program(const tilepost_program_t& program, int first_device, const Set
            Outcome{.recovered = true, .text = {}, .complaint = wrong});
 }
 
-// Programs in as many threads as there are jobs; teams that fit beside each other use GPUs of their
-// own.
+// Runs programs in `jobs` threads. Teams that fit beside each other use different GPUs.
 void test_all(const std::vector<const tilepost_program_t*>& programs, int jobs,
               const Settings& settings, Report& results) {
   const int gpus = num_gpus();

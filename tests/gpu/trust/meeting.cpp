@@ -45,7 +45,7 @@ std::string ThreadMeeting::meet(int rank, const std::string& brought) {
   if (rank == 0) word_ = brought;
   ranks_.barrier();
   std::string word = word_;
-  ranks_.barrier();  // nobody brings another word before all have read this one
+  ranks_.barrier();  // no rank brings another word before all have read this one
   ++watch_->meetings;
   return word;
 }
@@ -76,7 +76,7 @@ void take_row(const std::string& line, Report& report) {
   report.row(fields.at(1), fields.at(2), {fields.begin() + 3, fields.end()});
 }
 
-// The next word of `rank`; its lines for the table are taken on the way.
+// The next word of `rank`. Lines for the table that come before it are taken.
 std::string next_word(const Children& ranks, int rank, Report& report, double patience) {
   for (;;) {
     const std::string line = expect_answer(ranks, rank, in_seconds(patience), "go on");

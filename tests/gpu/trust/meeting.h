@@ -1,5 +1,5 @@
-// Where the ranks of soak.cpp meet: threads of this process, or processes whose parent passes words
-// on.
+// How the ranks of soak.cpp meet. They are threads of this process, or processes whose parent
+// passes words on.
 #pragma once
 
 #include <memory>
@@ -13,9 +13,9 @@ class Meeting {
  public:
   virtual ~Meeting() = default;
 
-  // Waits for all ranks; what rank 0 has brought, on all of them.
+  // Waits for all ranks. Returns what rank 0 has brought, on all ranks.
   virtual std::string meet(int rank, const std::string& brought) = 0;
-  // A line of the table. Rank 0 calls it.
+  // Adds a line to the table. Only rank 0 calls it.
   virtual void row(const std::string& name, const std::string& verdict,
                    const std::vector<std::string>& fields) = 0;
 
@@ -27,7 +27,8 @@ class Meeting {
   }
 };
 
-// All ranks are threads. The process ends with 1 if they do not meet for `patience` seconds.
+// All ranks are threads. The process ends with exit code 1 if they do not meet for `patience`
+// seconds.
 class ThreadMeeting : public Meeting {
  public:
   ThreadMeeting(Ranks& ranks, Report& report, double patience);
@@ -44,7 +45,7 @@ class ThreadMeeting : public Meeting {
   std::unique_ptr<Watch> watch_;
 };
 
-// A rank's process.
+// The meeting in the process of one rank.
 class ProcessMeeting : public Meeting {
  public:
   explicit ProcessMeeting(Orders& orders) : orders_(orders) {}
@@ -56,7 +57,8 @@ class ProcessMeeting : public Meeting {
   Orders& orders_;
 };
 
-// Their parent: passes words on until all ranks have said 'done'. "" or what went wrong.
+// The meeting in the parent: passes words on until all ranks have sent 'done'. Returns "" or what
+// went wrong.
 std::string host_meeting(Children& ranks, Report& report, double patience);
 
 }  // namespace gpu_test

@@ -1,8 +1,8 @@
-// What a driver prints: a line per case as it ends, a table at the end, and the same as
-// tab-separated lines in a file.
+// What a driver prints: a line for each case as it ends, and a table at the end. The same lines go
+// into a file, separated by tabs.
 //
 //   --tsv FILE      appends the lines to FILE
-//   --resume FILE   leaves out what has passed by FILE, which an earlier call has written
+//   --resume FILE   leaves out cases that have passed by FILE, which an earlier call has written
 //   --seconds N     begins no case later than N seconds after the start
 #pragma once
 
@@ -19,10 +19,10 @@
 namespace gpu_test {
 
 class Report {
-  static constexpr size_t kWidest = 120;  // columns of the table; the lines are whole
+  static constexpr size_t kWidest = 120;  // columns of the table; lines of the file are never cut
 
  public:
-  // `columns` come behind driver, case and verdict.
+  // `columns`: those behind driver, case and verdict.
   Report(const Arguments& arguments, std::string driver, std::vector<std::string> columns)
       : driver_(std::move(driver)),
         columns_(std::move(columns)),
@@ -36,7 +36,7 @@ class Report {
 
   double seconds_left() const { return seconds_ - seconds_since(begin_); }
 
-  // Whether to run the case now.
+  // Whether the case has to be run now.
   bool is_due(const std::string& name) {
     const std::lock_guard lock(mutex_);
     if (passed_.count(driver_ + "\t" + name) != 0) return ++resumed_, false;
@@ -44,7 +44,7 @@ class Report {
     return true;
   }
 
-  // `fields` are as many as columns.
+  // Adds a line. `fields` must be as many as the columns.
   void row(const std::string& name, const std::string& verdict, std::vector<std::string> fields) {
     const std::lock_guard lock(mutex_);
     fields.insert(fields.begin(), {name, verdict});
@@ -60,7 +60,7 @@ class Report {
     rows_.push_back(std::move(fields));
   }
 
-  // Prints the table; the exit code of the driver.
+  // Prints the table. Returns the exit code of the driver.
   int finish() const {
     std::vector<std::vector<std::string>> table = rows_;
     for (auto& row : table)

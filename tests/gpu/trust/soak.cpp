@@ -1,24 +1,25 @@
-// Many runs of many operations, every result compared exactly.
+// Many runs of many operations. Every result is compared exactly.
 //
 //   soak mixed|graph|sweep|cycles [pattern …] [--runs N] [--seconds N] [--seed 1] [--processes 0]
 //        [--deadline 20] [--operations 16] [--shared 0.3] [--streams free] [--delay US]
 //        [--part i/n] [--patience 180] [--tsv FILE] [--resume FILE]
 //
-//   mixed    rounds of up to 12 runs of several operations of one communicator: program, rows,
-//            route, stream (of three), eager or replayed, memory shared or not, all drawn from the
-//            seed; until there are as many runs as asked for, or time is up. --streams ordered puts
-//            every run behind all others; with --delay every rank waits up to so many microseconds
-//            of its own before half of its runs
-//   graph    of each program one graph, replayed --runs times (1000)
-//   sweep    of each program runs with each of the rows --m (1,3,16,17,64,65,300,1023,2048) that it
-//            is for, eager and replayed
-//   cycles   of each program --runs operations (1000), made, run once and destroyed, every 20 of
-//            them on a communicator of their own; then device and host memory are what they were
+//   mixed    rounds of up to 12 runs of several operations of one communicator. The seed draws each
+//            run's program, rows, route and stream (of three), whether it is eager or replayed, and
+//            whether memory is shared. It ends after --runs runs or when time is up. With --streams
+//            ordered every run comes behind all others. With --delay every rank waits before half
+//            of its runs, each time another number of microseconds up to US.
+//   graph    one graph of each program, replayed --runs times (1000)
+//   sweep    runs of each program with each of the numbers of rows in --m
+//            (1,3,16,17,64,65,300,1023,2048) that it serves, eager and replayed
+//   cycles   --runs operations of each program (1000), made, run once and destroyed. Every 20 of
+//            them are on a communicator of their own. Then device and host memory must be as
+//            before.
 //
-// Ranks are threads of one process, or processes with --processes 1: then --devices same puts all
-// of them on the first GPU (needs a build with TILEPOST_TEST_ONE_GPU). Programs for another number
-// of ranks than the first one's are left out, visibly. An error names the seed, the round and what
-// was in it, and ends the driver.
+// Ranks are threads of one process, or processes with --processes 1. With processes, --devices same
+// puts all of them on the first GPU (needs a build with TILEPOST_TEST_ONE_GPU). Programs for
+// another number of ranks than the first program's are left out with a note. An error names the
+// seed, the round and the runs of the round, and ends the driver.
 #include "tests/gpu/trust/soak_rank.h"
 
 #include <malloc.h>
@@ -32,7 +33,7 @@ namespace {
 
 constexpr const char* kRankOption = "--rank";
 
-// One command line makes the same options in every process.
+// Makes the options. One command line makes the same options in every process.
 SoakOptions options_of(const std::string& mode, const Arguments& arguments) {
   SoakOptions options{};
   options.mode = mode;
@@ -89,9 +90,9 @@ int run_rank(int rank, const std::string& mode, const Arguments& arguments) {
 
 // glibc keeps up to 64 MiB of freed memory for each thread that ever made allocations (mallopt(3),
 // M_MMAP_THRESHOLD, M_TRIM_THRESHOLD), and NCCL makes threads with every communicator. Fixed
-// thresholds hand it back, so that what is resident is what is held.
+// thresholds return freed memory to the system, so that resident memory is memory in use.
 void hand_back_freed_memory() {
-  constexpr int kThreshold = 128 << 10;  // bytes: what the thresholds begin with
+  constexpr int kThreshold = 128 << 10;  // bytes: the first values of both thresholds
   mallopt(M_MMAP_THRESHOLD, kThreshold);
   mallopt(M_TRIM_THRESHOLD, kThreshold);
 }

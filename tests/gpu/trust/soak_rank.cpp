@@ -19,8 +19,8 @@ namespace {
 
 constexpr int kStreams = 3, kSets = 3;
 constexpr int kMostPerRound = 12;
-constexpr int kMostGraphs = 24;  // per operation whose rows vary: schedules of graphs stay
-constexpr double kLeakMiB = 8, kHostLeakMiB = 48;  // CUDA and NCCL hand memory out in blocks
+constexpr int kMostGraphs = 24;  // of an operation with varying rows: graphs keep schedules
+constexpr double kLeakMiB = 8, kHostLeakMiB = 48;  // CUDA and NCCL allocate in blocks
 
 const char* name_of(tilepost_pattern_t pattern) {
   constexpr const char* kNames[] = {"gemm_all_reduce",     "gemm",
@@ -41,7 +41,7 @@ std::string kind_of(const tilepost_plan_t& plan) {
   return kind;
 }
 
-// Whether operations of the program may have their memory in common.
+// Whether operations of the program may share memory with each other.
 bool may_share(const tilepost_program_t& program) {
   const tilepost_plan_t& plan = plan_of(program);
   return plan.access == TILEPOST_ACCESS_READ || plan.access == TILEPOST_ACCESS_TILES ||
@@ -54,7 +54,7 @@ struct Memory {
 Memory memory_now() {
   size_t available = 0, total = 0;
   CUDA_OK(cudaDeviceSynchronize());
-  malloc_trim(0);  // what the allocator keeps for later is no leak
+  malloc_trim(0);  // memory that the allocator keeps for later is no leak
   CUDA_OK(cudaMemGetInfo(&available, &total));
   long pages = 0, resident = 0;
   if (std::FILE* file = std::fopen("/proc/self/statm", "r")) {
@@ -66,7 +66,7 @@ Memory memory_now() {
           static_cast<double>(resident) * static_cast<double>(sysconf(_SC_PAGESIZE)) / kMiB};
 }
 
-// What comes on `stream` follows what is on the other one.
+// Makes `stream` wait for everything that is on `leader`.
 void follow(cudaStream_t stream, cudaStream_t leader) {
   if (stream == leader) return;
   cudaEvent_t event = nullptr;
@@ -83,14 +83,14 @@ tilepost_options_t options_of(const SoakOptions& options, bool shares) {
   return made;
 }
 
-// One operation with its operands, and graphs of runs of them.
+// One operation with its operands, and graphs of runs with these operands.
 class Member {
  public:
   Member(const tilepost::Comm& comm, const tilepost_program_t& its_program, int rank,
          const SoakOptions& options, bool may_share_its)
       : program(its_program), shares(may_share_its), registers(!options.threads) {
     TILEPOST_OK_(tilepost::Op::create(comm, &program, op, options_of(options, shares)));
-    // Another run may overwrite an output that is the operation's own: the last set is never used.
+    // The last set is never used, because another run may overwrite a lent output.
     checker = std::make_unique<Checker>(program, op, rank, kSets + 1);
     if (registers) checker->register_out(op, 0);
   }
@@ -104,7 +104,7 @@ class Member {
 
   bool varies() const { return plan_of(program).any_m || is_routed(plan_of(program)); }
 
-  // New rows or another route: graphs of the old ones are gone.
+  // Chooses new rows or another route. Graphs of the old ones are dropped.
   void choose(uint32_t seed) {
     for (auto& graph : graphs) graph.reset();
     checker->choose(op, seed);
@@ -113,12 +113,12 @@ class Member {
 
   const tilepost_program_t& program;
   const bool shares;
-  // Not threads: with peer access between their GPUs making a graph waits for other ranks' kernels.
+  // Not for threads: with peer access, making a graph waits for kernels of other ranks.
   const bool registers;
   tilepost::Op op;
   std::unique_ptr<Checker> checker;
   std::array<std::unique_ptr<CapturedRun>, kSets> graphs;
-  bool ran = false;  // with these rows: only then it can be captured
+  bool ran = false;  // whether it has run with these rows, which it must before a capture
   int captured = 0;
   int64_t eager_runs = 0, replays = 0;
 };
@@ -135,7 +135,7 @@ class Mixed {
       CUDA_OK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
     const int world = plan_of(*options.programs[0]).ranks;
     TILEPOST_OK_(tilepost::Comm::init(meeting.new_id(rank), rank, world, comm_));
-    // The largest of those that share memory comes first, so as to serve the others.
+    // The largest operation that shares memory comes first, so that its memory serves the others.
     std::vector<const tilepost_program_t*> programs = options.programs;
     if (static_cast<int>(programs.size()) > options.most_operations) {
       std::shuffle(programs.begin(), programs.end(), random_);
@@ -187,12 +187,13 @@ class Mixed {
     return meeting_.meet(rank_, over ? "stop" : "go") == "stop";
   }
 
-  // Other rows and routes for some. All ranks draw the same numbers. Nothing is in flight.
+  // Chooses other rows and routes for some operations. All ranks draw the same numbers. Nothing is
+  // in flight.
   void vary() {
     for (auto& member : members_) {
       if (!member->varies() || random_() % 3 != 0) continue;
       member->choose(random_() % 4 == 0 ? random_() % 12 : random_() % 4000);
-      // In one process memory is allocated and freed while no rank has a run in flight.
+      // In one process, memory may be allocated and freed only while no rank has a run in flight.
       if (options_.threads) meeting_.barrier(rank_);
     }
   }
@@ -210,12 +211,12 @@ class Mixed {
       delay();
       start(run);
     }
-    // Waits as a caller would: operation by operation.
+    // Waits as a caller does, one operation after the other.
     for (const Run& run : runs_) wait(run);
     done_ += static_cast<int64_t>(runs_.size());
   }
 
-  // Ranks come to a run at times of their own.
+  // Lets ranks come to a run at different times.
   void delay() {
     if (options_.delay_us > 0 && delays_() % 2 == 0) usleep(delays_() % options_.delay_us);
   }
@@ -234,7 +235,7 @@ class Mixed {
     }
   }
 
-  // A run to be replayed needs a graph; without one it is eager.
+  // Makes the graph for a run that is to be replayed. Where it makes none, the run is eager.
   void capture(Run run) {
     Member& member = *run.member;
     auto& graph = member.graphs[static_cast<size_t>(run.set)];
@@ -248,7 +249,7 @@ class Mixed {
     Member& member = *run.member;
     auto& graph = member.graphs[static_cast<size_t>(run.set)];
     const bool replays = run.replayed && graph != nullptr;
-    // The runtime orders eager runs only; what replays may meet is the caller's to order.
+    // The runtime orders only eager runs. The caller orders replays behind runs that they may meet.
     const bool ordered = replays || options_.ordered;
     if (ordered)
       for (cudaStream_t other : streams_) follow(run.stream, other);
@@ -328,7 +329,7 @@ class Mixed {
   const SoakOptions& options_;
   const int rank_;
   Meeting& meeting_;
-  std::mt19937 random_;  // the same numbers on all ranks
+  std::mt19937 random_;  // gives the same numbers on all ranks
   std::mt19937 delays_;
   std::array<cudaStream_t, kStreams> streams_{};
   tilepost::Comm comm_;
@@ -338,7 +339,7 @@ class Mixed {
   int64_t done_ = 0;
 };
 
-// Replays of one graph, each with operands of its own.
+// Replays one graph, each time with other operands.
 void test_graph(const SoakOptions& options, int rank, Meeting& meeting,
                 const tilepost_program_t& program) {
   tilepost::Comm comm;
@@ -371,7 +372,7 @@ void test_graph(const SoakOptions& options, int rank, Meeting& meeting,
                 {"1", std::to_string(done), std::to_string(options.seed), "", "", ""});
 }
 
-// Runs with numbers of rows that are asked for, eager and replayed.
+// Runs with the numbers of rows that were asked for, eager and replayed.
 void test_sweep(const SoakOptions& options, int rank, Meeting& meeting,
                 const tilepost_program_t& program) {
   tilepost::Comm comm;
@@ -409,9 +410,9 @@ void test_sweep(const SoakOptions& options, int rank, Meeting& meeting,
                  "", "m" + swept});
 }
 
-// What NCCL alone keeps of the host's memory for a communicator with two splits of it, in MiB, all
-// ranks of the process together: what comes and goes with tilepost's communicators, without
-// tilepost.
+// The host memory, in MiB, that NCCL alone keeps for a communicator with two splits, for all ranks
+// of the process together. tilepost's communicators make the same calls, so their memory grows by
+// the same amount without tilepost.
 double kept_by_nccl(int rank, int world, Meeting& meeting) {
   constexpr int kSettled = 4, kMeasured = 12, kSplits = 2;
   Memory before{}, after{};
@@ -434,8 +435,8 @@ double kept_by_nccl(int rank, int world, Meeting& meeting) {
   return (after.host_mib - before.host_mib) / kMeasured;
 }
 
-// Operations made, run once and destroyed; every 20th time with their communicator. What NCCL alone
-// would have kept of the host's memory is not counted as tilepost's, but said.
+// Makes operations, runs each once and destroys it. Every 20th time the communicator is destroyed
+// too. Host memory that NCCL alone would keep is reported, but not counted as tilepost's.
 void test_cycles(const SoakOptions& options, int rank, Meeting& meeting,
                  const tilepost_program_t& program, double nccl_mib) {
   constexpr int64_t kPerComm = 20, kSettled = 2 * kPerComm;
@@ -456,9 +457,9 @@ void test_cycles(const SoakOptions& options, int rank, Meeting& meeting,
       if (options.threads) meeting.barrier(rank);
     }
     comm = tilepost::Comm();
-    meeting.barrier(rank);  // NCCL frees a process's communicators when the last of them goes
+    meeting.barrier(rank);  // NCCL frees a process's communicators when the last one is destroyed
     after = memory_now();
-    if (done <= kSettled) before = after;  // what the first rounds leave is CUDA's and NCCL's
+    if (done <= kSettled) before = after;  // memory that stays so far is CUDA's and NCCL's
     const bool over = seconds_since(options.begin) > options.seconds;
     if (meeting.meet(rank, over ? "stop" : "go") == "stop") break;
   }

@@ -11,22 +11,23 @@ namespace gpu_test {
 
 struct SoakOptions {
   std::string mode;                                 // mixed, graph, sweep or cycles
-  std::vector<const tilepost_program_t*> programs;  // for as many ranks each
-  int64_t runs;                                     // mixed: in all; graph, cycles: per program
-  double seconds;                                   // begins nothing later
-  Clock::time_point begin = Clock::now();           // of the driver, by which time is up
+  std::vector<const tilepost_program_t*> programs;  // all with the same number of ranks
+  int64_t runs;                            // mixed: of all programs; graph, cycles: of each program
+  double seconds;                          // nothing begins later
+  Clock::time_point begin = Clock::now();  // of the driver; `seconds` count from it
   double deadline;
   bool on_one_gpu;
   uint32_t seed;
-  uint32_t delay_us;  // mixed: before every second run, at most
+  uint32_t delay_us;  // mixed: the most before every second run
   int most_operations;
   std::vector<int64_t> rows;  // sweep
-  double shared;              // of the operations that may share their memory
-  bool ordered;               // streams follow each other
-  bool threads;               // ranks have one memory and are not to allocate beside another's run
+  double shared;              // the part of operations that share memory, of those that may
+  bool ordered;               // whether streams follow each other
+  bool threads;  // whether ranks are threads, which must not allocate beside another rank's run
 };
 
-// The current device is the rank's. Ends the process with 1 and the seed where something is wrong.
+// The current device must be the rank's. On a failure it ends the process with exit code 1 and
+// prints the seed.
 void soak(const SoakOptions& options, int rank, Meeting& meeting);
 
 }  // namespace gpu_test
