@@ -1,6 +1,7 @@
-// A kernel with its launch, and what inference says of it.
+// A kernel with its launch, and the result of inference for it.
 //
-// Lines of a kernel's file that say its launch, all but the first optional:
+// Lines of a kernel's file that describe its launch and the expected result. Only the first is
+// required.
 //   // tile: 32 32                rows, columns
 //   // threads: 32 32
 //   // grid: columns rows         words: rows, columns (of tiles), linear (their product), numbers
@@ -11,11 +12,11 @@
 //   // out: C                     the output
 //   // numbers: M m N n ldc n     what integer parameters get: m, n, k or a number
 //   // nulls: bias                the pointers that get null
-//   // order: columns_then_rows   what is expected
-//   // reads: yes                 it reads C
-//   // once: yes                  it cannot run again in one block
-//   // leaves: yes                threads may have left the kernel where others wait
-//   // expect: 12: text           of an error at that line, of a note without a number
+//   // order: columns_then_rows   the order of tiles that inference must find
+//   // reads: yes                 inference must find that the kernel reads C
+//   // once: yes                  … that it cannot run again in one block
+//   // leaves: yes                … that threads may have left the kernel where others wait
+//   // expect: 12: text         … and give an error at that line; without a number, a note
 #pragma once
 
 #include <string>
@@ -29,11 +30,11 @@ namespace tilepost {
 struct InferCase {
   std::string name, source, function = "gemm", order;
   std::vector<KernelFacts> shapes;
-  FactsAt at;  // where m is bounded
+  FactsAt at;  // the launch at each m, where every run has its own
   bool reads = false, once = false, leaves = false;
   std::vector<std::string> expected;  // "12: text", "text"
   std::vector<Parameter> parameters;  // where a test needs them
-  std::optional<FullMode> full;       // to be read with installed headers
+  std::optional<FullMode> full;       // where installed headers are to be read
 };
 
 // Reads a kernel's file.

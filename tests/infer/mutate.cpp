@@ -16,8 +16,8 @@ bool is_word(char c) {
   return std::isalnum(static_cast<unsigned char>(c)) || c == '_';
 }
 
-// Words, numbers and operators of the code; comments, texts, types in <> of casts, and lines of the
-// preprocessor but #define left out.
+// The words, numbers and operators of the code. Comments, strings, types in <> of casts, and lines
+// of the preprocessor except #define are left out.
 std::vector<Token> tokens_of(const std::string& source) {
   static const std::vector<std::string> operators = {
       "<<", ">>", "<=", ">=", "==", "!=", "&&", "||", "+=", "-=", "++", "--", "->",
@@ -51,7 +51,7 @@ std::vector<Token> tokens_of(const std::string& source) {
   return list;
 }
 
-// What a token may become; empty: nothing.
+// What a token may become. The list may be empty.
 std::vector<std::string> others(const std::string& token, const std::vector<std::string>& names) {
   static const std::map<std::string, std::vector<std::string>> table = {
       {"<", {"<=", ">", "!="}},

@@ -1,4 +1,4 @@
-// Small changes of a kernel's text that may make it store elsewhere, twice, or not at all.
+// Small changes to a kernel's text that may make it store elsewhere, twice, or not at all.
 #pragma once
 
 #include <random>
@@ -11,7 +11,8 @@ struct Mutant {
   std::string change;  // for messages: "line 6: '<' becomes '<='"
 };
 
-// A change that `random` chooses: of an index, a guard, a step, a constant, a pointer, the way out.
+// Makes a change that `random` chooses: of an index, a guard, a step, a constant, a pointer or an
+// exit.
 Mutant mutate(const std::string& source, std::mt19937& random);
 
 }  // namespace tilepost

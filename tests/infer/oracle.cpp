@@ -9,7 +9,8 @@
 namespace tilepost {
 namespace {
 
-// What the program does with each kernel, in a process of its own: a fill, a block, a look.
+// A program that executes each kernel in a process of its own: it fills memory, runs a block, and
+// checks what has changed.
 constexpr char kDriver[] = R"(
 #include <algorithm>
 #include <cstdio>
@@ -98,7 +99,7 @@ template <class Kernel> void judge(const Case& c, Kernel kernel) {
 }
 )";
 
-// The value that a parameter of that name and type gets.
+// The value for a parameter of this name and type.
 std::string argument_for(const Parameter& parameter, const KernelFacts& facts) {
   const bool pointer = parameter.type.find('*') != std::string::npos;
   if (parameter.name == facts.out) return "(" + parameter.type + ")out";
@@ -113,7 +114,7 @@ std::string numbers(const std::array<int64_t, 3>& list) {
          std::to_string(list[2]) + "}";
 }
 
-// The kernel's text in a namespace of its own.
+// Writes the kernel's text into a namespace of its own.
 void write_kernel(std::ostream& out, const InferCase& kernel, size_t index) {
   std::istringstream lines(std::regex_replace(kernel.source,
                                               std::regex("extern __shared__ float memory\\[\\]"),

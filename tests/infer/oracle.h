@@ -1,5 +1,5 @@
-// Whether kernels do what inference says: they are run on the CPU, every thread of every block, and
-// what each block changed in the output is looked at. Nothing is shared with inference.
+// Whether kernels do what inference claims. Every thread of every block runs on the CPU, and each
+// block's changes of the output are checked. This shares no code with inference.
 #pragma once
 
 #include <string>
@@ -12,10 +12,10 @@ namespace tilepost {
 enum class Verdict {
   holds,  // each block stores all of exactly one tile, no two the same
   fails,
-  undefined,  // it reads or stores where it has nothing, stops itself, or does not end
+  undefined,  // it accesses memory that is not there, stops itself, or does not end
 };
 
-// Runs the kernels, compiled as one program, at all shapes of each.
+// Compiles all kernels as one program, and runs each at all of its shapes.
 std::vector<Verdict> run_on_cpu(const std::vector<InferCase>& kernels, const std::string& folder);
 
 }  // namespace tilepost

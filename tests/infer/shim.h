@@ -1,5 +1,5 @@
-// What kernels here need besides the CPU shim: halves, and a printf that says nothing. Vectors may
-// lie anywhere: where a kernel stores is looked at, be that aligned or not.
+// What these kernels need besides the CPU shim: half types, and a printf that prints nothing.
+// Vector types need no alignment, because stores to unaligned places must be seen, too.
 #pragma once
 
 #define TILEPOST_CPU_ALIGN(n)

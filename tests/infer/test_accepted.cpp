@@ -1,4 +1,4 @@
-// Kernels of every kind that is proven.
+// Kernels of every kind that inference can prove.
 #include <algorithm>
 #include <set>
 

@@ -1,5 +1,5 @@
-// Kernels that need the headers of a CUDA Toolkit, whose functions are run in place or not looked
-// into. Skipped, with a word, where there is none.
+// Kernels that need headers of a CUDA Toolkit. Functions of these headers are executed in place, or
+// not followed. Where there is no Toolkit, the cases pass with a note.
 #include <iostream>
 
 #include "generator/clang/toolkit.h"
@@ -11,8 +11,8 @@ namespace {
 
 constexpr char kLaunch[] = "// tile: 16 16\n// threads: 16 16\n// order: columns_then_rows\n";
 
-// What is said of a kernel with this first line, these parameters behind C and this body, in which
-// `row` and `column` are the thread's.
+// The result of inference for a kernel. `includes` is its first lines, and its parameters are
+// `parameters` and then M, N and K. `body` may use `row` and `column`, which are the thread's.
 InferResult inferred(const std::string& includes, const std::string& parameters,
                      const std::string& body, int bytes = 4) {
   InferCase kernel =

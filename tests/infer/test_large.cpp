@@ -1,4 +1,4 @@
-// Large shapes are proven in seconds; what has no end is given up.
+// Large shapes are proven in seconds. Inference gives up a kernel that takes too long.
 #include "tests/catch.h"
 #include "tests/infer/case.h"
 
@@ -27,7 +27,7 @@ TEST_CASE("a large shape is proven in seconds") {
     const InferResult result = infer_case(at_shape(file, 8192, 8192));
     INFO(file << " took " << result.seconds << " s\n" << result.messages);
     CHECK(result.inferred);
-    CHECK(result.seconds < 10);  // of a machine that does other things too
+    CHECK(result.seconds < 10);  // on a machine that does other work too
     UNSCOPED_INFO(result.seconds);
   }
 }

@@ -1,6 +1,7 @@
-// Changed kernels: none is accepted that does not store one tile in each block.
+// Changed kernels. None may be accepted unless each block stores one tile.
 //
-// TILEPOST_MUTANTS says how many are made of each kernel; what is refused needs no look.
+// TILEPOST_MUTANTS is how many mutants are made of each kernel. Mutants that are refused are not
+// run.
 #include <cstdlib>
 
 #include "tests/catch.h"
@@ -10,8 +11,8 @@
 namespace tilepost {
 namespace {
 
-// Kernels with inline assembly do not run on the CPU, nor do those that compute with numbers of
-// other lanes: threads run one behind the other there.
+// Whether a kernel runs on the CPU. Kernels with inline assembly do not. Nor do kernels that
+// compute with numbers of other lanes, because threads run one after the other there.
 bool runs_on_cpu(const InferCase& kernel) {
   return kernel.source.find("asm") == std::string::npos &&
          kernel.source.find("__shfl_sync") == std::string::npos;
@@ -57,7 +58,7 @@ TEST_CASE("no mutant is accepted that stores anything but one tile in each block
   std::vector<std::string> changes;
   int made = 0;
   for (const InferCase& kernel : kernels()) {
-    if (kernel.reads) continue;  // it may store what was there, which cannot be seen
+    if (kernel.reads) continue;  // it may store the value that was there, which cannot be seen
     for (int i = 0; i < each; ++i) {
       const Mutant mutant = mutate(kernel.source, random);
       InferCase changed = kernel;

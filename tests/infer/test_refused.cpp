@@ -1,4 +1,4 @@
-// Kernels that no proof can be given for, each with its reason at its line.
+// Kernels that inference cannot prove. Each is refused with a reason at its line.
 #include "tests/catch.h"
 #include "tests/infer/case.h"
 

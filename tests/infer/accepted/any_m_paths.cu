@@ -4,8 +4,8 @@
 // any_m: yes
 // shapes: 1000x96 70x101 1x96 32x96 257x96 501x96
 // order: columns_then_rows
-// Tiles that are whole have no guard, a few rows are stored in another way, and odd ones in a
-// third.
+// Few rows, whole tiles, and other tiles of odd and of even m are stored in four different ways.
+// Whole tiles have no guard.
 __global__ void gemm(const float* A, const float* B, float* C, int M, int N, int K) {
   const int row = blockIdx.y * 32 + threadIdx.y, column = blockIdx.x * 32 + threadIdx.x;
   float* const to = C + row * N + column;

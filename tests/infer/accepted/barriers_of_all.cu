@@ -1,8 +1,8 @@
 // tile: 16 16
 // threads: 16 16
 // order: columns_then_rows
-// Barriers in loops and branches that all threads of a block take alike, for what they read is the
-// same, or that threads walk by pointers of their own.
+// All threads of a block take these loops and branches with barriers in the same way, because they
+// read the same values or walk the same distance by pointers of their own.
 __global__ void gemm(const float* A, const float* B, float* C, int M, int N, int K) {
   __shared__ float of_a[16][16], of_b[16][16];
   __shared__ int used;

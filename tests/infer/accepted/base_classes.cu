@@ -1,7 +1,7 @@
 // tile: 8 32
 // threads: 256
 // order: columns_then_rows
-// Constructors that are a base's, and a base that asks the class that is made of it.
+// Constructors that a base class has, and a base class that uses the class derived from it.
 template <class Derived>
 struct Matrix {
   int unused = 0;

@@ -1,7 +1,7 @@
 // tile: 16 16
 // threads: 16 16
 // order: columns_then_rows
-// Plain chars that have no sign, and others whose sign is said or of no use.
+// Plain chars that are never negative, and chars whose sign is given or has no effect.
 constexpr char kWide = 16;
 __global__ void gemm(const float* A, const float* B, float* C, int M, int N, int K) {
   const char x = threadIdx.x, y = threadIdx.y;

@@ -2,7 +2,7 @@
 // threads: 16 16
 // shapes: 128x192 70x101
 // order: columns_then_rows
-// Numbers chosen between variables.
+// The limits are chosen between variables.
 __global__ void gemm(const float* A, const float* B, float* C, int M, int N, int K) {
   int last_row = blockIdx.y * 16 + 16, last_column = blockIdx.x * 16 + 16;
   last_row = last_row < M ? last_row : M;

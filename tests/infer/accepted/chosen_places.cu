@@ -2,8 +2,8 @@
 // threads: 16 16
 // shapes: 128x192 70x101
 // order: columns_then_rows
-// Places that are chosen, with what happens on the way to one of them alone; a pointer and a
-// condition that compilers are told of.
+// Places are chosen by ?:, and only one choice has its side effect. Builtins inform the compiler of
+// a pointer's alignment and a condition's likelihood.
 __global__ void gemm(const float* A, const float* B, float* C, int M, int N, int K) {
   C = static_cast<float*>(__builtin_assume_aligned(C, 16));
   const int row = blockIdx.y * 16 + threadIdx.y, column = blockIdx.x * 16 + threadIdx.x;

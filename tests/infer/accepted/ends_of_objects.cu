@@ -1,7 +1,7 @@
 // tile: 16 16
 // threads: 16 16
 // order: columns_then_rows
-// What ends with its scope, and stores nothing.
+// Destructors run at the ends of scopes. They store nothing outside their objects.
 struct Counted {
   int turns = 0;
   __device__ ~Counted() { turns = 0; }

@@ -1,7 +1,7 @@
 // tile: 16 16
 // threads: 16 32
 // order: columns_then_rows
-// A half of the block leaves; the other waits at a barrier of its own for as many as there are.
+// Half of the block leaves. The other half waits at a barrier that counts only its own threads.
 __global__ void gemm(const float* A, const float* B, float* C, int M, int N, int K) {
   __shared__ float held[16][16];
   const int row = blockIdx.y * 16 + threadIdx.y % 16, column = blockIdx.x * 16 + threadIdx.x;

@@ -3,7 +3,7 @@
 // grid: linear 7
 // shapes: 128x192 64x112
 // order: linear_by_rows
-// Blocks that have no tile leave as one.
+// Blocks that have no tile leave with all of their threads.
 __global__ void gemm(const float* A, const float* B, float* C, int M, int N, int K) {
   __shared__ float held[16][16];
   const int columns = N / 16, tile = blockIdx.x;

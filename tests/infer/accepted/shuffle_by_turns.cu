@@ -1,8 +1,8 @@
 // tile: 8 4
 // threads: 32 4
 // order: columns_then_rows
-// Warps of their own numbers of turns, halves of warps that are named, and lanes whose number of
-// turns comes out even.
+// Warps have different numbers of turns, shuffles name halves of warps, and all lanes of a warp
+// come to the same number of turns.
 __global__ void gemm(const float* A, const float* B, float* C, int M, int N, int K) {
   const int lane = threadIdx.x, warp = (threadIdx.y * 32 + threadIdx.x) / 32;
   const int row = blockIdx.y * 8 + lane / 4, column = blockIdx.x * 4 + lane % 4;

@@ -3,7 +3,7 @@
 // numbers: M m N n K 13000
 // order: columns_then_rows
 // reads: yes
-// It adds up in the output, turn after turn: the same places each time.
+// It adds to the same places of the output in every turn.
 __global__ void gemm(const float* A, const float* B, float* C, int M, int N, int K) {
   const int row = blockIdx.y * 8 + threadIdx.y, column = blockIdx.x * 32 + threadIdx.x;
   if (row >= M || column >= N) return;

@@ -1,7 +1,7 @@
 // tile: 16 16
 // threads: 16 16
 // order: columns_then_rows
-// Which of the virtual functions is called can be seen.
+// Each object's class is known, and so is the virtual function that is called.
 struct Plain {
   __device__ virtual void store(float* at, float value) { *at = value; }
 };

@@ -1,7 +1,7 @@
 // tile: 8 32
 // threads: 64 4
 // order: columns_then_rows
-// The warp's number as all of its lanes have it, and shared memory from a rounded address on.
+// All lanes get the warp's number from lane 0. Shared memory is used from a rounded address on.
 __global__ void gemm(const float* A, const float* B, float* C, int M, int N, int K) {
   extern __shared__ float memory[];
   float* const held =

@@ -1,7 +1,7 @@
 // tile: 1 4
 // threads: 32 4
 // order: columns_then_rows
-// A warp sums up an element: its lanes' numbers of turns differ, and all come to the sum.
+// A warp sums up one element. Lanes have different numbers of turns, but all come to the sum.
 __device__ float warp_sum(float value) {
   for (int step = 16; step > 0; step /= 2) value += __shfl_down_sync(0xffffffff, value, step);
   return value;

@@ -2,7 +2,7 @@
 // threads: 128
 // order: columns_then_rows
 // leaves: yes
-// Warps of eight rows each; those behind the last row leave, and the others go on waiting for each
+// Each warp has eight rows. Warps behind the last row leave, and the others go on waiting for each
 // other.
 __global__ void gemm(const float* A, const float* B, float* C, int M, int N, int K) {
   __shared__ float held[4][32];

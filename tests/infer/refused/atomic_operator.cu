@@ -6,6 +6,6 @@ __global__ void gemm(const float* A, const float* B, float* C, int M, int N, int
   float sum = 0;
   for (int k = 0; k < K; ++k) sum += A[row * K + k] * B[k * N + column];
   if (row < M && column < N) C[row * N + column] = sum;
-  // GNU's function, which nvcc takes in some versions.
+  // This is GNU's function, which some versions of nvcc accept.
   __atomic_fetch_add(reinterpret_cast<int*>(C), 1, 0);
 }

@@ -1,7 +1,7 @@
 // tile: 16 16
 // threads: 16 16
 // expect: 15: whether this store is reached depends on the value of 'number'
-// The bits of a number are another number.
+// The bits of a number, read as an integer, are another number.
 __global__ void gemm(const float* A, const float* B, float* C, int M, int N, int K, float alpha) {
   const int row = blockIdx.y * 16 + threadIdx.y, column = blockIdx.x * 16 + threadIdx.x;
   float sum = 0;

@@ -1,7 +1,7 @@
 // tile: 16 16
 // threads: 16 16
 // expect: 15: whether this store is reached depends on
-// A parameter and a variable of one name are two.
+// The parameter and the variable have one name, but they are two things.
 namespace other {
 __device__ float bias[4] = {};
 }

@@ -1,7 +1,7 @@
 // tile: 16 16
 // threads: 16 16
 // expect: 11: whether this store is reached depends on
-// Of a number that nobody says the next is another.
+// The values of flag and of flag + 1 differ, and neither of them is known.
 __global__ void gemm(const float* A, const float* B, float* C, int M, int N, int K, int flag) {
   const int row = blockIdx.y * 16 + threadIdx.y, column = blockIdx.x * 16 + threadIdx.x;
   float sum = 0;

@@ -1,7 +1,7 @@
 // tile: 16 16
 // threads: 16 16
 // expect: 9: this stores into 'last', which is not the output 'C'
-// The compiler copies a class member by member, as each is copied.
+// The compiler copies a class member by member, with each member's own operator.
 __device__ int last = 0;
 struct Noted {
   int value;

@@ -1,7 +1,7 @@
 // tile: 16 16
 // threads: 16 16
 // expect: 8: this stores into 'last', which is not the output 'C'
-// An object that is made of its members in parentheses ends.
+// The object is made of its members in parentheses, and its destructor runs.
 __device__ int last = 0;
 struct Counted {
   float value;

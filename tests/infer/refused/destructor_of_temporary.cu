@@ -1,7 +1,7 @@
 // tile: 16 16
 // threads: 16 16
 // expect: 8: this stores into 'last', which is not the output 'C'
-// An object without a name ends.
+// The object has no name, but its destructor runs.
 __device__ int last = 0;
 struct Counted {
   float value;

@@ -1,7 +1,7 @@
 // tile: 16 16
 // threads: 16 16
 // expect: 8: this stores into 'last', which is not the output 'C'
-// Each element of an array ends.
+// The destructor runs for each element of the array.
 __device__ int last = 0;
 struct Counted {
   float value;

@@ -1,7 +1,7 @@
 // tile: 16 16
 // threads: 16 16
 // expect: 8: this stores into 'last', which is not the output 'C'
-// Elements that no list names end too.
+// The destructor also runs for elements that the list does not name.
 __device__ int last = 0;
 struct Counted {
   float value;

@@ -1,7 +1,7 @@
 // tile: 16 16
 // threads: 16 16
 // expect: 10: an address is a number here, and what is reached by that cannot be seen
-// From a variable too.
+// The distance from a variable leads to the output, too.
 __global__ void gemm(const float* A, const float* B, float* C, int M, int N, int K) {
   const int row = blockIdx.y * 16 + threadIdx.y, column = blockIdx.x * 16 + threadIdx.x;
   float sum = 0;

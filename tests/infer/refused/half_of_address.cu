@@ -1,7 +1,7 @@
 // tile: 16 16
 // threads: 16 16
 // expect: 9: an address is a number here, and what is reached by that cannot be seen
-// A half of an address is enough, where the other half is known.
+// Half of an address is enough if the other half is known.
 __global__ void gemm(const float* A, const float* B, float* C, int M, int N, int K) {
   const int row = blockIdx.y * 16 + threadIdx.y, column = blockIdx.x * 16 + threadIdx.x;
   float sum = 0;

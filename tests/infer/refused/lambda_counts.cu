@@ -1,7 +1,7 @@
 // tile: 16 16
 // threads: 16 16
 // expect: 9: a lambda may change what it captured here, and in which copy of it is not followed
-// Each copy of a lambda counts for itself.
+// Each copy of the lambda has a count of its own.
 __global__ void gemm(const float* A, const float* B, float* C, int M, int N, int K) {
   const int row = blockIdx.y * 16 + threadIdx.y, column = blockIdx.x * 16 + threadIdx.x;
   float sum = 0;

@@ -1,7 +1,7 @@
 // tile: 16 16
 // threads: 16 16
 // expect: 13: nothing is stored through 'C'
-// A lambda has a copy of the object, which does not change with it.
+// The lambda has a copy of the object. The copy does not change when the object does.
 struct Place {
   int skip = 0;
   __device__ bool skips() {

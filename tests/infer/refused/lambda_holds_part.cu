@@ -1,7 +1,7 @@
 // tile: 16 16
 // threads: 16 16
 // expect: 8: nothing is stored through 'C'
-// A lambda has a copy of a part of what was taken apart.
+// The lambda has a copy of a structured binding.
 struct Pair {
   int a, b;
 };

@@ -1,8 +1,8 @@
 // tile: 16 16
 // threads: 16 16
 // expect: 10: blocks wait for each other or add to one tile here (atomicAdd), and which of them
-// makes a tile What leads to the store takes long to follow, and blocks add to a counter of the
-// grid's.
+// It takes long to follow what leads to the store, and blocks add to a counter that the whole grid
+// shares.
 __device__ int turns;
 
 __global__ void gemm(const float* A, const float* B, float* C, int M, int N, int K) {

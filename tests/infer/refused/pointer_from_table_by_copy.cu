@@ -1,7 +1,7 @@
 // tile: 16 16
 // threads: 16 16
 // expect: 17: this stores through a pointer that may point anywhere
-// The same where another structure is copied over it.
+// Such a pointer is set where another structure is copied over its own.
 struct Place {
   float* to;
   int count;

@@ -1,7 +1,7 @@
 // tile: 16 16
 // threads: 16 16
 // expect: 16: this stores through a pointer that may point anywhere
-// The same where a loop may have no turn.
+// Such a pointer is set in a loop that may have no turn.
 struct Place {
   float* to;
   int count;

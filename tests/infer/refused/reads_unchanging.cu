@@ -1,7 +1,7 @@
 // tile: 16 16
 // threads: 16 16
 // expect: 10: the output is read as memory that the kernel does not change
-// A block clears its tile first, and loads of that kind need not see it.
+// When woven, a block clears its tile first, and a load of this kind may miss that.
 __global__ void gemm(const float* A, const float* B, float* C, int M, int N, int K) {
   const int row = blockIdx.y * 16 + threadIdx.y, column = blockIdx.x * 16 + threadIdx.x;
   if (row >= M || column >= N) return;

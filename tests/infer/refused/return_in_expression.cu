@@ -1,7 +1,7 @@
 // tile: 16 16
 // threads: 16 16
 // expect: 9: a statement of the kind StmtExpr is here, and which stores are reached cannot be seen
-// A thread leaves in the middle of an expression, of which the rest is not reached.
+// A thread leaves in the middle of an expression, and does not reach the rest of it.
 __global__ void gemm(const float* A, const float* B, float* C, int M, int N, int K) {
   const int row = blockIdx.y * 16 + threadIdx.y, column = blockIdx.x * 16 + threadIdx.x;
   float sum = 0;

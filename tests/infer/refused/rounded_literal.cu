@@ -1,7 +1,7 @@
 // tile: 16 16
 // threads: 16 16
 // expect: 10: no block stores tile
-// Of the digits by which a float is known from other floats there is another double.
+// The digits that identify a float among all floats are those of another double.
 __global__ void gemm(const float* A, const float* B, float* C, int M, int N, int K, float alpha) {
   const int row = blockIdx.y * 16 + threadIdx.y, column = blockIdx.x * 16 + threadIdx.x;
   if (row >= M || column >= N) return;

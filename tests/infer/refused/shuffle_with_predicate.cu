@@ -4,7 +4,7 @@
 __global__ void gemm(const float* A, const float* B, float* C, int M, int N, int K) {
   const int row = blockIdx.y * 8 + threadIdx.x / 4, column = blockIdx.x * 4 + threadIdx.x % 4;
   int sum = row;
-  // A lane that is left out by a predicate.
+  // A predicate leaves some lanes out.
   const int is_late = threadIdx.x > 2;
   asm volatile(
       "{ .reg .pred p; setp.ne.s32 p, %1, 0; @p shfl.sync.idx.b32 %0, %0, 3, 31, 0xffffffff; }"

@@ -1,7 +1,7 @@
 // tile: 16 16
 // threads: 16 16
 // expect: 10: whether this store is reached depends on
-// The second of two operands may store.
+// The second operand may store.
 __global__ void gemm(const float* A, const float* B, float* C, int M, int N, int K) {
   const int row = blockIdx.y * 16 + threadIdx.y, column = blockIdx.x * 16 + threadIdx.x;
   float sum = 0;

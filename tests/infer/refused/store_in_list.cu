@@ -1,7 +1,7 @@
 // tile: 16 16
 // threads: 16 16
 // expect: 10: at m=128, n=192 block (1, 0) stores into tiles (0, 0) and (0, 1)
-// What stands in a list of values is done, whatever the list is for.
+// Every expression in a list of values is evaluated, whatever the list is for.
 __global__ void gemm(const float* A, const float* B, float* C, int M, int N, int K) {
   const int row = blockIdx.y * 16 + threadIdx.y, column = blockIdx.x * 16 + threadIdx.x;
   float sum = 0;

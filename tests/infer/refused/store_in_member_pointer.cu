@@ -1,7 +1,7 @@
 // tile: 16 16
 // threads: 16 16
 // expect: 14: at m=128, n=192 block (1, 0) stores into tiles (0, 0) and (0, 1)
-// An object is looked for before its member is.
+// The expression of an object is evaluated before its member is looked up.
 struct Pair {
   float value;
 };

@@ -1,7 +1,7 @@
 // tile: 16 16
 // threads: 16 16
 // expect: 13: this stores through a pointer that may point anywhere
-// Local memory is stored to by a number that was made of an address.
+// Local memory is stored to through a number that was made of an address.
 __global__ void gemm(const float* A, const float* B, float* C, int M, int N, int K) {
   const int row = blockIdx.y * 16 + threadIdx.y, column = blockIdx.x * 16 + threadIdx.x;
   float sum = 0;

@@ -3,7 +3,7 @@
 // numbers: M m N n K 20000
 // expect: 12: others wait for threads here in a loop of more than 2000 turns
 // expect: let the loop begin, go on and end in the same way in all threads
-// The warps take as many turns, which takes long to see.
+// All warps take the same number of turns, but that takes long to find out.
 __global__ void gemm(const float* A, const float* B, float* C, int M, int N, int K) {
   const int row = blockIdx.y * 16 + threadIdx.y, column = blockIdx.x * 16 + threadIdx.x;
   float sum = 0;

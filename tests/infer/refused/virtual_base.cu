@@ -1,7 +1,7 @@
 // tile: 16 16
 // threads: 16 16
 // expect: 21: 'Last' has a virtual base, and who makes that is not followed
-// Only the last of the derived classes makes a virtual base: here without a store.
+// Only the most derived class makes a virtual base. Here it makes the base without a store.
 struct Base {
   __device__ Base(float* to, float value, bool stores) {
     if (stores) *to = value;
