@@ -4,11 +4,13 @@
 //                  [--findings DIR]
 //        fuzz_spec MODE FILE…        executes inputs that were kept
 //        fuzz_spec --dictionary      prints libFuzzer's dictionary
-// MODE: parse, plan, explain, emit. Inputs are made of every *.yaml under the FOLDERs, but for
-// parse of those that are valid. Ends after N executions (100 000) or T seconds (no limit). A
-// process of its own executes them, so that a crash, or an execution that keeps the processor for
-// a minute, ends that process only: the input goes to DIR/finding-MODE-S-I, with the reason, and
-// the next one is tried. Exit code 1 if there was a finding, 2 for wrong usage.
+//
+// MODE is parse, plan, explain or emit. Inputs are made of every *.yaml in the FOLDERs, and without
+// the invalid ones unless MODE is parse. It ends after N executions (100 000) or T seconds (no
+// limit). A process of its own executes inputs. So a crash, or an execution that keeps the
+// processor for a minute, ends only that process: the input goes to DIR/finding-MODE-S-I with the
+// reason, and the next one is tried. The exit code is 1 if there was a finding, and 2 for wrong
+// usage.
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -37,8 +39,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 constexpr int kMaxFindings = 10;
-// The most that one execution may take: time of the processor, and of the clock where it only
-// waits. Where others keep the processor busy, an execution of milliseconds may wait for minutes.
+// The most that one execution may take: processor time, and elapsed time where it only waits. Where
+// other processes keep the processor busy, an execution of milliseconds may wait for minutes.
 constexpr double kMaxBusySeconds = 60, kMaxSeconds = 600;
 
 struct Options {
@@ -51,10 +53,10 @@ struct Options {
   std::vector<std::string> files;
 };
 
-// What the executing process tells the one that watches it.
+// What the executing process reports to the one that watches it.
 struct Progress {
-  std::atomic<uint64_t> number;       // of the input being executed
-  std::atomic<uint64_t> outcomes[3];  // executions by Outcome
+  std::atomic<uint64_t> number;       // the number of the input being executed
+  std::atomic<uint64_t> outcomes[3];  // how many executions had each Outcome
   char reason[512];                   // why the process ended itself
 };
 
@@ -117,7 +119,8 @@ bool is_valid(const std::string& text) {
   return execute(Mode::parse, text) == Outcome::accepted;
 }
 
-// In the order of their texts, wherever they lie: the numbers of inputs must not depend on that.
+// The seeds in the order of their texts, wherever the files lie, because the numbers of inputs must
+// not depend on places.
 std::vector<std::string> read_seeds(const Options& options) {
   std::vector<std::string> seeds;
   for (const std::string& folder : options.seeds)
@@ -136,7 +139,8 @@ std::string input_of(const Options& options, const std::vector<std::string>& see
   return make_input(seeds, options.seed, number, options.mode == Mode::parse);
 }
 
-// The executing process: from `first` on. Ends with 0, or with 1 and a reason.
+// The executing process: executes inputs from number `first` on. Ends with 0, or with 1 and a
+// reason.
 [[noreturn]] void execute_all(const Options& options, const std::vector<std::string>& seeds,
                               uint64_t first, Clock::time_point end, Progress& progress) {
   for (uint64_t number = first; number < options.first + options.runs; ++number) {
@@ -154,7 +158,7 @@ std::string input_of(const Options& options, const std::vector<std::string>& see
   _exit(0);
 }
 
-// The processor time that a process has had.
+// The processor time that a process has used, in seconds.
 double busy_seconds(pid_t process) {
   clockid_t clock;
   timespec time{};
@@ -162,7 +166,7 @@ double busy_seconds(pid_t process) {
   return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) * 1e-9;
 }
 
-// How the process ended that executes; "" if it came to its end.
+// Waits for the executing process. Returns how it ended, or "" if it has executed all inputs.
 std::string wait_for(pid_t process, const Progress& progress) {
   uint64_t number = progress.number;
   Clock::time_point since = Clock::now();

@@ -1,6 +1,6 @@
-// What fuzz_spec.cpp does, for libFuzzer, which finds inputs by what they reach. The environment
-// variable TILEPOST_FUZZ_MODE says how far they are taken: parse (if it is not set), plan, explain,
-// emit.
+// Tries inputs as fuzz_spec.cpp does, but with libFuzzer, which chooses inputs by the code that
+// they reach. The environment variable TILEPOST_FUZZ_MODE says how far an input is taken: parse
+// (the default), plan, explain or emit.
 #include <cstdio>
 #include <cstdlib>
 #include <exception>

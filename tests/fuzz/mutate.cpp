@@ -19,7 +19,7 @@ class Maker {
  private:
   // ---- Choices
 
-  // Below 2^32, and the same with every standard library.
+  // A number below `bound`, which is below 2^32. It is the same with every standard library.
   size_t below(size_t bound) { return static_cast<size_t>(random_() % std::max<size_t>(bound, 1)); }
 
   template <class List>
@@ -30,7 +30,7 @@ class Maker {
   // A place in the text, its end included.
   size_t place() { return below(text_.size() + 1); }
 
-  // ---- Values as the table of fields has them, most of them allowed
+  // ---- Values as the table of fields has them. Most of them are allowed
 
   std::string number(const Field& field) {
     if (!field.values.empty()) return std::to_string(any_of(field.values));
@@ -40,11 +40,11 @@ class Maker {
         return std::to_string(below(2) != 0 ? field.max : field.min);
       case 1:
         return std::to_string(below(2) != 0 ? field.max + 1 : field.min - 1);
-      case 2: {  // powers of two and what is beside them
+      case 2: {  // powers of two and their neighbours
         const int64_t power = int64_t{1} << below(32);
         return std::to_string(power + static_cast<int64_t>(below(3)) - 1);
       }
-      default:  // small ones more often
+      default:  // small ones are more frequent
         return std::to_string(field.min + static_cast<int64_t>(below(std::min<int64_t>(
                                               span, int64_t{1} << (1 + below(13))))));
     }
@@ -62,7 +62,7 @@ class Maker {
 
   std::string list_of_words(const Field& field, size_t most) {
     std::string text;
-    size_t first = 0;  // in the order of the table, as the epilogue wants it
+    size_t first = 0;  // in the order of the table, which the epilogue needs
     for (size_t i = below(most + 1); i > 0 && first < field.choices.size(); --i) {
       first += below(field.choices.size() - first);
       text += (text.empty() ? "" : ", ") + std::string(field.choices[first++].text);
@@ -166,7 +166,7 @@ class Maker {
         return;
       }
       case 4:
-        if (below(8) == 0) {  // very much of something
+        if (below(8) == 0) {  // a very long repetition
           const std::string part = word();
           std::string many;
           for (size_t i = 1 + below(1u << (1 + below(12))); i > 0; --i) many += part;

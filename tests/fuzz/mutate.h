@@ -7,9 +7,9 @@
 
 namespace tilepost::fuzz {
 
-// The input of this number: a function of the arguments alone, so that one is made again without
-// those before it. One of the seeds, in which fields of the table got other values, or, for `wild`
-// inputs more often than not, lines, words and bytes were changed.
+// Makes the input of this number. It depends only on the arguments, so that an input can be made
+// again without those before it. The input is one of the seeds with other values in some fields.
+// `wild` inputs mostly have changed lines, words and bytes instead.
 std::string make_input(const std::vector<std::string>& seeds, uint64_t seed, uint64_t number,
                        bool wild);
 

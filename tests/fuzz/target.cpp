@@ -25,8 +25,8 @@ void require(bool holds, const std::string& what) {
   if (!holds) throw Finding(what);
 }
 
-// Lines of UTF-8 without control characters. Bytes past ASCII are the JSON reader's and the
-// printer's own tests' concern.
+// Requires lines of UTF-8 without control characters. Bytes past ASCII are left to the tests of the
+// JSON reader and of the printer.
 void require_printable(const std::string& text, const char* what) {
   for (const char c : text)
     require((c >= ' ' && c != 0x7f) || c == '\n' || static_cast<unsigned char>(c) >= 0x80,
@@ -39,7 +39,7 @@ void require_json(const std::string& text, const char* what) {
   throw Finding(std::string(what) + ": " + llvm::toString(value.takeError()));
 }
 
-// A message for every refusal, and none for what is accepted.
+// Requires a message for every refusal, and none for an accepted input.
 void require_reasons(bool accepted, const Diagnostics& diagnostics, const char* stage) {
   require(accepted == diagnostics.ok(),
           std::string(stage) + (accepted ? " accepted an input in spite of an error"

@@ -32,7 +32,7 @@ struct Counts {
       nanosleep = 0, main_membar = 0;
 };
 
-// A value of type T at `offset`, or zero beyond the end.
+// The value of type T at `offset`, or zero behind the end.
 template <class T>
 T read(const std::vector<char>& file, uint64_t offset) {
   T value{};
@@ -40,7 +40,7 @@ T read(const std::vector<char>& file, uint64_t offset) {
   return value;
 }
 
-// The count that a matrix instruction belongs to; null for the others.
+// The count for a matrix instruction, or null for other instructions.
 int* matrix_count(uint64_t opcode, Counts& counts) {
   switch (opcode) {
     case kHgmma:
@@ -78,8 +78,8 @@ void count_kernel(const std::vector<char>& file, uint64_t begin, uint64_t size, 
   }
 }
 
-// Walks the section headers (ELF-64): every section whose name begins with ".text." and has the
-// text.
+// Counts in every section whose name begins with ".text." and contains `text`. It walks the section
+// headers of the ELF-64 file.
 bool count_file(const std::vector<char>& file, const std::string& text, Counts& counts) {
   if (file.size() < 64 || std::memcmp(file.data(),
                                       "\x7f"

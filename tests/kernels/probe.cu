@@ -1,6 +1,6 @@
-// One of each instruction that opcodes.cpp counts: two matrix instructions with both memory
-// barriers between them, and a pause. On sm_89 also one of e4m3, which sm_90a replaces by two of
-// f16; on sm_90a also a warpgroup's of either size.
+// One of each instruction that opcodes.cpp counts: two matrix instructions, with both memory
+// barriers between them, and a pause. On sm_89 there is also one of e4m3, which sm_90a replaces by
+// two of f16. On sm_90a there is also a warpgroup's instruction of either element size.
 #include "tilepost/device/ptx.cuh"
 #include "tilepost/device/ptx_sm80.cuh"
 #include "tilepost/device/wgmma.cuh"
@@ -11,7 +11,7 @@ __global__ void probe(uint32_t* counter, float* out) {
   tilepost::ptx::mma_16x8<tilepost::DType::bf16>(sum, a, a[0], a[1]);
   __threadfence();
   tilepost::ptx::red_release_sys(counter, 1);
-  // Read after the barriers, so that the second multiplication stays behind them.
+  // It is read after the barriers, so that the second multiplication stays behind them.
   const uint32_t late = tilepost::ptx::load_relaxed_sys(counter);
   tilepost::ptx::mma_16x8<tilepost::DType::f16>(sum, a, late, a[3]);
   tilepost::ptx::sleep_ns(32);

@@ -1,8 +1,8 @@
-// Weaves a template that stores into other ranks' memory, whatever the planner would choose.
+// Weaves a template that stores into other ranks' memory, even if the planner would not choose it.
 //
-// Usage: weave_template FILE NAME=VALUE…   a file of templates/ and tunables, TILE_M and TILE_N
-// among
-//                                          them. Prints the woven source.
+// Usage: weave_template FILE NAME=VALUE…
+//
+// FILE is in templates/. The tunables must include TILE_M and TILE_N. Prints the woven source.
 #include <iostream>
 
 #include "generator/diagnostic_printer.h"

@@ -1,10 +1,11 @@
-// Runs a woven kernel on the CPU, position by position in the planned order, and the plain one as
-// its author launches it: the same bits in the places that the schedule says, nothing elsewhere,
-// and every counter where the plan wants it.
+// Runs a woven kernel on the CPU, one position after the other in the planned order, and the plain
+// kernel as its author launches it. The woven kernel must store the same bits in the places of the
+// schedule and nothing elsewhere, and must raise every counter as the plan wants.
 //
-// WOVEN is the generated source, PLAIN the kernel's own, LAUNCH the plain call; Element is the type
-// of its inputs, Output of its output. A kernel with marks is launched by its launcher, for which
-// this has the one call of CUDA that it needs.
+// WOVEN is the generated source, PLAIN the source of the plain kernel, and LAUNCH the call of the
+// plain kernel. Element is the type of its inputs, and Output that of its output. A kernel with
+// marks is launched by its launcher, which needs one CUDA call. This file has a stand-in for that
+// call.
 #include <functional>
 
 #include "runtime/verify/host/shim/cpu_shim.h"
@@ -12,7 +13,7 @@
 struct cudaLaunchConfig_st {
   dim3 gridDim;
 };
-// What the launcher's call does with the kernel's arguments.
+// Handles the launcher's call with the kernel's arguments.
 static std::function<void(const cudaLaunchConfig_st&, void**)> run_launched;
 
 inline int cudaLaunchKernelExC(const cudaLaunchConfig_st* config, const void*, void** arguments) {
@@ -74,14 +75,14 @@ void run_plain(const tilepost_plan_t& plan, Data& data) {
   }
 }
 
-// Elements that nothing stores.
+// Elements that have the bits of an output that nobody has stored to.
 std::vector<Output> untouched(int64_t count) {
   std::vector<Output> elements(static_cast<size_t>(count));
   std::memset(static_cast<void*>(elements.data()), 0x7a, elements.size() * sizeof(Output));
   return elements;
 }
 
-// Calls a kernel with what its launcher has put into the list.
+// Calls a kernel with the arguments that its launcher has put into `list`.
 template <class... Parameters, size_t... kIndices>
 void call_with(void (*kernel)(Parameters...), void** list, std::index_sequence<kIndices...>) {
   kernel(*static_cast<std::remove_const_t<Parameters>*>(list[kIndices])...);
@@ -92,7 +93,7 @@ void call_with(void (*kernel)(Parameters...), void** list) {
 }
 
 #ifdef MARKED
-// One block after the other, so the first one computes all tiles that are left if it can.
+// Runs one block after the other, so the first block computes all tiles that are left if it can.
 int launch_woven(const tilepost_plan_t& plan, const tilepost_launch_call_t& call) {
   run_launched = [&](const cudaLaunchConfig_st& config, void** list) {
     for (unsigned block = 0; block < config.gridDim.x; ++block)
@@ -140,7 +141,7 @@ std::vector<Output> run_woven(const tilepost_plan_t& plan, const TileMap& map, D
   return sent;
 }
 
-// What the schedule does with the plain output.
+// The plain output, moved as the schedule demands.
 std::vector<Output> moved(const tilepost_plan_t& plan, const TileMap& map, const Data& data) {
   std::vector<Output> sent = untouched(map.send_elements);
   const int64_t n = plan.map.n;

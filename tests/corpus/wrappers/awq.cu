@@ -1,4 +1,4 @@
-// What PyTorch's headers bring along that the author's kernels use.
+// Declarations that the author's kernels get from PyTorch's headers.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <cuda_pipeline_primitives.h>
@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <type_traits>
 
-// A hint to the caches is written where the compiler is new enough: it is.
+// The author writes a hint to the caches if the compiler is new enough, so this makes it so.
 #undef __CUDACC_VER_MAJOR__
 #undef __CUDACC_VER_MINOR__
 #define __CUDACC_VER_MAJOR__ 13

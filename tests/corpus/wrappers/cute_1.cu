@@ -1,4 +1,4 @@
-// Who launches the kernel, with the types that the author's gemm_tn has for it.
+// The launcher of the kernel, with the types that it has in the author's gemm_tn.
 #include <tilepost/plan.h>
 #include <tilepost/mark.cuh>
 
@@ -17,7 +17,7 @@ using SmemC = decltype(make_layout(Shape<_128, _128>{}));
 using Threads = decltype(make_layout(Shape<_32, _8>{}, LayoutRight{}));
 using ThreadsC = decltype(make_layout(Shape<_16, _16>{}));
 
-// The kernel's M and N are ours exchanged, and so are its operands: its output is column-major.
+// The output is column-major, so tilepost's m and n change places, and so do a and b.
 inline cudaError_t launch(const tilepost_launch_call_t* call, void*) {
   Problem problem{call->shape.n, call->shape.m, call->shape.k};
   const float *a = static_cast<const float*>(call->b), *b = static_cast<const float*>(call->a);

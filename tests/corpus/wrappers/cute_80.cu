@@ -1,4 +1,4 @@
-// Who launches the kernel, with the types that the author's gemm_tn for half_t has for it.
+// The launcher of the kernel, with the types that it has in the author's gemm_tn for half_t.
 #include <tilepost/plan.h>
 #include <tilepost/mark.cuh>
 
@@ -24,7 +24,7 @@ using ToRegisters = Copy_Atom<SM75_U32x4_LDSM_N, Element>;
 using Mma = decltype(make_tiled_mma(SM80_16x8x16_F16F16F16F16_TN{}, Layout<Shape<_2, _2>>{},
                                     Tile<_32, _32, _16>{}));
 
-// The kernel's M and N are ours exchanged, and so are its operands: its output is column-major.
+// The output is column-major, so tilepost's m and n change places, and so do a and b.
 inline cudaError_t launch(const tilepost_launch_call_t* call, void*) {
   Problem problem{call->shape.n, call->shape.m, call->shape.k};
   const Element *a = static_cast<const Element*>(call->b),

@@ -1,4 +1,4 @@
-// Who launches the kernel, with the types that the author's gemm_tn has for it.
+// The launcher of the kernel, with the types that it has in the author's gemm_tn.
 #include <tilepost/plan.h>
 #include <tilepost/mark.cuh>
 
@@ -15,7 +15,7 @@ using StrideC = Stride<_1, int>;
 using Smem = decltype(tile_to_shape(GMMA::Layout_K_SW128_Atom<Element>{}, Shape<_128, _64, _3>{}));
 using Mma = decltype(make_tiled_mma(SM90_64x64x16_F16F16F16_SS<GMMA::Major::K, GMMA::Major::K>{}));
 
-// Rows of k elements, loaded by boxes of 128 x 64.
+// The tensor map of rows of k elements, which are loaded in boxes of 128 x 64.
 inline auto map_of(const void* from, int rows, int k) {
   Tensor all =
       make_tensor(static_cast<const Element*>(from), make_shape(rows, k), make_stride(k, _1{}));
@@ -23,7 +23,7 @@ inline auto map_of(const void* from, int rows, int k) {
 }
 using Map = decltype(map_of(nullptr, 0, 0));
 
-// The kernel's M and N are ours exchanged, and so are its operands: its output is column-major.
+// The output is column-major, so tilepost's m and n change places, and so do a and b.
 inline cudaError_t launch(const tilepost_launch_call_t* call, void*) {
   Problem problem{call->shape.n, call->shape.m, call->shape.k};
   Tiler tiler;

@@ -1,4 +1,4 @@
-// The kernel that the author's example launches, with the types that CutlassSgemmNN has for it.
+// The kernel of the author's example, with the types that it has in CutlassSgemmNN.
 #include <tilepost/plan.h>
 
 #include "basic_gemm.cu"

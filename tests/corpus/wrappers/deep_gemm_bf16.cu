@@ -1,14 +1,14 @@
-// Who launches the kernel.
+// The launcher of the kernel.
 #include <tilepost/plan.h>
 #include <tilepost/mark.cuh>
 
 #include "tensor_map.h"
 
-// What it includes needs CuTe's types in front.
+// The author's header needs CuTe's types before it.
 #include <cute/tensor.hpp>
 #include <deep_gemm/common/exception.cuh>
 
-// Checks that say their line, which is another in generated code.
+// Checks print their line, which is another line in generated code, so they are left out.
 #undef DG_DEVICE_ASSERT
 #define DG_DEVICE_ASSERT(condition) ((void)(condition))
 

@@ -1,14 +1,14 @@
-// Who launches the kernel, with factors that are all one.
+// The launcher of the kernel, with factors that are all one.
 #include <tilepost/plan.h>
 #include <tilepost/mark.cuh>
 
 #include "tensor_map.h"
 
-// What it includes needs CuTe's types in front.
+// The author's header needs CuTe's types before it.
 #include <cute/tensor.hpp>
 #include <deep_gemm/common/exception.cuh>
 
-// Checks that say their line, which is another in generated code.
+// Checks print their line, which is another line in generated code, so they are left out.
 #undef DG_DEVICE_ASSERT
 #define DG_DEVICE_ASSERT(condition) ((void)(condition))
 
@@ -16,7 +16,7 @@
 
 namespace corpus {
 
-// A factor for every row and 128 elements of k, in any order.
+// A factor for each row and each 128 elements of k, in any order.
 struct Ones {
   float value[4096 * 16];
   constexpr Ones() : value() {

@@ -1,4 +1,4 @@
-// What the author's other headers have in front of it.
+// Declarations that the author's other headers have before the kernel.
 #include <algorithm>
 
 constexpr int WARPSIZE = 32;

@@ -1,4 +1,4 @@
-// What the author's main file has in front of it.
+// Declarations that the author's main file has before the kernel.
 #include <cuda_bf16.h>
 
 typedef __nv_bfloat16 bf16;

@@ -1,4 +1,4 @@
-// What the author's main file has in front of it, and who launches it.
+// Declarations that the author's main file has before the kernel, and the kernel's launcher.
 #include <cuda_bf16.h>
 
 #include <cassert>
@@ -20,8 +20,8 @@ typedef __nv_bfloat16 bf16;
 
 #include "matmul_12.cuh"
 
-// The kernel's M and N are ours exchanged, and so are its operands: its output is column-major. A
-// box of it is wider than a panel, whose rest is left out.
+// The output is column-major. So the kernel's M and N are tilepost's n and m, and a and b change
+// places. A box of the output is wider than a panel, and the rest of the box is left out.
 cudaError_t launch(const tilepost_launch_call_t* call, void*) {
   int m = call->shape.n, n = call->shape.m, k = call->shape.k;
   int* order = nullptr;

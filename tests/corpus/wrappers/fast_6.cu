@@ -1,4 +1,4 @@
-// What the author's main file has in front of it, and who launches it.
+// Declarations that the author's main file has before the kernel, and the kernel's launcher.
 #include <cuda_bf16.h>
 
 #include <cassert>
@@ -20,7 +20,7 @@ typedef __nv_bfloat16 bf16;
 
 #include "matmul_6.cuh"
 
-// The kernel's M and N are ours exchanged, and so are its operands: its output is column-major.
+// The output is column-major, so tilepost's m and n change places, and so do a and b.
 cudaError_t launch(const tilepost_launch_call_t* call, void*) {
   int m = call->shape.n, n = call->shape.m, k = call->shape.k;
   bf16* c = static_cast<bf16*>(call->out);

@@ -1,7 +1,7 @@
-// Who launches kernels that take pointers to tensor maps in global memory.
+// The launcher of kernels that take pointers to tensor maps in global memory.
 #pragma once
 
-// What the author's main file has in front of its kernels.
+// Declarations that the author's main file has before its kernels.
 #include <cuda_bf16.h>
 
 #include <cassert>
@@ -17,8 +17,8 @@ typedef __nv_bfloat16 bf16;
 
 __device__ CUtensorMap tensor_maps[2];
 
-// The kernel's M and N are ours exchanged, and so are its operands: its output is column-major. A
-// box has 64 columns, and rows as its tile.
+// The output is column-major. So the kernel's M and N are tilepost's n and m, and a and b change
+// places. A box has 64 columns, and as many rows as the tile.
 inline cudaError_t launch_with_maps(const tilepost_launch_call_t* call, unsigned rows_a,
                                     unsigned rows_b) {
   static CUtensorMap maps[2];  // a graph copies from here

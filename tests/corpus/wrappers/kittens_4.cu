@@ -1,4 +1,4 @@
-// Who launches the kernel.
+// The launcher of the kernel.
 #include <tilepost/plan.h>
 #include <tilepost/mark.cuh>
 

@@ -1,4 +1,4 @@
-// Who launches the kernel of the framework, with the author's callbacks.
+// The launcher of the framework's kernel, with the author's callbacks.
 #include <tilepost/plan.h>
 #include <tilepost/mark.cuh>
 

@@ -1,5 +1,5 @@
-// Tensor maps, encoded by the driver, which is asked for its function at run
-// time.
+// Makes tensor maps with the driver's function, which is looked up at run time, so that programs do
+// not link a library of the driver's.
 #pragma once
 
 #include <cuda.h>
@@ -31,7 +31,7 @@ inline CUresult encode(CUtensorMap& map, const void* from, unsigned dimensions,
                   CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
 }
 
-// Rows of `columns` elements.
+// Describes rows of `columns` elements.
 inline CUresult describe(CUtensorMap& map, const void* from, long long rows, long long columns,
                          const Box& box) {
   const unsigned bytes = box.type == CU_TENSOR_MAP_DATA_TYPE_UINT8     ? 1
@@ -43,7 +43,7 @@ inline CUresult describe(CUtensorMap& map, const void* from, long long rows, lon
   return encode(map, from, 2, size, stride, boxes, box);
 }
 
-// As describe(), in three dimensions: panels of 64 columns.
+// Describes rows like describe(), but in three dimensions: as panels of 64 columns.
 inline CUresult describe_panels(CUtensorMap& map, const void* from, long long rows,
                                 long long columns, const Box& box) {
   const cuuint64_t size[] = {64, static_cast<cuuint64_t>(rows),

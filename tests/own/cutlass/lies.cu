@@ -1,5 +1,5 @@
-// Kernels of CUTLASS's that are not what a spec says, or half adapted. None is compiled; behind
-// "says:" is what has to be said of it.
+// Kernels of CUTLASS's that differ from what a spec says, or that are only half adapted. None of
+// them may compile. Behind "says:" is the text that the compiler must print.
 #include "gemm.cuh"
 #include "scaled.cuh"
 

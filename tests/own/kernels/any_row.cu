@@ -1,4 +1,4 @@
-// A block makes a part of one row, at all m but one.
+// A block computes a part of one row. At one value of m it stores nothing.
 __global__ void any_row(const float* a, const float* b, float* c, int m, int n, int k,
                         int left_out) {
   const int row = blockIdx.x, column = blockIdx.y * 64 + threadIdx.x;

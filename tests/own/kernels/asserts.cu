@@ -1,4 +1,4 @@
-// A kernel whose assertions are left out, as a header is told by a macro.
+// A kernel whose assertions are left out, by a macro that <cassert> reads.
 #define NDEBUG
 #include <cassert>
 

@@ -1,4 +1,4 @@
-// Adds a bias to its columns, if it is given one.
+// Adds a bias to its columns where the pointer to it is not null.
 #include <cuda_bf16.h>
 
 __global__ void biased(const __nv_bfloat16* a, const __nv_bfloat16* b,

@@ -1,4 +1,4 @@
-// Kernels whose blocks have their tiles along other axes of the grid.
+// Kernels whose blocks take their tiles along different axes of the grid.
 #include <cuda_bf16.h>
 
 // 0: x is the tile's column, z its row; 1: x is its row, z its column; 2: y is its row, z its

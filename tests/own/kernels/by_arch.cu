@@ -1,5 +1,5 @@
-// Lines for each architecture, of which one half stores elsewhere; and a tile that a compiler's
-// flag may change.
+// Each architecture has lines of its own, and some of these store elsewhere. A compiler's flag may
+// change the tile.
 #include <cuda_bf16.h>
 
 #ifndef TILE

@@ -1,4 +1,4 @@
-// A plain fp32 kernel: a block for every tile, four neighbours in a row for every thread.
+// A plain fp32 kernel. Each block has a tile, and each thread has four neighbours in a row.
 template <int kRows, int kColumns>
 __global__ void floats(const float* a, const float* b, float* c, int m, int n, int k) {
   constexpr int kQuads = kColumns / 4;

@@ -1,4 +1,4 @@
-// A header says which block runs.
+// A function of a header returns the block's place.
 #include <cooperative_groups.h>
 #include <cuda_bf16.h>
 

@@ -1,4 +1,4 @@
-// A header reads the register that says which block runs.
+// A function of a header reads the register that has the block's place.
 #include <cuda_bf16.h>
 #include <cuda/ptx>
 

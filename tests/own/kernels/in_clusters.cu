@@ -1,4 +1,4 @@
-// Blocks of a cluster, by an attribute that only a toolkit's headers know here.
+// Blocks form clusters, by an attribute that is only in a toolkit's headers here.
 #include <cuda_bf16.h>
 #include <cuda/barrier>
 

@@ -1,4 +1,4 @@
-// Kernels whose output is in a structure, and what else keeps them from being proven.
+// Kernels that cannot be proven. Their output is in a structure, and some have other reasons, too.
 #include <cuda_bf16.h>
 
 struct Params {

@@ -1,5 +1,5 @@
-// A kernel whose inputs are in a structure that its launcher makes. Its output is column-major: a
-// and b, and m and n, are exchanged.
+// A kernel whose launcher puts the inputs into a structure. Its output is column-major, so the
+// launcher exchanges a and b, and m and n.
 #include <cuda_bf16.h>
 #include <cuda_runtime.h>
 #include <tilepost/plan.h>

@@ -1,4 +1,4 @@
-// A kernel whose blocks compute one tile each and end: it does not ask how many tiles there are.
+// A kernel whose blocks compute one tile each and end. It does not ask how many tiles there are.
 #include <cuda_bf16.h>
 #include <tilepost/mark.cuh>
 

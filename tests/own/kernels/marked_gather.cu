@@ -1,5 +1,5 @@
-// A persistent kernel whose rows of A may arrive while it runs: it says where a tile starts to read
-// them. A thread for every element of a tile; rows of A are staged in shared memory.
+// A persistent kernel whose rows of A may arrive while it runs. It marks where a tile begins to
+// read them. Each element of a tile has a thread, and rows of A are staged in shared memory.
 #include <cuda_bf16.h>
 #include <tilepost/mark.cuh>
 

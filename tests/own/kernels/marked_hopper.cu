@@ -1,9 +1,9 @@
 // A persistent GEMM for sm_90a, with TMA loads, wgmma and TMA stores: C[m, n] = A[m, k] * B[n,
 // k]^T, bf16. Its launcher makes the tensor maps.
 //
-// Warpgroup 0 loads, by one thread. The others, the consumers, multiply 64 rows of a tile each,
-// write them into panels of 64 columns in shared memory, and one thread of each stores its panels
-// and says that its part of the tile is done: two signals for a tile.
+// One thread of warpgroup 0 loads. Each other warpgroup, a consumer, multiplies 64 rows of a tile
+// and writes them into panels of 64 columns in shared memory. One thread of each consumer stores
+// its panels and signals that its part of the tile is done, so a tile has two signals.
 #include <cuda.h>
 #include <cudaTypedefs.h>
 #include <cuda_runtime.h>
@@ -43,7 +43,7 @@ struct Shared {
   __device__ Panels panels() const { return {base + kBarriers}; }
 };
 
-// One thread.
+// One thread. Loads A and B for all tiles of the block.
 template <int kTileN>
 __device__ void load_tiles(const Shared<kTileN>& shared, const CUtensorMap* map_a,
                            const CUtensorMap* map_b, const tilepost::TileGrid& grid, int k) {
@@ -111,7 +111,7 @@ class Consumer {
     }
   }
 
-  // One thread.
+  // One thread. Stores the panels of this consumer.
   __device__ void store(const CUtensorMap* map_c, const tilepost::TileGrid& grid,
                         const tilepost::Tile& tile) {
     const tilepost::Coord at = tilepost::out_coord(grid, tile, consumer_ * kBlock, 0);
@@ -158,7 +158,7 @@ __global__ void __launch_bounds__(128 * (1 + kConsumers), 1)
   }
 }
 
-// The map of `rows` rows of `columns` elements, moved by boxes of 64 columns.
+// A tensor map of `rows` rows of `columns` elements, which are moved in boxes of 64 columns.
 inline CUresult describe(CUtensorMap& map, const void* from, int64_t columns, int64_t rows,
                          unsigned box_rows) {
   static PFN_cuTensorMapEncodeTiled_v12000 encode = [] {

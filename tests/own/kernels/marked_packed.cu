@@ -1,4 +1,4 @@
-// Weights of eight bits with a scale for every column, in a kernel whose blocks take tiles in turn.
+// Weights have eight bits, and each column has a scale. The kernel's blocks take tiles in turn.
 #include <cuda_fp16.h>
 #include <tilepost/mark.cuh>
 

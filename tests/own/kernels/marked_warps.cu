@@ -1,5 +1,5 @@
-// A persistent kernel whose warps store a row of a tile each, by themselves: every warp says when
-// its part of a tile is done. Marks are in a macro and in a helper.
+// A persistent kernel whose warps each store a row of a tile, and each signal when their part of
+// the tile is done. Marks are in a macro and in a helper function.
 #include <cuda_fp16.h>
 #include <tilepost/mark.cuh>
 

@@ -1,4 +1,4 @@
-// A vector times a matrix: a warp sums up one element of the only row.
+// A vector times a matrix. Each warp sums up one element of the only row.
 __global__ void one_row(const float* a, const float* b, float* c, int n, int k) {
   const int column = blockIdx.x * 4 + threadIdx.x / 32, lane = threadIdx.x % 32;
   if (column >= n) return;

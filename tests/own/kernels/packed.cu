@@ -1,11 +1,11 @@
-// Weights of four bits, packed in eights, with a scale and a zero for every 32 of them.
+// Weights have four bits, packed in eights. Every 32 weights have a scale and a zero.
 #include <cuda_fp16.h>
 
 #include <cstdint>
 
 constexpr int kGroup = 32;
 
-// Weight i of a row of them: (q - zero) * scale.
+// Weight i of a row: (q - zero) * scale.
 __device__ float weight(const uint32_t* packed, const half* scales, const uint8_t* zeros, int row,
                         int i, int k) {
   const int groups = k / kGroup;

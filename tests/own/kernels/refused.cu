@@ -1,4 +1,4 @@
-// Kernels that no block of makes a tile, or none that may be moved.
+// Kernels whose blocks do not compute tiles, or whose tiles may not be moved.
 #include <cuda_bf16.h>
 
 __global__ void reads_neighbour(const __nv_bfloat16* a, const __nv_bfloat16* b, __nv_bfloat16* c,
@@ -30,7 +30,7 @@ __global__ void unguarded(const __nv_bfloat16* a, const __nv_bfloat16* b, __nv_b
   c[row * n + column] = __float2bfloat16(sum);
 }
 
-// Right at most m.
+// This is right at most values of m, but not at all.
 __global__ void at_some_rows(const __nv_bfloat16* a, const __nv_bfloat16* b, __nv_bfloat16* c,
                              int m, int n, int k) {
   const int row = blockIdx.y * 16 + threadIdx.y, column = blockIdx.x * 16 + threadIdx.x;

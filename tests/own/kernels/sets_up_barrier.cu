@@ -1,4 +1,4 @@
-// A block initialises a barrier, which it may do once.
+// A block initialises a barrier, which it may do only once.
 __global__ void sets_up_barrier(const float* a, const float* b, float* c, int m, int n, int k) {
   __shared__ unsigned long long barrier;
   const auto at = static_cast<unsigned>(__cvta_generic_to_shared(&barrier));

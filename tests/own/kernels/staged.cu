@@ -1,4 +1,4 @@
-// Shared memory of both kinds, barriers, a shuffle, two elements to a store.
+// Uses shared memory of both kinds, barriers and a shuffle, and stores two elements at once.
 #include <cuda_fp16.h>
 
 __global__ void __launch_bounds__(128)

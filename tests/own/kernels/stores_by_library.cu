@@ -1,4 +1,4 @@
-// A kernel without marks that a library stores for: at its place, or, told so, not there.
+// A kernel without marks. A library stores its output, a column too far with STORE_ONE_COLUMN_ON.
 #include <cuda_bf16.h>
 #include <elements/store.h>
 

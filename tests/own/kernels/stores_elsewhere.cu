@@ -1,5 +1,5 @@
-// Helpers of the author's that do more than they are asked for, in a file that needs a toolkit's
-// headers.
+// Helper functions of the author's store something else, too. The kernel's file needs headers of a
+// CUDA Toolkit.
 #include <cuda_bf16.h>
 #include <mma.h>
 

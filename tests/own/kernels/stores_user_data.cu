@@ -1,4 +1,4 @@
-// Notes in its user data which tiles are done.
+// The kernel records in its user data which tiles are done.
 #include <cuda_fp16.h>
 
 __global__ void stores_user_data(const half* a, const half* b, half* c, int* done, int m, int n,

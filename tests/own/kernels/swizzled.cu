@@ -1,5 +1,5 @@
-// Blocks in one dimension, two tile rows after the other: neighbours share rows of B. A helper asks
-// for the block's place.
+// Blocks in one dimension go through two tile rows at a time, so that neighbours share rows of B. A
+// helper function finds the block's place.
 #include <cuda_fp16.h>
 
 #define TILE_ROWS 8

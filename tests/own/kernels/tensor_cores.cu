@@ -1,4 +1,4 @@
-// Tensor cores by WMMA: four warps, a quarter of the tile's rows each.
+// Tensor cores by WMMA. Each of four warps has a quarter of the tile's rows.
 #include <cuda_fp16.h>
 #include <mma.h>
 

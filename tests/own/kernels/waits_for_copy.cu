@@ -1,4 +1,4 @@
-// Threads leave in front of what the others of the block wait at.
+// Some threads leave before a wait in which all threads of the block take part.
 #include <cooperative_groups/memcpy_async.h>
 #include <cuda_bf16.h>
 

@@ -1,5 +1,5 @@
-// Warps of eight rows each. Those behind the last row leave, and the others go on waiting for each
-// other: CUDA's barriers are for threads that have not left.
+// Each warp has eight rows. Warps behind the last row leave, and the others go on waiting for each
+// other: CUDA's barriers wait only for threads that have not left.
 __global__ void __launch_bounds__(128)
     warps_leave(const float* a, const float* b, float* c, int m, int n, int k) {
   __shared__ float held[4][32];

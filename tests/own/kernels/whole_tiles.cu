@@ -1,4 +1,4 @@
-// No guard: right for whole tiles alone. Blocks along x are tile rows.
+// The kernel has no guard, so it is right for whole tiles alone. Blocks along x are tile rows.
 #include <cuda_bf16.h>
 
 __global__ void whole_tiles(const __nv_bfloat16* __restrict__ a,

@@ -1,4 +1,4 @@
-// A plain kernel whose sums are not rounded to the type of what it multiplies.
+// A plain kernel whose sums are not rounded to the type of its inputs.
 #include <cuda_fp16.h>
 
 __global__ void widening(const __half* a, const __half* b, float* c, int m, int n, int k) {

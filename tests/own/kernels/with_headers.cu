@@ -1,5 +1,5 @@
-// A kernel whose parts are in headers: beside it, in a folder of their own, included twice, and
-// one that asks for the block.
+// A kernel with parts in headers. One header is in a folder of its own, one is included twice, and
+// one asks for the block's place.
 #include "lib/place.h"
 #include "lib/product.h"
 

@@ -1,4 +1,4 @@
-// A kernel with marks that has its output stored by a library.
+// A kernel with marks. A library stores its output.
 #include <cuda_bf16.h>
 
 #define HALVED 1

@@ -1,4 +1,4 @@
-// The lie: the output is stored to without a mark, by a name that a lambda gives it.
+// The lie: the output is stored to without a mark, by the name that it has in a lambda's capture.
 // caught by: weave: the output is used here, outside of tilepost::out and tilepost::out_base
 #include <cuda_bf16.h>
 #include <tilepost/mark.cuh>

@@ -1,4 +1,4 @@
-// The lie: rows of the output are said to be shorter, by a number that the weaver cannot follow.
+// The lie: a mark has too short a length of output rows, which the weaver cannot compute.
 // caught by: verify: bits: by
 #include <cuda_bf16.h>
 #include <tilepost/mark.cuh>

@@ -1,4 +1,4 @@
-// The lie: a tile is done before a lambda stores it, by names of its own, which another calls.
+// The lie: a tile is done before a lambda with captures of its own, called by another, stores it.
 // caught by: weave: the tile is stored here, behind its tile_done
 #include <cuda_bf16.h>
 #include <tilepost/mark.cuh>

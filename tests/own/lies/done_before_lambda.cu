@@ -1,4 +1,4 @@
-// The lie: a tile is done before a lambda stores it, which stands in front of that.
+// The lie: a tile is done before a lambda is called that stores it. The lambda is defined earlier.
 // caught by: weave: the tile is stored here, behind its tile_done
 #include <cuda_bf16.h>
 #include <tilepost/mark.cuh>

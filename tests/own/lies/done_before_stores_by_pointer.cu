@@ -1,4 +1,4 @@
-// The lie: a tile is done before it is stored, by another pointer to where it begins.
+// The lie: a tile is done before it is stored through another pointer to its beginning.
 // caught by: weave: the tile is stored here, behind its tile_done
 #include <cuda_bf16.h>
 #include <tilepost/mark.cuh>

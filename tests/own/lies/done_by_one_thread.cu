@@ -1,4 +1,4 @@
-// The lie: one thread says for all that their stores are made.
+// The lie: one thread signals for all threads that their stores are made.
 // caught by: weave: not all threads of the block come to this tile_done
 #include <cuda_bf16.h>
 #include <tilepost/mark.cuh>

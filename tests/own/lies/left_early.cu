@@ -1,4 +1,4 @@
-// The lie: threads beside the output leave, and never come to tile_done.
+// The lie: threads outside of the output leave, and never come to tile_done.
 // caught by: weave: not all threads of the block come to this tile_done
 #include <cuda_bf16.h>
 #include <tilepost/mark.cuh>

@@ -1,4 +1,4 @@
-// The lie: what it stores lies a tile further down.
+// The lie: the kernel stores a tile's elements one tile further down.
 // caught by: verify: the woven kernel does not store element (0, 0)
 #include <cuda_bf16.h>
 #include <tilepost/mark.cuh>

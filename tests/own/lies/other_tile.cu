@@ -1,4 +1,4 @@
-// The lie: the kernel has other tiles than the spec says.
+// The lie: the kernel's tiles differ from the spec's.
 // caught by: weave: tile_m of the grid is 32 here, and the spec says 16
 #include <cuda_bf16.h>
 #include <tilepost/mark.cuh>

@@ -1,4 +1,4 @@
-// The lie: every other position is taken, twice.
+// The lie: only every other position is taken, and each of these twice.
 // caught by: verify: as it is, unwoven, does not store element
 #include <cuda_bf16.h>
 #include <tilepost/mark.cuh>

@@ -1,4 +1,4 @@
-// The lie: eight warps say that a tile is done, and the spec says once.
+// The lie: eight warps signal that a tile is done, but the spec has one signal.
 // caught by: verify: the counter of group 0 rises by 8, expected 1
 // fields: threads: 256, signals: 1
 #include <cuda_bf16.h>

@@ -1,4 +1,4 @@
-// The lie: the kernel counts its tiles by itself.
+// The lie: the kernel works out its tiles by itself.
 // caught by: weave: does not come from tilepost::tile
 #include <cuda_bf16.h>
 #include <tilepost/mark.cuh>

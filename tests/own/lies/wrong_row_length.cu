@@ -1,4 +1,4 @@
-// The lie: rows of the output are said to be as long as those of A.
+// The lie: a mark has the length of A's rows as that of the output's rows.
 // caught by: weave: rows of the output are n = 200 elements long, and the mark is told 24
 #include <cuda_bf16.h>
 #include <tilepost/mark.cuh>

@@ -1,4 +1,4 @@
-// As much of PyTorch as the names in authors' launches need, which no kernel uses.
+// The names of PyTorch that authors' launches need. No kernel uses them.
 #pragma once
 
 namespace torch {

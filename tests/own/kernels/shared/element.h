@@ -1,4 +1,4 @@
-// Found through kernel.include_dirs.
+// This header is found through kernel.include_dirs.
 #pragma once
 
 #include <cuda_bf16.h>

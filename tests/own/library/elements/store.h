@@ -1,4 +1,4 @@
-// A library's header, which generated code goes on to include.
+// A library's header. Generated code goes on including it.
 #pragma once
 
 #include <cuda_bf16.h>

@@ -1,6 +1,6 @@
-// Stands in front of ThunderKittens' header of this name, with the macro that it wants. Its tensor
-// maps are encoded by a function that is asked for at run time, so that programs with them need no
-// library of the driver's.
+// This header comes before ThunderKittens' header of the same name, with the macro that that header
+// needs. Tensor maps are encoded by a function that is looked up at run time, so that programs do
+// not link a library of the driver's.
 #pragma once
 
 #include "../../tensor_map.h"
