@@ -15,14 +15,14 @@ mode=${1:-} failed=0
 
 benched='fc4 fc5 fc8m dg1m tk1m mt15 nwh5 tg1 awq1 fp6 sib12 liu3'
 
-# specs TO PATTERN RANKS TRANSPORT [more words]
+# specs TO PATTERN RANKS TRANSPORT [more words]: writes the specs into TO. The words are check.py's.
 specs() {
   # shellcheck disable=SC2086
   python3 "$here/check.py" "$tool" "$here/kernels.txt" "$sources" ${ONLY:+--only $ONLY} \
     --write "$1" --pattern "$2" --ranks "$3" --transport "$4" "${@:5}" || exit 1
 }
 
-# compile NAME COMMAND…: into OUT/NAME, of which the harness stays
+# compile NAME COMMAND…: compiles a harness into OUT/NAME and keeps only the program.
 compile() {
   if "$tool" "${@:2}" "$out/specs/$1"/*.yaml --no-run --keep "$out/$1" >"$out/log" 2>&1; then
     rm -rf "$out/$1"/{obj,runtime,include,plain,programs} "$out/$1"/*.log
@@ -54,7 +54,7 @@ if [ "$1" = make ]; then
 else
   out=$2
   shift 2
-  # NVLink multicast: a program that hangs in it may take the host's GPUs with it.
+  # A program that hangs in NVLink multicast may take the host's GPUs with it.
   export NCCL_NVLS_ENABLE=0
   for part in "$@"; do
     if [ "$part" = bench ]; then

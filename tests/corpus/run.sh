@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# What inference says of public kernels. Their sources are fetched at their commits into a folder that is not kept;
-# nothing of them is in this repository.
+# Checks what inference reports for public kernels. Their sources are fetched at fixed commits into a folder outside
+# of the repository, which has none of their code.
 #
 # Usage: bash tests/corpus/run.sh <build folder> [folder of the sources [flags of check.py]]
 set -euo pipefail

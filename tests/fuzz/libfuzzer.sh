@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Builds libFuzzer's target with Clang into build/fuzz and runs its modes parse and plan side by side, on seeds and a
-# dictionary made now. Skips (77) where there is no clang++-19 with its runtime.
-# Usage: libfuzzer.sh <root of the repository> <fuzz_spec> <seconds>, which each mode runs
+# Builds libFuzzer's target with Clang into build/fuzz and runs its modes parse and plan side by side. Seeds and
+# dictionary are made here. Skips (77) where there is no clang++-19 with its runtime.
+# Usage: libfuzzer.sh <root of the repository> <fuzz_spec> <seconds that each mode runs>
 set -euo pipefail
 root=$(realpath "$1") fuzz_spec=$(realpath "$2") seconds=$3
 dir=$(mktemp -d)
@@ -25,7 +25,7 @@ while IFS= read -r -d '' spec; do
   cp "$spec" "$dir/seeds/$((number += 1))"
 done < <(find tests examples -name '*.yaml' -size -4k -print0)
 
-# run <mode>: what it finds stays in build/fuzz.
+# run <mode>: runs one mode and leaves its findings in build/fuzz.
 run() {
   mkdir "$dir/$1"
   TILEPOST_FUZZ_MODE=$1 build/fuzz/bin/fuzz_plan "$dir/$1" "$dir/seeds" -dict="$dir/dictionary" -max_len=4096 \

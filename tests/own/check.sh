@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Kernels of the user's own: what is accepted is woven, compiled where there is an nvcc, and run on the CPU
-# against the plain kernel; what is refused is refused at its place.
+# Kernels of the user's own. Accepted ones are woven, compiled where there is an nvcc, and run on the CPU beside
+# the plain kernel. Refused ones must be refused at their place.
 # Usage: check.sh TILEPOST CXX LIBRARY…
-# CXX of the environment, which may have flags of its own, compiles what runs; its own flags are `tilepost verify`'s.
-# NVCC_EVERY: nvcc compiles every so many of the kernels that run on the CPU; 1, the default, is all of them.
+# CXX of the environment, which may include flags, compiles what runs, with the flags that `tilepost verify` gives.
+# NVCC_EVERY: 3 has nvcc compile every third of the kernels that run on the CPU. By default it compiles all.
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
 root=$(cd "$here/../.." && pwd)
@@ -16,7 +16,7 @@ dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 failed=0
 
-# spec PATTERN M N K TYPE KERNEL-FIELDS [MORE]: the spec of a kernel, with more fields as {path: value, …}
+# spec PATTERN M N K TYPE KERNEL-FIELDS [MORE]: prints the spec of a kernel. MORE: further fields, {path: value, …}
 spec() {
   cat <<END
 tilepost: 1
@@ -30,8 +30,8 @@ END
   [ -z "${7:-}" ] || sed 's/^{//; s/}$//; s/, schedule:/\nschedule:/' <<<"$7"
 }
 
-# accepted WHAT ELEMENT KERNEL PLAIN-FILE GRID LAUNCH: the spec in $dir/spec.yaml; KERNEL is the woven one, or
-# with marks the author's own
+# accepted WHAT ELEMENT KERNEL PLAIN-FILE GRID LAUNCH: expects that $dir/spec.yaml is accepted, and runs KERNEL: the
+# woven kernel, or the author's own if it has marks.
 accepted() {
   "$tool" generate "$dir/spec.yaml" -o "$dir" 2>"$dir/log" || { echo "FAIL $1: refused"; cat "$dir/log"; failed=1; return; }
   "${quick[@]}" -std=c++20 -O1 -pthread -ffp-contract=off -w -I "$shim" -I "$root/include" -I "$root" -I "$dir" -DWOVEN="\"$dir/own.cu\"" \
@@ -47,7 +47,7 @@ accepted() {
   fi
 }
 
-# compiled WHAT: accepted, and nvcc takes what is generated
+# compiled WHAT: expects that $dir/spec.yaml is accepted and that nvcc compiles the generated file.
 compiled() {
   "$tool" generate "$dir/spec.yaml" -o "$dir" 2>"$dir/log" &&
     nvcc -std=c++20 -arch=sm_80 ${fast[@]+"${fast[@]}"} -I "$root/include" -isystem "$here/library" -c "$dir/own.cu" -o "$dir/own.o" >>"$dir/log" 2>&1 ||
@@ -55,7 +55,7 @@ compiled() {
   echo "$1: compiled"
 }
 
-# refused WHAT MESSAGE: the spec in $dir/spec.yaml
+# refused WHAT MESSAGE: expects that $dir/spec.yaml is refused with MESSAGE.
 refused() {
   if "$tool" check "$dir/spec.yaml" >"$dir/log" 2>&1; then
     echo "FAIL $1: accepted"
@@ -72,7 +72,7 @@ refused() {
 libraries=("$@")
 extra=()  # flags that the plain kernel needs, or -DMARKED
 command -v nvcc >/dev/null || echo "SKIP compiling with nvcc: there is none"
-# What nvcc makes of these kernels is not looked at.
+# nvcc may compile fast: nothing here looks at its output.
 fast=()
 if nvcc --help 2>/dev/null | grep -q -e --Ofast-compile; then fast=(-Ofc max); fi
 
@@ -160,7 +160,7 @@ spec gemm_reduce_scatter 256 192 8 bf16 "$whole, requires: {m: 16, n: 64}" >"$di
 accepted "whole tiles" __nv_bfloat16 woven_whole_tiles whole_tiles.cu \
   'static_cast<unsigned>(m / 16), static_cast<unsigned>(n / 64)' 'whole_tiles(a, b, c, n, k)'
 
-# The checks for GPUs are compiled without any: here the plain kernel alone, if there is a compiler at all.
+# Stand-ins for nvcc and NCCL: no GPU check is compiled, only the plain kernel, and that only if there is an nvcc.
 mkdir -p "$dir/nccl/include" "$dir/nccl/lib" "$dir/bin"
 touch "$dir/nccl/include/nccl.h" "$dir/nccl/lib/libnccl.so"
 cat >"$dir/bin/nvcc" <<END
@@ -248,7 +248,7 @@ spec gemm_all_reduce 256 192 8 bf16 "$own}" >"$dir/spec.yaml"
 spec gemm_all_reduce "{max: 256}" 192 8 bf16 "$own}" >"$dir/spec.yaml"
 refused "at_some_rows" "at m=129, n=192"
 
-# Kernels with marks. Their blocks take the tiles in turn, or have one each.
+# Kernels with marks. Each of their blocks computes tiles in turn, or one tile.
 extra=(-DMARKED -I "$here/kernels")
 scheduled="marked_scheduler.cu, function: 'lib::scheduled<16>', tile: [16, 16], threads: [16, 16],
   arguments: {a: a, b: b, c: out, m: m, n: n, k: k}"
@@ -288,7 +288,7 @@ spec gemm_all_reduce 250 200 24 bf16 "${launched/m: n, n: m/m: m, n: n}" >"$dir/
 refused "a launcher's kernel with a column-major output" "launched.cu:28:"
 spec gemm_all_reduce "{max: 250}" 200 24 bf16 "$launched" >"$dir/spec.yaml"
 refused "a launcher's kernel for any m" "is woven for one m"
-# For one shape alone: other shapes are not tried, and what is proven holds for this one.
+# Specs for one shape alone: no other shapes are tried, and the proof holds for this one only.
 spec gemm_all_reduce 256 192 8 bf16 "$whole, requires: {m: {equals: 256}, n: {equals: 192}}" >"$dir/spec.yaml"
 "$tool" check "$dir/spec.yaml" 2>"$dir/log" && echo "one shape: accepted" || { echo "FAIL one shape"; cat "$dir/log"; failed=1; }
 spec gemm_all_reduce 250 192 8 bf16 "$whole, requires: {m: {equals: 250}, n: {equals: 192}}" | sed 's/m \/ 16/16/' >"$dir/spec.yaml"
@@ -305,7 +305,7 @@ spec gemm_reduce_scatter 512 256 64 bf16 "$scheduled, store_box: [16, 16, 0]" | 
 refused "a box of ordinary stores" "reaches no tilepost::out_map"
 extra=()
 
-# verified WHAT: the spec in $dir/spec.yaml, on the CPU
+# verified WHAT: expects that verify on the CPU passes for $dir/spec.yaml.
 verified() {
   TMPDIR=$dir "$tool" verify "$dir/spec.yaml" --target host --runs 1 --seed 3 >"$dir/log" 2>&1 && grep -q "footprint: each of" "$dir/log" ||
     { echo "FAIL $1: not verified"; cat "$dir/log"; failed=1; return; }
@@ -352,11 +352,11 @@ verified "verify: staged tiles in turn"
 spec gemm_reduce_scatter 96 200 24 bf16 "$adds, loop: true" >"$dir/spec.yaml"
 verified "verify: tiles in turn that are added to"
 
-# What only the kernel knows the form of: it is held to itself, as its author launches it.
+# Only the kernel knows the format of its weights, so verify compares it with itself, launched as its author does.
 packed="packed.cu, function: packed, tile: [16, 16], threads: 256, grid: ['ceil_div(n, 16)', 'ceil_div(m, 16)'],
   requires: {k: 32}, b_bytes: n * k / 2, user: {scales: n * k / 16, zeros: n * k / 32},
   arguments: {a: a, qweight: b, scales: user.scales, zeros: user.zeros, bias: null, c: out, m: m, n: n, k: k}"
-# refuted WHAT MESSAGE: the spec in $dir/spec.yaml, by verify on the CPU
+# refuted WHAT MESSAGE: expects that verify on the CPU fails for $dir/spec.yaml with MESSAGE.
 refuted() {
   if TMPDIR=$dir "$tool" verify "$dir/spec.yaml" --target host --runs 1 --seed 3 >"$dir/log" 2>&1; then
     echo "FAIL $1: verified"
@@ -393,8 +393,8 @@ refused "stores into user data" "this stores into 'done', which is not the outpu
 spec gemm_all_reduce 96 120 64 f16 "${stores/done: user.done/done: null}" | sed 's/ user: {done: 4096},//' >"$dir/spec.yaml"
 refused "stores into null" "this stores through 'done', which kernel.arguments gives null"
 
-# Marks that lie. What the weaver sees is refused with the reason that the file names, what only a run shows by
-# verify.
+# Marks that lie. Each file names what catches it: the weaver, which refuses it for the reason in the file, or verify
+# if only a run shows the lie.
 for lie in "$here"/lies/*.cu; do
   name=$(basename "$lie" .cu)
   fields=$(sed -n 's|^// fields: ||p' "$lie")
@@ -410,7 +410,7 @@ for lie in "$here"/lies/*.cu; do
   fi
 done
 
-# Headers of the author, one of which asks for its block.
+# Headers of the author's, one of which reads the index of its block.
 extra=(-I "$here/kernels/shared")
 printf '#define COLUMNS 32\n#include "%s"\n' "$here/kernels/with_headers.cu" >"$dir/plain.cu"
 headers="with_headers.cu, function: with_headers, tile: [8, 32], threads: [32, 8], defines: [COLUMNS=32],
@@ -432,7 +432,7 @@ spec gemm_all_reduce 250 200 24 bf16 "${headers/COLUMNS=32/COLUMNS=16}, include_
 refused "a wrong tile in a header" "with_headers.cu:"
 extra=()
 
-# Lines of an architecture: those of the spec's are read, and nothing else is compiled.
+# Code that depends on the architecture: only the lines for the spec's architecture are read and compiled.
 own="by_arch.cu, function: by_arch, tile: [16, 16], threads: [16, 16],
   grid: ['ceil_div(n, 16)', 'ceil_div(m, 16)'], arguments: {a: a, b: b, c: out, m: m, n: n, k: k}"
 spec gemm_all_reduce 256 192 8 bf16 "$own" | sed 's/^arch: .*/arch: sm_90a/' >"$dir/spec.yaml"
@@ -441,7 +441,7 @@ spec gemm_all_reduce 256 192 8 bf16 "$own" | sed 's/^arch: .*/arch: [sm_80, sm_8
 refused "lines of architectures, of which there are several" "by_arch.cu:16:5: error: the kernel depends on the architecture"
 spec gemm_all_reduce 256 192 8 bf16 "$own" >"$dir/spec.yaml"
 "$tool" generate "$dir/spec.yaml" -o "$dir" 2>"$dir/log" || { echo "FAIL lines of one architecture"; cat "$dir/log"; failed=1; }
-# read_as FLAG…: whether the preprocessor takes what is generated
+# read_as FLAG…: whether the preprocessor accepts the generated file under these flags.
 read_as() {
   "$cxx" -E -std=c++20 -I "$shim" -I "$root/include" -I "$root" -I "$dir" "$@" -x c++ "$dir/own.cu" >/dev/null 2>"$dir/log"
 }
@@ -451,7 +451,7 @@ for other in __CUDA_ARCH__=860 TILE=32; do
   grep -q "error.*compile with" "$dir/log" || { echo "FAIL message for $other"; cat "$dir/log"; failed=1; }
 done
 
-# With a toolkit's headers, which are needed for what stand-ins do not have.
+# Kernels that need the toolkit's own headers: the stand-ins lack what they use.
 if command -v nvcc >/dev/null; then
   own="header_place.cu, function: header_place, tile: [16, 16], threads: [16, 16],
   grid: ['ceil_div(n, 16)', 'ceil_div(m, 16)'], arguments: {a: a, b: b, c: out, m: m, n: n, k: k}"
@@ -465,7 +465,7 @@ if command -v nvcc >/dev/null; then
   refused "a kernel of clusters" "in_clusters.cu:6:"
   spec gemm_all_reduce 256 192 8 bf16 "$own" >"$dir/spec.yaml"
   refused "a header that reads blockIdx" "of a header, which reads blockIdx or gridDim"
-  # The same in the folder where both are.
+  # The same spec and kernel in one folder, named by a relative path.
   sed "s|$here/kernels/||" "$dir/spec.yaml" >"$dir/near.yaml"
   cp "$here/kernels/header_place.cu" "$dir"
   (cd "$dir" && ! "$tool" check near.yaml >log 2>&1 && grep -qF "of a header, which reads" log) ||

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Kernels of CUTLASS's: what a spec may say of them, what is generated, and what is not compiled. That the right ones
-# are compiled is the example's test (tests/cmake/example.sh).
+# Kernels of CUTLASS's: which fields their specs may have, what is generated, and which wrong kernels do not compile.
+# The test of the example compiles the right ones (tests/cmake/example.sh).
 # Usage: cutlass.sh spec TILEPOST             needs neither nvcc nor CUTLASS
-#        cutlass.sh lies FOLDER               CUTLASS is in FOLDER, or put there
+#        cutlass.sh lies FOLDER               CUTLASS is in FOLDER, or is put there
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
 root=$(cd "$here/../.." && pwd)
@@ -17,7 +17,7 @@ fail() {
   failed=1
 }
 
-# refused MESSAGE ARGUMENT…: of `check gemm.yaml`
+# refused MESSAGE ARGUMENT…: expects that `check gemm.yaml` with the arguments fails with MESSAGE.
 refused() {
   local message=$1
   shift
@@ -28,7 +28,7 @@ refused() {
   fi
 }
 
-# generated TEXT ARGUMENT…: of `weave`
+# generated TEXT ARGUMENT…: expects TEXT in what `weave` prints.
 generated() {
   local text=$1
   shift

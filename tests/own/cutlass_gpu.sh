@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Kernels of CUTLASS's on GPUs: the audit of `tilepost verify`, adapters that err, the patterns, and what it costs.
+# Kernels of CUTLASS's on GPUs: the audit of `tilepost verify`, adapters with errors, the patterns, and their cost.
 # Usage: cutlass_gpu.sh make TILEPOST OUT FOLDER  where there are nvcc and NCCL: compiles; CUTLASS is in FOLDER, or put there
 #        cutlass_gpu.sh audit OUT     one Hopper GPU: every position, all bits, adapters that err
 #        cutlass_gpu.sh patterns OUT  four of them
@@ -9,7 +9,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 example=$(cd "$here/../../examples/06_cutlass" && pwd)
 failed=0
 
-# What each adapter that errs has in place of what is right, in which header, and what the audit says of it.
+# For each wrong adapter its name, the header that is changed, and the change as sed has it.
 errors='
 not_moved        moved_store.hpp  s/y + shift, 0)/y, 0)/
 told_twice       epilogue.hpp     s/NumThreadsPerWarp == 0)/NumThreadsPerWarp < 2)/
@@ -23,13 +23,13 @@ declare -A said=(
   [other_turns]="does not store element (0, 0)"
 )
 
-# copied NAME SIZES FIELDS: a spec of the example with another name and sizes, on one GPU, without communication
+# alone NAME SIZES FIELDS: copies the spec FIELDS of the example under NAME, for SIZES, one GPU and no communication.
 alone() {
   sed "s/^name: .*/name: $1/; s/^pattern: .*/pattern: gemm/; s/^ranks: .*/ranks: 1/; s/^gemm: .*/gemm: $2/
     s|file: |file: $example/|; s|^kernel:|&\n  include_dirs: ['$cutlass']|" "$example/$3.yaml" >"$out/specs/$1.yaml"
 }
 
-# compile FOLDER COMMAND…: of a harness, of which the program stays
+# compile FOLDER COMMAND…: has COMMAND compile a harness into FOLDER without running it.
 compile() {
   local folder=$1
   shift
@@ -39,7 +39,7 @@ compile() {
   failed=1
 }
 
-# The adapters that err, each with the audit of the pingpong kernel.
+# Builds each wrong adapter into the audit of the pingpong kernel.
 make_errors() (
   cd "$out/audit" || exit 1
   source=programs/scaled.cu

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# Prints the folder of CUTLASS's headers: CUTLASS_INCLUDE, or that of its package, which pip puts into FOLDER. Where
-# there is neither it says so and ends with 77.
+# Prints the folder of CUTLASS's headers: CUTLASS_INCLUDE, or that of CUTLASS's package, which pip puts into FOLDER.
+# If there is neither, it prints why and ends with 77.
 # Usage: find_cutlass.sh FOLDER
 set -u
 include=${CUTLASS_INCLUDE:-$1/cutlass_library/source/include}
 exec 9>"$1.lock"
-flock 9  # tests that run side by side
+flock 9  # Tests may run side by side.
 if [ ! -f "$include/cutlass/cutlass.h" ] && [ -z "${CUTLASS_INCLUDE:-}" ]; then
   python3 -m pip install --quiet --disable-pip-version-check --no-deps --target "$1" nvidia-cutlass==4.2.0 >&2
 fi

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# The audit of `tilepost verify` on a GPU: kernels that are right, and such as it has to find.
+# The audit of `tilepost verify` on a GPU, of right kernels and of kernels whose errors it must find.
 # Usage: gpu_audit.sh make TILEPOST OUT  where there are nvcc and NCCL: compiles OUT/right, OUT/lies and OUT/wrongly
 #        gpu_audit.sh run OUT            where there is a Hopper GPU: runs them; one GPU will do
 set -uo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 failed=0
 
-# spec NAME SIZES KERNEL: a product on one GPU
+# spec NAME SIZES KERNEL: writes the spec of a product on one GPU.
 spec() {
   printf 'tilepost: 1\nname: %s\npattern: gemm\nranks: 1\ngemm: %s\narch: sm_90a\nkernel: {file: %s}\n' "$1" "$2" "$3" \
     >"$out/specs/$1.yaml"
@@ -64,7 +64,7 @@ kernels_that_lie() {
   done
 }
 
-# compile NAME SPEC…: into OUT/NAME, of which the harness stays
+# compile NAME SPEC…: compiles a harness for the specs into OUT/NAME, without running it.
 compile() {
   local name=$1
   shift

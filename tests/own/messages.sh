@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# What a spec says wrong of a kernel is told where the spec says it, with what helps.
+# Errors in what a spec says of a kernel are reported at their place in the spec, with a hint that helps.
 # Usage: messages.sh TILEPOST
 set -u
 kernels=$(cd "$(dirname "$0")/kernels" && pwd)
@@ -8,13 +8,13 @@ dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 failed=0
 
-# spec GEMM KERNEL-FIELDS: the kernel's fields stand in the seventh line
+# spec GEMM KERNEL-FIELDS: writes a spec whose seventh line has the kernel's fields.
 spec() {
   printf '%s\n' "tilepost: 1" "name: own" "pattern: gemm_all_reduce" "ranks: 2" "gemm: $1" "arch: sm_80" \
     "kernel: {file: $2}" >"$dir/spec.yaml"
 }
 
-# told WHAT CODE MESSAGE…: what check says of the spec; of a message after a '-' that it does not say it
+# told WHAT CODE MESSAGE…: expects that `check` exits with CODE and prints each MESSAGE, or not if '-' precedes it.
 told() {
   local what=$1 code=$2 message
   shift 2
@@ -37,7 +37,7 @@ told "no name of a function" 1 "spec.yaml:7:"
 spec "$bf16" "$tiled, function: 'lib::tiled<16>', grid: [n / 16, m / 16], arguments: {c: out, m: m}, launcher: start"
 told "no such launcher" 1 "spec.yaml:7:" "kernel.launcher: there is no function 'start'"
 
-# What a kernel need not take is said of one that is right for the spec's own shape, and of no other.
+# A field `requires` is proposed only for a kernel that is right for the spec's own shape and wrong for others.
 one_row="$kernels/one_row.cu, function: one_row, tile: [1, 4], threads: 128, grid: 'ceil_div(n, 4)',
   arguments: {a: a, b: b, c: out, n: n, k: k}"
 spec "{m: 1, n: 192, k: 8, a: f32}" "$one_row"
@@ -53,7 +53,7 @@ told "whole tiles" 1 "says so with requires: {m: 16, n: 64}" "requires: {m: {equ
 spec "{m: {max: 256}, n: 192, k: 8, a: bf16}" "$whole"
 told "whole tiles of any m" 1 "says so with requires: {n: 64}" "rows need a guard" "-equals"
 
-# Where every run has its own m, none may be left out.
+# Where each run chooses its m, the kernel must store the rows of every m.
 any_row="$kernels/any_row.cu, function: any_row, tile: [1, 64], threads: 64, grid: [m, 'ceil_div(n, 64)'],
   arguments: {a: a, b: b, c: out, m: m, n: n, k: k, left_out: LEFT}"
 spec "{m: {max: 256}, n: 192, k: 8, a: f32}" "${any_row/LEFT/300}"
@@ -63,7 +63,7 @@ told "every row but at one m" 1 "at m=17 nothing is stored through 'c'" "proven 
 spec "{m: {max: 300000}, n: 192, k: 8, a: f32}" "${any_row/LEFT/17}"
 told "more rows than can be tried" 1 "m is bounded by 300000" "every m up to 262144 at most" "give a smaller bound"
 
-# Memory that the launch gives is used and not asked for.
+# A kernel that needs dynamic shared memory must get some from kernel.shared_bytes.
 staged="$kernels/staged.cu, function: staged, tile: [16, 32], threads: 128, requires: {n: 2},
   grid: ['ceil_div(m, 16)', 'ceil_div(n, 32)'], arguments: {a: a, b: b, c: out, m: m, n: n, k: k}"
 spec "{m: 96, n: 98, k: 40, a: f16}" "$staged"

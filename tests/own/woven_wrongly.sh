@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
-# Kernels that were woven wrongly: the audit of `tilepost verify` has to find each, and say where.
-# Usage: woven_wrongly.sh make DIR…  DIR is what `tilepost verify --keep DIR` left of one kernel of the user's own, built for
-#                           the CPU or for GPUs: makes DIR/wrong_NAME for every lie
-#        woven_wrongly.sh run DIR…   runs them, where there is a GPU if they are for one
-#        woven_wrongly.sh spec       prints a spec whose plan shows all of them; it is to lie in this folder's kernels
+# Kernels woven wrongly on purpose. The audit of `tilepost verify` has to find each error and report its place.
+# Usage: woven_wrongly.sh make DIR…  makes DIR/wrong_NAME for every lie. DIR is what `tilepost verify --keep DIR` left
+#                           of one kernel of the user's own, built for the CPU or for GPUs.
+#        woven_wrongly.sh run DIR…   runs the programs wrong_NAME, which may need a GPU
+#        woven_wrongly.sh spec       prints a spec whose plan shows all lies, to be put beside this folder's kernels
 #        woven_wrongly.sh test TILEPOST  does all of that on the CPU
 set -u
 failed=0
 
-# What each lie changes in the woven kernel, as sed has it, and what the audit says of it.
+# Each lie: its name and the change to the woven kernel, as sed has it. `said` has what the audit prints.
 lies='
 a_row_too_far      s/(tile\.row - tile\.m) \* shape\.ldc/(tile.row - tile.m + 1) * shape.ldc/
 anothers_block     s/const int row = tile\.m \/ View::kTileM/const int row = (tile.m \/ View::kTileM + 1) % rows/
@@ -71,7 +71,7 @@ run_lies() {
   done <<<"$lies"
 }
 
-# Several groups, and places that are not the tiles' own.
+# A spec with several groups, in which tiles are stored at places other than their own.
 print_spec() {
   cat <<END
 tilepost: 1

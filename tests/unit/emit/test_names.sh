@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Every name that a program may have compiles, beside all others and after the headers that they are
-# taken from; names of headers are refused. Usage: test_names.sh <write_named> <source folder> <compiler>
+# Every name that a program may have compiles, together with all others and after the headers that declare the same
+# names. Names of headers are refused. Usage: test_names.sh <write_named> <source folder> <compiler>
 set -euo pipefail
 write_named=$1 source=$2 compiler=$3
 dir=$(mktemp -d)
@@ -10,8 +10,8 @@ fail() {
   exit 1
 }
 
-# Keywords, macros, types and functions of C, POSIX, C++ and CUDA, tilepost's own words, and names that
-# generated code makes of others.
+# Keywords, macros, types and functions of C, POSIX, C++ and CUDA, tilepost's own words, and names like those that
+# generated code makes from others.
 nasty=(
   int long class union namespace template operator new delete this auto concept requires co_await
   constexpr alignas decltype typename export import module final override and not xor or_eq asm
@@ -33,7 +33,7 @@ names() { printf '%s\n' "${nasty[@]}"; }
 refused=$(names | "$write_named" "$source/tests/specs/ar_host.yaml" "$dir" | tr '\n' ' ')
 [ -z "$refused" ] || fail "refused: $refused"
 {
-  # What declares them; the compiler's own way to have all of the standard library.
+  # The headers that declare these names. bits/stdc++.h has all of the standard library.
   printf '#include <%s>\n' bits/stdc++.h math.h complex.h unistd.h fcntl.h poll.h stdlib.h sys/socket.h \
     sys/stat.h sys/sysmacros.h sys/types.h sys/wait.h getopt.h netdb.h
   printf '#if __has_include(<cuda_runtime.h>)\n#include <cuda_runtime.h>\n#include <cuda_fp16.h>\n#endif\n'

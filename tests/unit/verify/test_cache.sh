@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# What `tilepost verify` keeps between runs. The cache of this build is warm: its runtime is there already.
+# What `tilepost verify` keeps between runs. The cache of this build already has the compiled runtime.
 # Usage: test_cache.sh <tilepost>
 set -euo pipefail
 tool=$(readlink -f "$1")
@@ -10,10 +10,10 @@ cd "$dir"
 warm=$XDG_CACHE_HOME/tilepost
 
 fail() { echo "FAIL: $*" >&2; [ ! -s log ] || tail -20 log >&2; exit 1; }
-# Every command that runs leaves a log beside its object.
+# compiled <folder>: how many sources of the runtime were compiled. Every command that ran left a log.
 compiled() { ls "$1"/obj/runtime_*.log 2>/dev/null | wc -l; }
 verify() { "$tool" verify "$spec" --runs 1 "$@" >log 2>&1; }
-# begins <flag…>: verifies until the compilers run, which is to be seen and takes too long to wait for.
+# begins <flag…>: expects that verify compiles the runtime again. It is interrupted once a compiler has run.
 begins() {
   rm -rf begun
   "$tool" verify "$spec" --jobs 64 --keep begun "$@" >log 2>&1 &
@@ -34,7 +34,7 @@ verify --keep second || fail "the second run failed"
 [ -s second/obj/runtime_core_api.cpp.o ] || fail "no objects in the kept folder"
 [ -e second/obj/unit_0.cpp.o.log ] || fail "the program was not compiled"
 
-# Several at once, from one folder.
+# Three runs at once share one cache folder.
 cp -r "$warm" own
 for i in 1 2 3; do "$tool" verify "$spec" --runs 1 --cache own >"log$i" 2>&1 & done
 for job in $(jobs -p); do wait "$job" || fail "one of three at once: $(cat log?)"; done
@@ -44,7 +44,7 @@ begins --cache empty
 CPATH=$dir begins
 (unset XDG_CACHE_HOME HOME && begins)
 
-# A byte of an object.
+# One byte of an object is damaged.
 entry=$(ls -t own/*.objects | head -1)
 printf 'x' | dd of="$entry" bs=1 seek=$(($(stat -c %s "$entry") / 2)) conv=notrunc 2>dd.log
 begins --cache own

@@ -1,5 +1,5 @@
 #!/bin/bash
-# `tilepost verify` from outside: what passes, what is caught, what is missing, what is left behind.
+# `tilepost verify` from outside: what passes, which faults it finds, missing tools, and files left behind.
 # Usage: test_verify.sh <tilepost>
 set -u
 tilepost=$(realpath "$1")
@@ -9,7 +9,7 @@ export TMPDIR=$dir/tmp
 mkdir -p "$TMPDIR"
 failures=0
 
-# expect <name> <exit code> <words that the output must have>… ; reads $dir/out and $status.
+# expect <name> <exit code> <words>…: compares $status with the exit code. $dir/out must have all the words.
 expect() {
   local name=$1 wanted=$2 words
   shift 2
@@ -123,7 +123,7 @@ if [ -n "$(ls "$TMPDIR")" ]; then
   echo "FAILED: temporary folders were left: $(ls "$TMPDIR")"
   failures=$((failures + 1))
 fi
-# While the runtime is compiled, which takes its time.
+# An interrupt while the runtime is compiled, which takes long enough.
 "$tilepost" verify "$dir/small.yaml" --no-cache >"$dir/out" 2>&1 &
 tool=$!
 sleep 1
@@ -136,7 +136,7 @@ if [ -n "$(ls "$TMPDIR")" ] || pgrep -f "$TMPDIR" >/dev/null; then
   failures=$((failures + 1))
 fi
 
-# A compiler that takes its time to end: the second signal comes while the first is being answered.
+# This compiler ignores SIGTERM, so a second signal comes while the tool still handles the first.
 printf '#!/bin/sh\ntrap "" TERM\n: >"%s/started"\nsleep 20 & wait; wait\n' "$dir" >"$dir/stubborn"
 chmod +x "$dir/stubborn"
 CXX=$dir/stubborn "$tilepost" verify "$dir/small.yaml" --no-cache >"$dir/out" 2>&1 &
