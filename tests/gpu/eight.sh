@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# What is run on a machine of eight GPUs: everything of which four GPUs say too little.
+# Runs on a machine with eight GPUs what four GPUs cannot show well enough.
 #
 #   eight.sh make TILEPOST OUT     where there are nvcc and NCCL: generates all programs, compiles those of verify
 #   eight.sh PART … OUT            where the GPUs are; OUT is what `make` has made. Parts, the most important first:
@@ -19,10 +19,11 @@ here=$(cd "$(dirname "$0")" && pwd)
 root=$(cd "$here/../.." && pwd)
 ranks=${RANKS:-8} each=${EACH:-450}
 failed=()
-# NVLink multicast: a program that hangs in it may take the host's GPUs with it.
+# A program that hangs in NVLink multicast may take the host's GPUs with it.
 export NCCL_NVLS_ENABLE=0
 
-# spec NAME PATTERN M K [FIELD …]: the fields are further lines of the spec. One that the spec does not allow is listed.
+# spec NAME PATTERN M K [FIELD …]: writes a spec, with FIELDs as further lines. Lists it as refused if it is not
+# allowed.
 spec() {
   local name=$1 pattern=$2 m=$3 k=$4 file=$out/specs/$1.yaml
   shift 4
@@ -36,7 +37,7 @@ spec() {
   rm "$file"
 }
 
-# specs_of SHORT PATTERN [FIELD]: by every transport; 1000 rows are 125 for each of eight ranks, 72 are nine.
+# specs_of SHORT PATTERN [FIELD]: a spec for every transport. Of 1000 rows each of eight ranks has 125, of 72 nine.
 specs_of() {
   local short=$1 pattern=$2 transport
   shift 2
@@ -77,7 +78,7 @@ make_all() {
   bash "$here/programs.sh" "$tool" "$out/programs" "$ranks" main few ranges || failed+=(make)
 }
 
-# run NAME COMMAND …: with a limit and a log; true if it passed.
+# run NAME COMMAND …: runs the command with a time limit and a log. True if it passed.
 run() {
   local name=$1 begin=$SECONDS rc
   shift
@@ -88,13 +89,13 @@ run() {
   [ "$rc" = 0 ] || failed+=("$name")
 }
 
-# stress SECONDS PART: of tests/gpu/trust.sh, whose own limit comes first
+# stress SECONDS PART: runs a part of tests/gpu/trust.sh, whose own time limit is the shorter one.
 stress() {
   GENERATED=$out/programs BUILD=$results/build OUT=$results/trust EACH=$1 each=$(($1 + 60)) \
     run "stress_$2" bash "$here/trust.sh" "$2"
 }
 
-# bench NAME SECONDS FLAG …: the four patterns
+# bench NAME SECONDS FLAG …: times the four patterns.
 bench() {
   local name=$1 seconds=$2 torch=() specs
   shift 2
@@ -105,7 +106,7 @@ bench() {
     --json "$results/$name.json"
 }
 
-# shapes M N K …: flags
+# shapes MxNxK …: prints flags for these shapes.
 shapes() { printf -- '--shape %s ' "$@"; }
 
 bench_all() {

@@ -11,7 +11,7 @@ set -u
 root=$(cd "$(dirname "$0")/../.." && pwd)
 generated=$(readlink -f "${GENERATED:-$root/.carry/launchers}")
 build=${BUILD:-$root/build/launchers}
-# NVLink multicast: a program that hangs in it may take the host's GPUs with it.
+# A program that hangs in NVLink multicast may take the host's GPUs with it.
 export NCCL_NVLS_ENABLE=0
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 [ -f "$generated/ffn_down.cu" ] || { echo "no ffn_down.cu in '$generated'"; exit 1; }

@@ -27,14 +27,14 @@ tool=$(readlink -f "$1") out=$2 ranks=$3
 shift 3
 [ $# -gt 0 ] || set -- main small fused few tiles ranges own pairs neighbours
 
-# spec <name> <pattern> <transport> <m> <n> <k>
+# spec <name> <pattern> <transport> <m> <n> <k>: prints a spec.
 spec() {
   printf '{tilepost: 1, name: %s, pattern: %s, ranks: %s, arch: sm_90a,\n' "$1" "$2" "$ranks"
   printf ' transport: %s, gemm: {m: %s, n: %s, k: %s, a: bf16}}\n' "$3" "$4" "$5" "$6"
 }
 
-# make <name> <pattern> <transport> <m>x<n>x<k> [override …]: groups is an override like any other. A
-# program that is refused is listed.
+# make <name> <pattern> <transport> <m>x<n>x<k> [override …]: generates a program. Groups too are given as an
+# override. A program that is refused is listed.
 make() {
   local name=$1 pattern=$2 transport=$3 m n k flags=() word
   IFS=x read -r m n k <<<"$4"
@@ -47,7 +47,7 @@ make() {
   fi
 }
 
-# The waves of a spec, to cut into groups.
+# Prints how many waves a spec has, for `cuts`.
 waves() { # pattern transport shape override…
   local pattern=$1 transport=$2 m n k flags=() word
   IFS=x read -r m n k <<<"$3"
@@ -57,7 +57,7 @@ waves() { # pattern transport shape override…
     "$tool" explain - "${flags[@]}" 2>/dev/null | sed -n 's/^waves  *\([0-9]*\) of.*/\1/p' | head -1
 }
 
-# Cuts for `n` waves: two to four groups.
+# cuts <waves>: prints a cut into two to four groups, or nothing for one wave.
 cuts() {
   case $1 in
     '' | 0 | 1) ;;
@@ -67,7 +67,8 @@ cuts() {
   esac
 }
 
-# grid <prefix of names> <shape> <chunks of rows> <any-m: yes or no>: every pattern by every transport.
+# grid <prefix of names> <shape> <chunks of rows> <any-m: yes or no>: makes programs of every pattern by every
+# transport.
 grid() {
   local prefix=$1 shape=$2 chunks=$3 any=$4 pattern short transport routing lanes name given groups
   for pattern in gemm_all_reduce gemm_reduce_scatter gemm_all_to_all all_gather_gemm all_to_all_gemm; do
@@ -96,7 +97,7 @@ grid() {
         esac
         [ -z "$lanes" ] || given+=("schedule.lanes=$lanes")
         name=$prefix${short}_$transport
-        # Rows of A arrive in chunks of these sizes; groups of tiles are of whole waves.
+        # `chunks` are the sizes in which rows of A arrive. Groups of tiles have whole waves.
         case $pattern:$transport in
           *:none) groups= ;;
           all_gather_gemm:* | all_to_all_gemm:*) groups="schedule.groups=$chunks" ;;
@@ -144,13 +145,13 @@ few() {
     make "ar_tiles_${shots}_norm" gemm_all_reduce peer_tiles 16x5120x512 "schedule.shots=$shots" consumer=rms_norm
     make "small_ar_tiles_$shots" gemm_all_reduce peer_tiles 40x512x256 "schedule.shots=$shots"
   done
-  # Rows that are longer than what a CTA keeps in registers, and rows of a rank's own.
+  # Norms of rows that are longer than a CTA's registers hold, and of the rows of a rank's own share.
   make ar_tiles_long_norm gemm_all_reduce peer_tiles 16x20000x256 schedule.shots=lines consumer=residual_rms_norm
   for shots in one lines; do
     make "rs_tiles_${shots}_norm_any" gemm_reduce_scatter peer_tiles 64x2048x512 "schedule.shots=$shots" \
       gemm.m.max=2048 consumer=residual_rms_norm
   done
-  # Shares that end in boxes, of 70 rows, and that do not.
+  # Of 256 rows shares end where boxes of stores end. Of 70 rows they end inside boxes.
   local pattern name
   for pattern in rs:gemm_reduce_scatter a2a_even:gemm_all_to_all; do
     for shots in one lines; do
@@ -165,7 +166,7 @@ few() {
   make small_ag_tiles all_gather_gemm peer_tiles 40x512x256
 }
 
-# Rows and columns that no tile divides.
+# Shapes whose rows and columns no tile divides.
 tiles() {
   local tile
   for tile in 128x128 128x192 128x256 128x384 144x128 144x256 160x256 168x128 176x256 192x256 256x128; do
@@ -174,7 +175,7 @@ tiles() {
   done
 }
 
-# Several kernels for any m.
+# Programs with several kernels, for any m.
 ranges() {
   local pattern name
   for pattern in ar:gemm_all_reduce rs:gemm_reduce_scatter a2a_even:gemm_all_to_all ag:all_gather_gemm; do
@@ -188,7 +189,7 @@ ranges() {
   make ag_ranges_tiles_any all_gather_gemm peer_tiles 64x2048x512 gemm.m.max=2048 schedule.kernels=4
 }
 
-# Kernels of a user's own: those of tests/own.
+# Kernels of the user's own: those of tests/own.
 own() {
   local kernels pattern short transport given tiled cores scheduled warps block hopper gather
   kernels=$(cd "$(dirname "$0")/../own/kernels" && pwd)
@@ -197,7 +198,7 @@ own() {
   cores="{file: $kernels/tensor_cores.cu, function: tensor_cores, tile: [64, 64], threads: [32, 4],
     grid: ['n / 64', 'm / 64'], requires: {m: 64, n: 64, k: 16},
     arguments: {a: a, b: b, c: out, n: n, k: k}}"
-  # With marks.
+  # Kernels with marks.
   scheduled="{file: $kernels/marked_scheduler.cu, function: 'lib::scheduled<16>', tile: [16, 16], threads: [16, 16],
     arguments: {a: a, b: b, c: out, m: m, n: n, k: k}, blocks_per_sm: 4}"
   warps="{file: $kernels/marked_warps.cu, function: warps, tile: [4, 32], threads: 128, signals: 4,
@@ -238,7 +239,7 @@ own() {
   done
 }
 
-# own_kernel <name> <pattern> <transport> <m>x<n>x<k> <type> <kernel> [override …]
+# own_kernel <name> <pattern> <transport> <m>x<n>x<k> <type> <kernel> [override …]: generates a program.
 own_kernel() {
   local name=$1 pattern=$2 transport=$3 type=$5 kernel=$6 m n k flags=() word
   IFS=x read -r m n k <<<"$4"
@@ -249,7 +250,7 @@ own_kernel() {
   "$tool" generate "$out/specs/$name.yaml" "${flags[@]}" -o "$out"
 }
 
-# Two on two streams; the first has a GEMM that takes all SMs and waits for other ranks inside.
+# Programs that beside.cpp runs on two streams. The GEMMs of big_… take all SMs and wait for other ranks inside.
 pairs() {
   make big_ar_peer gemm_all_reduce peer 8192x8192x4096 || true
   for transport in nccl copy_engine none peer; do
@@ -267,7 +268,8 @@ neighbours() {
       make "${pattern%:*}_${transport}_nb" "${pattern#*:}" "$transport" 4096x3072x1024 neighbours=true || true
     done
   done
-  # Rows of A, whose GEMM is launched for each group: routed, of any m, in more groups than one launch fills.
+  # The GEMM is launched for each group of rows of A: rows are routed, m is any, or there are more groups than one
+  # launch takes.
   for transport in nccl copy_engine; do
     make "in_rows_${transport}_nb" all_to_all_gemm "$transport" 4096x3072x1024 neighbours=true routing=rows || true
     make "ag_${transport}_any_nb" all_gather_gemm "$transport" 4096x3072x1024 neighbours=true gemm.m.max=4000 || true

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# compute-sanitizer over small runs of every program, a process for each rank.
+# Runs every program briefly under compute-sanitizer, with a process for each rank.
 #
 #   sanitize.sh PROCESSES [pattern …]
 #
@@ -22,26 +22,25 @@ sanitizer=$(command -v compute-sanitizer || ls /usr/local/cuda/bin/compute-sanit
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 
-# Errors of CUDA's calls are not counted: NCCL asks for attributes of kernels that have no image for this GPU and
-# goes on, and the runtime asks whether devices reach each other.
+# Errors that CUDA's calls return are not counted. NCCL asks for attributes of kernels that have no image for this GPU
+# and goes on. The runtime asks whether devices reach each other.
 #
-# Reports that are no fault, by the tool and a part of the kernel's name, each with its reason:
-# 'racecheck|kernel|reason'.
+# Kernels whose reports are no faults, as 'tool|part of the kernel's name|reason'.
 excluded=(
-  # Into a peer's window, which the tool does not know to be mapped on this device: "out of bounds, and inside the
-  # nearest allocation".
+  # NCCL stores into a peer's window. The tool does not know that it is mapped on this device, and reports "out of
+  # bounds, and inside the nearest allocation".
   "memcheck|ncclDevKernel_SendRecv|NCCL's own, out of symmetric windows"
   # The shared memory of NCCL's kernels is NCCL's to check, and patching them all takes minutes for each process.
   "racecheck|ncclDevKernel|NCCL's own"
   "racecheck|ncclSymkDevKernel|NCCL's own"
-  # The reference's product, in shared memory and of every rank: most of the time that a program takes.
+  # The reference's product uses shared memory on every rank: checking it would take most of a program's time.
   "racecheck|product_kernel|the tests' own"
 )
 
 names=$("$processes" "$@" "${same[@]}" --list 1 | grep -v '^SKIP') || { echo "skipped: no such program, or too few GPUs"; exit 77; }
 failures=0 passed=0
 
-# one <tool> <program>: prints a line; 1 unless there are no errors.
+# one <tool> <program>: prints a line. Fails unless there are no errors.
 one() {
   local tool=$1 name=$2 log=$dir/$1.$2 entry begin=$SECONDS verdict=FAIL
   local flags=(--tool "$1" --target-processes all --report-api-errors no)
@@ -54,7 +53,7 @@ one() {
   timeout -k 10 "${EACH:-150}" "$sanitizer" "${flags[@]}" ${SANITIZER_FLAGS:-} \
     "$processes" "$name" "${same[@]}" --runs "${RUNS:-4}" --faults 0 --deadline 100 >"$log" 2>&1 </dev/null
   rc=$?
-  # Every process writes a summary; racecheck counts warnings apart, which are hazards too.
+  # Every process writes a summary. racecheck counts warnings separately; they are hazards too.
   errors=$(sed -nE 's/.*ERROR SUMMARY: ([0-9]+) errors?.*/\1/p; s/.*SUMMARY: ([0-9]+) hazards? displayed.*/\1/p' \
     "$log" | awk '{ sum += $1; count++ } END { print count ? sum : "none" }')
   [ "$rc" != 0 ] || [ "$errors" != 0 ] || verdict=PASS

@@ -20,7 +20,7 @@ generated=$(readlink -f "${GENERATED:-$root/.carry/trust}")
 build=${BUILD:-$root/build/trust} out=${OUT:-$root/build/trust/out} each=${EACH:-540}
 same=()
 [ -z "${ONE_GPU:-}" ] || same=(--processes 1 --devices same)
-# NVLink multicast: a program that hangs in it may take the host's GPUs with it.
+# A program that hangs in NVLink multicast may take the host's GPUs with it.
 export NCCL_NVLS_ENABLE=0
 mkdir -p "$build" "$out"
 touch "$out/trust.tsv"
@@ -38,7 +38,7 @@ build() {
   return 1
 }
 
-# run <part> <command …>: with a limit, a log and a line about its end.
+# run <part> <command …>: runs the command with a time limit and a log, and prints how it ended.
 run() {
   local part=$1 begin=$SECONDS rc
   shift
@@ -49,7 +49,7 @@ run() {
   echo "== $part: exit code $rc after $((SECONDS - begin)) s"
 }
 
-# driver <part> <default patterns> <program> <words …>
+# driver <part> <default patterns> <program> <words …>: runs a driver on the programs that match the patterns.
 driver() {
   local part=$1 patterns=$2 program=$3 chosen
   shift 3

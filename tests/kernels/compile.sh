@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Compiles CUDA sources to machine code and judges what ptxas says and made. No GPU is needed.
+# Compiles CUDA sources to machine code and checks both what ptxas reports and the code. No GPU is needed.
 #
 # Usage: compile.sh NVCC OPCODES WORK template FILE ARCH [NAME=VALUE…]   a template, un-woven
 #        compile.sh NVCC OPCODES WORK plain|stores TOOL WHICH PART PARTS WEAVER
@@ -15,8 +15,8 @@
 #        compile.sh NVCC OPCODES WORK mutant FILE SED MESSAGE            gemm_sm90 after a bad edit
 #        compile.sh NVCC OPCODES WORK refused MESSAGE ARCH FILE FLAG…    what preprocessing says under flags;
 #                                                                        MESSAGE taken: nothing is said
-# Run in the root. Fails on any warning, spill, stack frame, serialised wgmma (C75xx), where the
-# instructions are not the expected ones, and if a file takes nvcc more than ten seconds of CPU time.
+# Run in the root. Fails on any warning, spill, stack frame or serialised wgmma (C75xx), if the instructions are not
+# the expected ones, and if nvcc takes more than ten seconds of CPU time for a file.
 set -euo pipefail
 nvcc=$1 opcodes=$2 work=$3 what=$4
 shift 4
@@ -27,7 +27,7 @@ fail() { echo "FAIL: $*" >&2; exit 1; }
 
 limit=10000 slowest=0
 
-# run_nvcc <source> <arch>: writes kernel.cubin and ptxas.txt.
+# run_nvcc <source> <arch>: compiles the source and writes kernel.cubin and ptxas.txt.
 run_nvcc() {
   local log=$work/ptxas.txt TIMEFORMAT=%U seconds ms
   { time "$nvcc" -std=c++20 -O3 -I "$include" -I "$work" -cubin \
@@ -40,7 +40,8 @@ run_nvcc() {
   if grep -E 'C75[0-9][0-9]' "$log"; then fail "ptxas serialised wgmma or ignored setmaxnreg"; fi
 }
 
-# judge <log> [TEXT]: what ptxas says of a kernel there; writes opcodes.txt, of the kernels with TEXT in their names.
+# judge <log> [TEXT]: fails on stack frames and spills in the log. Writes opcodes.txt, of kernels with TEXT in their
+# names.
 judge() {
   local log=$1
   grep -q 'bytes stack frame' "$log" || fail "no -v output from ptxas"
@@ -58,14 +59,14 @@ compile() {
 
 number_of() { sed -n "s/^$1 //p" "$work/opcodes.txt"; }
 
-# expect <name> <count>: exactly as many of these instructions.
+# expect <name> <count>: expects exactly <count> instructions <name>.
 expect() {
   local got
   got=$(number_of "$1")
   [ "$got" = "$2" ] || fail "$1: $got instructions, expected $2"
 }
 
-# expect_multiple <name> <count>: a multiple of so many, and at least as many.
+# expect_multiple <name> <count>: expects <count> instructions <name> or a multiple of <count>.
 expect_multiple() {
   local got
   got=$(number_of "$1")
@@ -79,10 +80,10 @@ expect_more() {
   [ "$got" -gt "$2" ] || fail "$1: $got instructions, expected more than $2"
 }
 
-# expect_matrix <arch>: as many matrix instructions as the configuration in kernel.cu means, of the
-# kind that its element type has. Each takes 32 bytes of K. The loops over stages of the wgmma kernels,
-# whose rows have 128 bytes, may be unrolled any number of times, that of gemm_sm80 is not. sm_90a has
-# no mma of e4m3: ptxas makes two of f16.
+# expect_matrix <arch>: expects the matrix instructions that the configuration in kernel.cu means, of the kind that
+# its element type has. One instruction takes 32 bytes of K. The wgmma kernels' rows have 128 bytes, and their loops
+# over stages may be unrolled any number of times. The loop of gemm_sm80 is not unrolled. sm_90a has no mma of e4m3:
+# ptxas makes two of f16.
 expect_matrix() {
   local arch=$1 kind=H size=2 name count
   value() { sed -n -E "s/.*tilepost::tunable\(\"$1\", ([0-9]+)\);.*/\1/p" "$work/kernel.cu"; }
@@ -107,7 +108,7 @@ expect_matrix() {
   expect MAIN.MEMBAR 0
 }
 
-# check_template <file> <arch> [NAME=VALUE…]: a variant, un-woven.
+# check_template <file> <arch> [NAME=VALUE…]: compiles and checks a variant, un-woven.
 check_template() {
   make_template "$@"
   compile "$work/source.cu" "$2"
@@ -125,7 +126,7 @@ expect_template() {
   expect RED 0
 }
 
-# specialise <template> NAME=VALUE…: writes kernel.cu, the template with other fallbacks.
+# specialise <template> NAME=VALUE…: writes kernel.cu, the template with these values as its tunables' fallbacks.
 specialise() {
   local file=$1 setting name
   shift
@@ -140,8 +141,8 @@ specialise() {
 # Whether SASS can be read: cuobjdump needs nvdisasm beside it.
 can_disassemble() { cuobjdump --dump-sass "$work/kernel.cubin" >/dev/null 2>&1; }
 
-# matrix_instructions [TEXT]: those of kernel.cubin in their order, shapes and types included, registers not; of the
-# kernels with TEXT in their names. Where SASS cannot be read only their number.
+# matrix_instructions [TEXT]: prints the matrix instructions of kernels with TEXT in their names, in order, with
+# shapes and types but without registers. Where SASS cannot be read it prints only their number.
 matrix_instructions() {
   if can_disassemble; then
     cuobjdump --dump-sass "$work/kernel.cubin" | awk -v text="${1:-}" '/Function :/ { ours = index($0, text) } ours || text == ""' |
@@ -151,11 +152,11 @@ matrix_instructions() {
   fi
 }
 
-# for_each_variant <what> <kind> TOOL WHICH PART PARTS: calls check_<what> with the variants of the kind that are this
-# part's. In a shell of its own, so that one failure does not hide the next variant's. Up to four of one template and
-# architecture are one source first, each in a namespace, since most of nvcc's time is for the headers. Only where
-# something is wrong with them, or they take longer than one may, is each looked at by itself. Every PARTS-th group is
-# this part's.
+# for_each_variant <what> <kind> TOOL WHICH PART PARTS: calls check_<what> for this part's variants of the kind. Up to
+# four variants of one template and architecture make a group, and every PARTS-th group is this part's. A group is
+# first compiled as one source, with a namespace for each variant, since nvcc spends most of its time on headers. Only
+# if that fails or takes longer than one variant may, each is checked alone. Every check has a shell of its own, so
+# that one failure does not hide the next.
 for_each_variant() {
   local what=$1 kind=$2 tool=$3 which=$4 part=$5 parts=$6 wrong=0 count=0 alone=0 line slow=nothing group=() last=0 number
   "$tool" list variants | python3 tests/kernels/variants.py "$kind" "$which" >"$work/variants.txt"
@@ -174,7 +175,7 @@ for_each_variant() {
   [ "$wrong" -eq 0 ] && [ "$count" -gt 0 ] || fail "$wrong of $((count + wrong)) variants"
 }
 
-# check_group: the variants in `group` together, or else one by one.
+# check_group: checks the variants in `group` together, or if that fails one by one.
 check_group() {
   local variant
   if [ ${#group[@]} -gt 1 ] && took check_together "${group[@]}"; then
@@ -194,7 +195,7 @@ check_group() {
   done
 }
 
-# took <command> [ARG…]: calls it in a shell of its own and keeps how long nvcc took.
+# took <command> [ARG…]: calls the command in a shell of its own and keeps how long nvcc took.
 took() {
   local ms
   ("$@" && echo "$slowest" >"$work/ms.txt") >"$work/report.txt" 2>&1 || return 1
@@ -202,8 +203,8 @@ took() {
   if [ "$ms" -gt "$slowest" ]; then slowest=$ms slow="${*:2:1}"; fi
 }
 
-# check_together <variant>…: "FILE ARCH NAME=VALUE…" each, of one template and architecture. What check_<what> expects
-# of each is expected of its kernel. Writes together.cu.
+# check_together <variant>…: each variant is "FILE ARCH NAME=VALUE…", all of one template and architecture. Checks
+# each variant's kernel as check_<what> does. Writes together.cu.
 check_together() {
   local variant arch i=0
   rm -rf "$work/together"
@@ -234,7 +235,7 @@ check_together() {
   done
 }
 
-# check_stores <file> <arch> NAME=VALUE…: a variant, woven so that it stores into other ranks' memory.
+# check_stores <file> <arch> NAME=VALUE…: checks a variant that is woven with stores into other ranks' memory.
 check_stores() {
   make_stores "$@"
   compile "$work/source.cu" "$2"
@@ -248,20 +249,20 @@ make_stores() {
 }
 expect_stores() {
   expect_matrix "$1"
-  # One place that posts, and one that waits between a tile's stores, which may be unrolled.
+  # One place posts, and one waits between a tile's stores. The wait may be unrolled.
   expect MEMBAR.SYS 1
   expect RED 1
   expect_multiple NANOSLEEP 1
 }
 
-# expect_woven: of the woven kernel that opcodes.txt is of.
+# expect_woven: checks the woven kernel of which opcodes.txt lists the instructions.
 expect_woven() {
   local posts releases
   expect_matrix "$arch"
-  # One place that posts: gemm_sm90's two store warps share its code. Where A arrives the counters
-  # say what has: the kernel polls them and posts nothing. There, and where stores to other ranks
-  # are spread in time, it pauses, in loops that may be unrolled. Where nothing overlaps it counts
-  # tiles and releases nothing. A helper warp posts after every kind of task that it has.
+  # One place posts: gemm_sm90's two store warps share its code. A kernel whose rows of A arrive polls counters and
+  # posts nothing. It pauses while it polls; so does one that spreads its stores to other ranks in time. Loops with
+  # pauses may be unrolled. A kernel without overlap counts tiles and releases nothing. A helper warp posts after
+  # every kind of task that it has.
   posts=1 releases=1
   if grep -q '"division": "arrivals"' "$work/woven.plan.json"; then posts=0 releases=0; fi
   if grep -q '"transport": "none"' "$work/woven.plan.json"; then releases=0; fi
@@ -271,11 +272,11 @@ expect_woven() {
     expect NANOSLEEP 0
   fi
   if [[ " ${tunables[*]}" =~ \ HELPER_WARPS=[1-9] ]]; then
-    # Flags of other ranks are stored behind fences. A run in sequence counts tiles, if any does.
+    # Fences precede the stores of flags for other ranks. A run in sequence counts tiles, if any run does.
     expect_more MEMBAR.SYS 0
     expect RED "$posts"
   elif [[ " ${tunables[*]}" =~ \ FUSED=[1-9] ]]; then
-    # Flags are stored behind fences, and tiles of a run in sequence counted.
+    # Fences precede the stores of flags. A run in sequence counts tiles.
     expect_more MEMBAR.SYS 0
     expect RED "$posts"
   elif [[ " ${tunables[*]}" =~ \ HELPER_BYTES=[1-9] ]]; then
@@ -287,7 +288,8 @@ expect_woven() {
   fi
 }
 
-# check_pair: woven.cu and the plain kernel.cu in one source, pair.cu.
+# check_pair: compiles woven.cu and the plain kernel.cu as one source, pair.cu, and compares their matrix
+# instructions.
 check_pair() {
   local text=tilepost_gen_woven
   {
@@ -331,8 +333,8 @@ print(plan["kernel"]["file"])
 for name, value in plan["kernel"]["tunables"].items():
     print(f"{name}={value}")' "$work/woven.plan.json")
     specialise "${tunables[@]}"
-    # Weaving does not touch the main loop: the plain kernel with the same tunables has the same matrix
-    # instructions. Both are one source, or where something is wrong with that, one each.
+    # Weaving does not touch the main loop: the plain kernel with the same tunables has the same matrix instructions.
+    # Both kernels are one source first. If that fails, each is compiled alone.
     if ! took check_pair; then
       compile "$work/woven.cu" "$arch"
       expect_woven

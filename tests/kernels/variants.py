@@ -63,12 +63,12 @@ def plain_variants(catalogue):
     for variant in catalogue:
         values = variant.values
         yield variant.plain()
-        # f16 is like bf16 and sm_89 like sm_86: no more of them.
+        # f16 would show what bf16 shows, and bf16 for sm_89 what it shows for sm_86.
         element = values["ELEMENT"].split("::")[-1]
         if not variant.takes_epilogue() or element == "f16" or variant.arch == "89" and element == "bf16":
             continue
-        # The default cluster and tall tiles hold the most: the fullest epilogue there too, without gelu where
-        # gemm_sm90_small has more than 128 rows, whose sums leave it no room.
+        # The default cluster and tall tiles use the most registers, so they are compiled with the fullest epilogue
+        # too. In gemm_sm90_small the sums of more than 128 rows leave no room for gelu.
         shared = values.get("SPLIT_K") == "2" and values["TILE_M"] == "128"
         tall = "SPLIT_K" in values and int(values["TILE_M"]) > 128
         if values.get("CLUSTER") == "2" or shared or tall:

@@ -5,8 +5,8 @@
 #   OUT/run.sh RESULTS          where there are two GPUs
 #   OUT/outside.py RESULTS      anywhere: the figures
 #
-# Environment: CUDA (/usr/local/cuda), JOBS (1) compilers at a time, WORK (OUT.work) where harnesses are built, and
-# left as they are if they are there.
+# Environment: CUDA (/usr/local/cuda), JOBS (1) compilers at a time, WORK (OUT.work) the folder where harnesses are
+# built. Harnesses that are there are not built again.
 set -euo pipefail
 [ $# = 2 ] || { sed -n '2,9p' "$0" >&2; exit 2; }
 here=$(cd "$(dirname "$0")" && pwd)
@@ -15,7 +15,7 @@ mkdir -p "$out" "$work"
 : >"$out/stems.txt"
 : >"$out/programs.tsv"
 
-# harness STEM "FLAGS OF THE HARNESS" SPEC WORD …: the words are `tilepost bench`'s.
+# harness STEM "FLAGS OF THE HARNESS" SPEC WORD …: builds a harness. WORDs are arguments of `tilepost bench`.
 harness() {
   local stem=$1 flags=$2 spec=$3
   shift 3
@@ -34,7 +34,7 @@ for path in sys.argv[2:]:
 PY
 }
 
-# shapes MxNxK …: as flags of `tilepost bench`
+# shapes MxNxK …: prints flags of `tilepost bench` for these shapes.
 shapes() { printf -- '--shape %s ' "$@"; }
 
 harness ar_few --registered all_reduce $(shapes {1,64,256,1024}x8192x2048)

@@ -15,7 +15,7 @@ results=$(cd "$1" && pwd)
 shift
 stems=" $* "
 failed=()
-# NVLink multicast: a program that hangs in it may take the host's GPUs with it.
+# A program that hangs in NVLink multicast may take the host's GPUs with it.
 export NCCL_NVLS_ENABLE=0
 export LD_LIBRARY_PATH=${LD_LIBRARY_PATH:+$LD_LIBRARY_PATH:}/usr/local/cuda/lib64
 
@@ -34,7 +34,7 @@ one() {
   echo "$name: exit code $rc after $((SECONDS - begin)) s, $(wc -l <"$results/$name.jsonl") records"
 }
 
-# both STEM TURN PROGRAM FLAG …
+# both STEM TURN PROGRAM FLAG …: runs the program without and with kernel_times.so.
 both() {
   local name=$1.$2
   shift 2

@@ -25,12 +25,12 @@ import random
 import subprocess
 import sys
 
-# Of the machine: profile.cpp.
+# Constants of the machine, as in profile.cpp.
 CLOCK_SMS, CLOCK_GAIN, MAX_GHZ, MEMORY, SUSTAINED = 128, 0.384, 1.95, 4.25e6, 0.95
 SMS = {1: 132, 2: 132, 4: 120, 8: 120}  # on which clusters of so many CTAs find place
-# Sm90Profile: the values of profile.cpp, and the first step of the search for better ones. A faster clock and more
-# efficiency are the same but for the bound on the clock: it stays. So does most_efficiency, a bound that large shapes
-# show.
+# Sm90Profile: the values of profile.cpp, and the first step of the search for better ones. `ghz` has no step:
+# a faster clock has the effect of more efficiency, except at the bound MAX_GHZ. most_efficiency has none either: it
+# is a bound that only large shapes show.
 PROFILE = {"efficiency": 1.015, "most_efficiency": 0.978, "l2_bytes_per_clock": 94.5, "off_lines": 1.86,
            "off_sectors": 3.01, "fill_1": 1.94, "fill_2": 2.30, "fill_4": 2.01, "fill_8": 1.95, "sharpness": 7.9,
            "epilogue_cycles": 56, "turn_cycles": 6.2, "ghz": 1.6, "cluster_1": 0.993, "start_us": 2.31,
