@@ -14,7 +14,7 @@ struct Rank {
   TileMap map;
   Route route;
   std::vector<Number> send, out;
-  std::vector<std::vector<Step>> steps;  // by group
+  std::vector<std::vector<Step>> steps;  // indexed by group
 };
 
 class Player {

@@ -31,7 +31,7 @@ class SharedWorld {
  public:
   // The steps of one rank, and the memory of it that is not kept here.
   struct Rank {
-    const std::vector<std::vector<Step>>* steps;  // by group
+    const std::vector<std::vector<Step>>* steps;  // indexed by group
     std::vector<Number>* out;  // the output or, where rows of A gather, the gathered rows
   };
 
@@ -55,7 +55,7 @@ class SharedWorld {
   struct Own {
     Memory send, slots, sums;
     Memory landed;                 // or, where rows of A gather, rows that others have pushed
-    std::vector<uint32_t> posted;  // by group
+    std::vector<uint32_t> posted;  // indexed by group
   };
 
   bool is(StepKind kind, const Step& step) const { return step.kind == kind; }

@@ -13,7 +13,7 @@ namespace tilepost::test {
 namespace {
 
 constexpr int64_t kLeastWorlds = 200000, kLeastWrittenWorlds = 120000;
-constexpr double kMostSeconds = 20;  // of one core
+constexpr double kMostSeconds = 20;  // on one core
 // The most ways to cut one problem. Plans with routed rows of A take longest to verify, so they
 // have fewer.
 constexpr unsigned kMostMasks = 8, kMostRoutedMasks = 3;

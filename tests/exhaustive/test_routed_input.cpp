@@ -16,7 +16,7 @@ namespace tilepost::test {
 namespace {
 
 constexpr int64_t kLeastRuns = 40000;
-constexpr double kMostSeconds = 20;  // of one core
+constexpr double kMostSeconds = 20;  // on one core
 
 // A row of a rank's A.
 struct Source {
@@ -179,7 +179,7 @@ class Player {
   const Destinations& destinations_;
   Fault fault_;
   std::vector<std::unique_ptr<RunMap>> runs_;
-  std::vector<std::vector<Source>> wanted_;    // for each rank, by row of the output
+  std::vector<std::vector<Source>> wanted_;    // for each rank and row of its output
   std::vector<std::vector<Number>> gathered_;  // [ranks][rows * k]
   std::vector<std::vector<Step>> sent_;        // [from][to], in the current group
   std::vector<bool> announced_;

@@ -11,7 +11,7 @@ namespace tilepost::test {
 namespace {
 
 constexpr int64_t kLeastPlans = 100000;
-constexpr double kMostSeconds = 60;  // of one core
+constexpr double kMostSeconds = 60;  // on one core
 
 class Sweep {
  public:

@@ -50,7 +50,8 @@ class Words {
   }
   // The counter by which a run of another kind learns that `source` has stored.
   int counter(int where, int source) const { return at(5, where, 0, source, 0); }
-  // A sum of `source`. sums(): the flag that says that all its sums are there.
+  // The place at `where` of a sum that `source` makes. sums(): the flag by which `source` announces
+  // that it has stored all its sums there.
   int sum(int where, int source, int tile) const { return at(6, where, 0, source, tile); }
   int sums(int where, int run, int source) const {
     return at(7, where, rules_.two_flags ? parity(run) : 0, source, 0);

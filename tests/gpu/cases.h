@@ -18,7 +18,7 @@ struct RankCase {
   std::vector<int32_t> destinations;
 };
 
-using Case = std::vector<RankCase>;  // by rank
+using Case = std::vector<RankCase>;  // indexed by rank
 
 // Whether rows go from every rank to particular ranks: rows of the product, or rows of A.
 inline bool exchanges_rows(const tilepost_plan_t& plan) {

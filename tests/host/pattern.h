@@ -103,6 +103,6 @@ class PatternRun {
   const Problem problem_;
   const int64_t m_;
   bool uses_lent_ = false, uses_nulls_ = false;
-  std::vector<uint16_t*> outs_;  // by rank; empty: each rank's own
+  std::vector<uint16_t*> outs_;  // indexed by rank; empty: each rank's own
   std::vector<Rank> ranks_;
 };

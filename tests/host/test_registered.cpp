@@ -92,7 +92,7 @@ struct Pushers {
   }
 
   const int ranks;
-  std::vector<std::vector<Aligned>> registered;  // by registration and rank; outlives `ops`
+  std::vector<std::vector<Aligned>> registered;  // indexed by registration and rank; outlives `ops`
   Program program;
   const Comms comms;
   const Ops ops;

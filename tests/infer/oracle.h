@@ -10,9 +10,9 @@
 namespace tilepost {
 
 enum class Verdict {
-  holds,  // each block stores all of exactly one tile, no two the same
+  holds,  // each block stores all of one tile, and no two blocks store the same tile
   fails,
-  undefined,  // it accesses memory that is not there, stops itself, or does not end
+  undefined,  // the kernel accesses memory that is not there, stops itself, or does not end
 };
 
 // Compiles all kernels as one program, and runs each at all of its shapes.

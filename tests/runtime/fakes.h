@@ -126,7 +126,7 @@ struct Machine {
   bool others_visible = true;  // whether this process sees the devices of other processes
   uint32_t signals_per_tile = 2;
   std::map<const void*, int> host_pointers;           // pointers that are not device memory
-  std::map<const void*, CallerMemory> caller_memory;  // by the first address
+  std::map<const void*, CallerMemory> caller_memory;  // keyed by the first address
 
   // What the adopted communicator reports.
   int comm_ranks = 2, comm_rank = 1, comm_device = 0;
@@ -192,7 +192,7 @@ struct Seen {
   std::string failed_call;
   std::vector<std::string> maps;  // tensor maps: "<columns>x<rows> box <columns>x<rows> …"
   std::vector<std::unique_ptr<Window>> windows;
-  std::set<const void*> allocated;  // by cudaMalloc, and not yet freed
+  std::set<const void*> allocated;  // by cudaMalloc and not yet freed
   // How many times other processes have mapped each allocation.
   std::map<const void*, int> mappings;
   int freed_while_mapped = 0;  // allocations freed while mapped, which CUDA leaves undefined

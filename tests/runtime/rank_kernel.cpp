@@ -340,7 +340,7 @@ fakes::Hang run_whole(const std::shared_ptr<Kernel>& kernel, const tilepost_exch
   kernel->count_run(meeting.run());
   const auto goes_through = [&] {
     if (!meeting.follow()) return false;
-    if (moves_rows)  // before it has met the others
+    if (moves_rows)  // the kernel meets the other ranks last
       return kernel->do_tasks(seconds) && kernel->compute_pushed(seconds) && meeting.meet();
     if (!meeting.meet()) return false;
     if (fuses) return kernel->compute_fused(meeting.run(), seconds);

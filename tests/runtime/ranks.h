@@ -243,7 +243,7 @@ class Ranks {
   std::vector<std::unique_ptr<Rank>> ranks_;
   std::barrier<> meet_;
   std::vector<std::vector<int64_t>> numbers_;
-  std::vector<std::vector<int32_t>> destinations_;  // by source and row
+  std::vector<std::vector<int32_t>> destinations_;  // indexed by source and row
   uint32_t runs_ = 0;
   bool checks_ = true;
 };

@@ -187,7 +187,7 @@ TEST_CASE_METHOD(Operation, "a new number of rows is not captured, a known one i
   CHECK(targets() == std::vector<uint32_t>{8, 8});  // counters start from zero in a replay
   for (int m = 101; m <= 511; ++m) REQUIRE(run(m) == TILEPOST_OK);
   CHECK(capture(100) == TILEPOST_OK);
-  CHECK(capture(102) == TILEPOST_INVALID_ARGUMENT);  // its table has made room
+  CHECK(capture(102) == TILEPOST_INVALID_ARGUMENT);  // the table of 102 rows was dropped for others
 }
 
 TEST_CASE_METHOD(Operation, "more captured numbers of rows than tables are refused") {

@@ -135,5 +135,5 @@ TEST_CASE("lent output: a consumer reads what has landed, and nothing is kept be
   for (int i = 0; i < tasks.count; ++i)
     if (tasks.list[i].parts == 1)
       CHECK(source(tasks, tasks.list[i]) == destination(tasks, tasks.list[i]));
-  REQUIRE(op.run(5) == TILEPOST_OK);  // it does not overlap
+  REQUIRE(op.run(5) == TILEPOST_OK);  // a run of 5 rows does not overlap
 }

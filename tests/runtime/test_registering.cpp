@@ -56,7 +56,7 @@ TEST_CASE_METHOD(Pushers, "registered: the ranks of a process map, and close, be
   CAPTURE(of_process);
   Ranks& all = create_pushers_by(kRanks, of_process);
   std::atomic<int> mapped = 0, early = 0;
-  std::array<std::atomic<bool>, kRanks> telling{};  // by process
+  std::array<std::atomic<bool>, kRanks> telling{};  // indexed by process
   world().on_mapping = [&] {
     const int rank = fakes::current_device();
     if (rank % 2 == 1) std::this_thread::sleep_for(std::chrono::milliseconds(2));

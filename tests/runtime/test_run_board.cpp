@@ -24,8 +24,8 @@ using Call = RunBoard::Call;
 namespace {
 
 // Deadlines of runs, in seconds.
-constexpr double kPatient = 100;  // where no case waits for it, however slow the machine is
-constexpr double kShort = 1;      // where the case is about a rank that comes too late
+constexpr double kPatient = 100;  // no case waits that long, however slow the machine is
+constexpr double kShort = 1;      // for cases in which a rank comes too late
 constexpr int kRanks = 3;
 
 // Boards of `ranks` ranks. All have joined.

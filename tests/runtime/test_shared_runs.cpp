@@ -116,7 +116,7 @@ TEST_CASE("shared: every rank gets what it should, run after run, captured or no
 TEST_CASE("shared: more groups than one launch posts") {
   const Way way = GENERATE(copies(kAllGather), copies_beside(kAllGather), tasks(kAllGather));
   CAPTURE(way);
-  constexpr int kRanks = 3, kTiles = 40;  // of a share; the last tile has one row
+  constexpr int kRanks = 3, kTiles = 40;  // tiles of a share; the last one has one row
   Team team;
   ranks::use(team.program, way, kRanks, kRanks * (4 * kTiles - 3));
   std::vector<int32_t> cuts{0};

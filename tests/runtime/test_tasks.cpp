@@ -55,7 +55,7 @@ TEST_CASE_METHOD(Operation, "tasks: what the kernel is told of them") {
   constexpr int64_t kShare = 16 * 24 * 2;
   CHECK(summed == (pattern == kAllToAll ? 0 : kShare));
   CHECK(moved == (pattern == kAllToAll ? 3 : pattern == kAllReduce ? 2 : 0) * kShare);
-  REQUIRE(run(5) == TILEPOST_OK);  // it does not overlap
+  REQUIRE(run(5) == TILEPOST_OK);  // a run of 5 rows does not overlap
   CHECK(world().view.tasks.count == 0);
 }
 
@@ -115,7 +115,7 @@ TEST_CASE_METHOD(Operation, "gather tasks: what the kernel is told of them, and 
   CHECK(map_at(view.in_map).rows == 48);
   CHECK(world().maps.back().rfind("24x48", 0) == 0);                              // out
   CHECK(world().maps[world().maps.size() - 3].rfind("8x32 box 64x128", 0) == 0);  // a
-  REQUIRE(run(5) == TILEPOST_OK);  // it does not overlap
+  REQUIRE(run(5) == TILEPOST_OK);  // a run of 5 rows does not overlap
   CHECK(world().view.tasks.count == 0);
   // The kernel acquires the map (open_in_map) in this run too.
   REQUIRE(world().view.in_map != nullptr);

@@ -240,7 +240,7 @@ TEST_CASE_METHOD(Watched,
 
 TEST_CASE_METHOD(Watched, "destroying does not wait for ever for what precedes a run") {
   create(kDeadline);
-  fakes::stream_of(user).hang = {true, {}};  // like a collective of the caller's
+  fakes::stream_of(user).hang = {true, {}};  // as a collective of the caller's may hang
   REQUIRE(run() == TILEPOST_OK);
   const auto begin = Clock::now();
   CHECK(tilepost_op_destroy(std::exchange(setup.op, nullptr)) == TILEPOST_OK);

@@ -55,7 +55,7 @@ class Child {
   std::string text_;  // of answers that were not taken yet
 };
 
-using Children = std::vector<std::unique_ptr<Child>>;  // by rank
+using Children = std::vector<std::unique_ptr<Child>>;  // indexed by rank
 
 // The next answer of `rank`. Otherwise it throws a Problem, which says what the rank was asked to
 // do and what happened to it, or to another rank whose end leaves it waiting. Rank `dead` may have

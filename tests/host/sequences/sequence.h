@@ -13,7 +13,7 @@
 // What may go wrong with one rank, from some step on.
 enum class Mishap {
   none,         // every call must succeed
-  late,         // it comes later than the others' deadline
+  late,         // the rank comes later than the others' deadline
   leaves,       // it makes no further call
   lets_go,      // it destroys an operation that the others go on to use
   swaps,        // it makes two calls in the other order
@@ -52,8 +52,8 @@ class Sequence {
     tilepost_comm_t comm = nullptr;
     std::vector<Step> script;
     std::vector<tilepost_op_t> ops;                 // null: the operation does not exist now
-    std::vector<std::vector<PatternRun*>> running;  // by operation: the runs not yet compared
-    std::vector<bool> routed;                       // by operation: whether it has a route
+    std::vector<std::vector<PatternRun*>> running;  // for each operation the runs not yet compared
+    std::vector<bool> routed;                       // for each operation whether it has a route
     double deadline = 60;
     std::mt19937_64 random;
     std::string wrong;  // the first fault

@@ -198,7 +198,7 @@ TEST_CASE("cut points count what the map has") {
 TEST_CASE("cut points of arrivals count clusters that the last chunk and the own share fill up") {
   int points_seen = 0;
   for (const int ranks : {2, 3, 4, 8})
-    for (const int64_t tiles : {1, 2, 3, 7, 8})  // in a share
+    for (const int64_t tiles : {1, 2, 3, 7, 8})  // tiles in a share
       for (const int cluster : {1, 2, 4}) {
         const tilepost_map_t map = recipe(ranks * tiles * 8, 50, 8, 16, cluster,
                                           TILEPOST_DIVISION_ARRIVALS, TILEPOST_PANEL, ranks);

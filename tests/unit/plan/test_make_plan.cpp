@@ -10,7 +10,7 @@ namespace {
 
 TEST_CASE("a large problem on sm_90a overlaps on the default kernel") {
   Spec spec = make_spec(8192, 8192, 2048);
-  spec.ranks.value = 16;  // on several hosts
+  spec.ranks.value = 16;  // ranks on several hosts
   const Plan p = only(spec);
   REQUIRE(p.kernel.name == std::string("gemm_sm90"));
   REQUIRE(p.map.tile_m * p.map.tile_n >= 128 * 192);

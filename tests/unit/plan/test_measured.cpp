@@ -143,7 +143,8 @@ TEST_CASE("predictions of schedules fit what was measured") {
   CHECK(std::sqrt(squares / std::size(kMeasured)) < 0.025);
 }
 
-// For each pattern, one NCCL collective and the cuBLASLt GEMM one after the other, in us.
+// Times in us that were measured for each pattern: one NCCL collective and the cuBLASLt GEMM, one
+// after the other.
 TEST_CASE("predictions of sequences fit what was measured") {
   const int64_t shapes[][3] = {{8192, 8192, 2048}, {4096, 8192, 2048}, {16384, 8192, 2048},
                                {8192, 8192, 7168}, {8192, 4096, 3584}, {4096, 12288, 3072}};

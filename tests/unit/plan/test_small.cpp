@@ -80,7 +80,7 @@ TEST_CASE("the tallest tiles have two helper warps, and none more sums than regi
   plan.input = TILEPOST_E4M3;
   for (const int64_t m : {128, 160, 512})
     for (const KernelConfig& config : small_configs(m, kInFlight)) {
-      if (config.tile_n == 64) continue;  // it has one consumer
+      if (config.tile_n == 64) continue;  // such a tile has one consumer
       const bool tall = config.tile_m > 128;
       INFO(config.tile_m << " rows");
       const KernelPlan kernel = make_kernel(config, request);

@@ -431,7 +431,7 @@ TEST_CASE("memory is what each transport keeps of the parts") {
   CHECK(bytes_named(only(pulled), "sums") == kProduct / 4);
   CHECK(bytes_named(only(pulled), "landed") == 0);
   Spec normalised = spec_of(TILEPOST_GEMM_ALL_REDUCE, TILEPOST_TRANSPORT_PEER);
-  normalised.consumer.value = TILEPOST_CONSUMER_RMS_NORM;  // it reads what has landed
+  normalised.consumer.value = TILEPOST_CONSUMER_RMS_NORM;  // the consumer reads landed rows
   CHECK(bytes_named(only(normalised), "landed") == kProduct);
   CHECK(bytes_named(only(normalised), "received") == 0);
   normalised.transport.value = TILEPOST_TRANSPORT_COPY_ENGINE;

@@ -195,7 +195,7 @@ TEST_CASE("processes at the same time keep and find whole entries") {
       write(object, std::string(kBytes, mine));
       kept.store(diagnostics);
       if (!kept.restore(diagnostics)) return 1;
-      const std::string found = read(object);  // of any of the children, but whole
+      const std::string found = read(object);  // any child's object, but a whole one
       if (found.size() != kBytes || found.find_first_not_of(found[0]) != std::string::npos)
         return 2;
     }
