@@ -48,7 +48,7 @@ struct ExchangeRules {
 };
 
 struct ExchangeResult {
-  std::string fault;  // the first order that goes wrong: its last step; "" if there is none
+  std::string fault;  // the last step of the first order that goes wrong; "" if none does
   size_t states = 0;  // how many were seen
 };
 

@@ -128,7 +128,7 @@ TEST_CASE_METHOD(OneRun,
   for (int cut = 2; cut <= (kRanks - 1) * kTiles; cut += 2) cuts.push_back(cut);
   program.use(kAllGather, kRanks, TILEPOST_DIVISION_ARRIVALS, cuts);
   ranks::order_of_run(program, false);
-  std::vector<int> announced;  // the number before each launch
+  std::vector<int> announced;  // how many come before each launch
   int count = 0;
   for (const std::string& line : world().log) {
     if (line.starts_with("announce ")) ++count;

@@ -276,7 +276,7 @@ void Sequence::look_around(int rank) {
   }
 }
 
-// Makes a call that an operation must refuse, whatever it is and whatever has happened.
+// Makes a call that every operation must refuse, at any time.
 void Sequence::call_wrongly(int rank, size_t index) {
   Rank& own = ranks_[rank];
   const tilepost_op_t op = own.ops[index];

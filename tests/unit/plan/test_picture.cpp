@@ -131,7 +131,7 @@ void check_picture(const Plan& plan) {
              carried = by_group(drawn, " GB/s");
   const bool overlaps = transport_of(plan.planned_transport).row.overlaps;
   const bool first = row_of(plan).moves_input();
-  double before = 0, free = 0;  // when the GEMM and the links have done what came before
+  double before = 0, free = 0;  // when the GEMM and the links have ended all earlier work
   size_t with_tiles = 0;
   for (size_t g = 0; g < groups; ++g) {
     INFO("group " << g);
