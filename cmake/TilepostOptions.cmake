@@ -14,6 +14,8 @@ option(TILEPOST_STATIC_LLVM "Link LLVM and Clang statically: one portable genera
 option(TILEPOST_UNITY "Compile files that read Clang's headers eight at a time: a build from scratch takes less, an edit more"
        ON)
 option(TILEPOST_WERROR "Treat warnings as errors" OFF)
+option(TILEPOST_NVTX "Ranges and names for profilers in the runtime's CUDA target, where the CUDA Toolkit has NVTX"
+       ON)
 
 # The CUDA target of the runtime: AUTO builds it where nvcc and NCCL are found.
 set(TILEPOST_WITH_CUDA AUTO CACHE STRING "Build the runtime's CUDA target: AUTO, ON or OFF")

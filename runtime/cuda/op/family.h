@@ -9,6 +9,7 @@
 #include "runtime/cuda/device/captures.h"
 #include "runtime/cuda/shared/arena.h"
 #include "runtime/cuda/transport/agreement.h"
+#include "runtime/cuda/watch/nvtx.h"
 
 namespace tilepost::cuda {
 
@@ -36,12 +37,11 @@ struct OpFamily {
   std::unique_ptr<Agreement> agreement;  // the agreement between ranks; null if ranks do not
                                          // communicate
   int64_t operation = 0;                 // Communicator::operations
-  SharedArenas arenas;                   // the arenas of this family alone
-  RunOrder order;                        // the order of the family's runs, all of which are
-                                         // exclusive
-  Captures captures;                     // the captures of the family's runs
-  uint64_t runs = 0;                     // how many eager runs there were; for the issuing thread
-                                         // only
+  SharedArenas arenas;                   // of this family alone
+  NvtxNames nvtx;                        // of the operation that the caller sees
+  RunOrder order;                        // of the family's runs, all of them exclusive
+  Captures captures;                     // of the family's runs
+  uint64_t runs = 0;                     // eager runs so far; for the issuing thread only
 };
 
 }  // namespace tilepost::cuda

@@ -195,6 +195,7 @@ void Gemm::find_exchange(const Run& run, tilepost_exchange_t& exchange) const {
 
 tilepost_result_t Gemm::launch(const Run& run) const {
   if (!has_work(run)) return TILEPOST_OK;
+  const NvtxRange launching = nvtx_.open(NvtxPart::gemm, run.gemm.view.num_tiles);
   return launch_gemm(plan_, run.gemm, run.user);
 }
 
@@ -208,6 +209,7 @@ tilepost_result_t Gemm::launch_group(const Run& run, int group) const {
   arguments.ctas = launch_ctas(plan_, arguments.ctas, tiles.num_tiles);
   arguments.view.tiles += tiles.first_tile;
   arguments.view.num_tiles = tiles.num_tiles;
+  const NvtxRange launching = nvtx_.open(NvtxPart::gemm, tiles.num_tiles);
   return launch_gemm(plan_, arguments, run.user);
 }
 

@@ -10,7 +10,11 @@ namespace tilepost::cuda {
 class Gemm {
  public:
   explicit Gemm(const OpBase& base)
-      : plan_(base.plan), driver_(base.driver), transports_(base.transports), state_(base.state) {
+      : plan_(base.plan),
+        driver_(base.driver),
+        transports_(base.transports),
+        state_(base.state),
+        nvtx_(base.nvtx) {
     tensor_maps_.init(plan_, driver_);
   }
 
@@ -35,6 +39,7 @@ class Gemm {
   const Driver& driver_;
   const Transports& transports_;
   const RunState& state_;
+  const NvtxNames& nvtx_;
   TensorMapCache tensor_maps_;
 };
 

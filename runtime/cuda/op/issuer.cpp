@@ -144,6 +144,7 @@ tilepost_result_t RunIssuer::begin_moving(Run& run) {
 tilepost_result_t RunIssuer::finish(const Run& run) {
   const int groups = run.path().kernel_does_all ? 0 : run.run_map().num_groups();
   for (int g = 0; g < groups; ++g) {
+    const NvtxRange issuing = nvtx_.open(NvtxPart::group, g);
     TILEPOST_TRY(communication_.communicate(run, g));
     if (run.launches_groups() && g > 0) TILEPOST_TRY(launch_behind(run, g));
   }

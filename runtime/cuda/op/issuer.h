@@ -54,7 +54,8 @@ class RunIssuer {
         buffers_(base.buffers),
         gemm_(gemm),
         communication_(communication),
-        orders_(orders) {}
+        orders_(orders),
+        nvtx_(base.nvtx) {}
 
   // `run` has the caller's operands and its map. `map` is that map. A failure ends the operation if
   // other ranks already wait for the run or counters are going to grow.
@@ -83,6 +84,7 @@ class RunIssuer {
   Gemm& gemm_;
   const Communication& communication_;
   RunOrders& orders_;
+  const NvtxNames& nvtx_;
   const RunMap nothing_;
   unsigned long long last_stream_ = 0;  // cudaStreamGetId of the last eager run's stream
 };

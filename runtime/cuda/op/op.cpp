@@ -54,6 +54,12 @@ tilepost_result_t make_op(Communicator& comm, const tilepost_program_t& program,
   TILEPOST_TRY(read_device(comm.device(), device));
   PlanRanges plans;
   const tilepost_result_t chosen = choose_plans(program, device, comm.world(), plans);
+  NvtxNames nvtx;
+  NvtxRange creating;
+  if (chosen == TILEPOST_OK) {
+    nvtx.create(program.name, *plans.front(), comm.rank());
+    creating = nvtx.open(NvtxPart::create, rows_of_runs(*plans.front()));
+  }
   std::unique_ptr<Agreement> agreement;
   if (communicates(program)) {
     TILEPOST_TRY(comm.order()->wait_for_exclusive(*comm.aborted()));
@@ -66,6 +72,7 @@ tilepost_result_t make_op(Communicator& comm, const tilepost_program_t& program,
   const auto family = std::make_shared<OpFamily>(std::move(plans));
   family->agreement = std::move(agreement);
   family->operation = comm.operations();
+  family->nvtx = std::move(nvtx);
   // The first operation needs the most memory, and the others find a place in it.
   std::vector<RangedOp::Part> parts;
   for (size_t range = 0; range < family->plans.size(); ++range) {
@@ -92,7 +99,7 @@ CudaOp::CudaOp(const tilepost_program_t& program, std::shared_ptr<OpFamily> fami
       order_(comm.order()),
       state_(transports_),
       buffers_(plan_, paths_, transports_),
-      base_{plan_, paths_, driver_, transports_, state_, lanes_, buffers_},
+      base_{plan_, paths_, driver_, transports_, state_, lanes_, buffers_, family_->nvtx},
       orders_(row_of(plan_).communicates() ? comm.order() : nullptr,
               family_->takes_turns() ? &family_->order : nullptr, transports_),
       check_(plan_, device_, driver_),
@@ -119,6 +126,7 @@ RunBoard* CudaOp::board() const {
 }
 
 CudaOp::~CudaOp() {
+  destroying_ = family_->nvtx.open(NvtxPart::destroy, 0);
   DeviceGuard guard;
   guard.enter(device_.ordinal);
   if (state_.tracker.last_end() != nullptr || state_.captured) state_.finish();
@@ -168,11 +176,20 @@ tilepost_result_t CudaOp::create(Communicator& comm) {
   TILEPOST_TRY(warm_up.run(program_.name, *maps_.planned()));
   watchdog_.start(state_.traits.device, state_.traits.deadline_seconds,
                   [this] { return state_.watch(); });
+  name_streams();
   made_ = true;
   return TILEPOST_OK;
 }
 
-// Makes the counters, and the state that watchers read.
+void CudaOp::name_streams() const {
+  const NvtxNames& nvtx = family_->nvtx;
+  nvtx.name_stream(lanes_.stream(), "communication");
+  for (int lane = 1; lane < lanes_.num(); ++lane)
+    nvtx.name_stream(lanes_.stream_of(lane), "communication", lane);
+  if (transports_.overlapping) transports_.overlapping->name_streams(nvtx);
+}
+
+// Makes the counters, and what watchers look at.
 tilepost_result_t CudaOp::create_state() {
   set_up_state();
   TILEPOST_TRY(state_.counters.create(state_.traits.most_groups, lanes_.stream()));
@@ -207,6 +224,7 @@ tilepost_result_t CudaOp::run(const tilepost_run_operands_t& given, CUstream_st*
   TILEPOST_TRY(state_.check_usable());
   int64_t rows = 0;
   TILEPOST_TRY(rows_of_run(plan_, given.m, routes_.rows(), rows));
+  const NvtxRange running = family_->nvtx.open(NvtxPart::run, rows);
   const RunOperands read(plan_, state_.traits.rank, rows_of_rank(rows), given);
   DeviceGuard guard;
   TILEPOST_TRY(guard.enter(device_.ordinal));
@@ -273,6 +291,7 @@ tilepost_result_t CudaOp::route(const tilepost_route_t& route, tilepost_arrivals
   TILEPOST_TRY(state_.check_usable());
   RouteInputs inputs{};
   TILEPOST_TRY(check_route(plan_, route, inputs));
+  const NvtxRange routing = family_->nvtx.open(NvtxPart::route, inputs.rows);
   TILEPOST_TRY(at_rest("a new route", [&] { return routes_.set(inputs); }));
   if (arrivals != nullptr) *arrivals = routes_.arrivals();
   return TILEPOST_OK;
@@ -303,6 +322,7 @@ tilepost_result_t CudaOp::status() {
 }
 
 tilepost_result_t CudaOp::synchronize() {
+  const NvtxRange waiting = family_->nvtx.open(NvtxPart::synchronize, 0);
   for (;;) {
     const tilepost_result_t result = status();
     if (result != TILEPOST_IN_PROGRESS) return result;

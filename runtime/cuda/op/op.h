@@ -56,6 +56,7 @@ class CudaOp final : public tilepost_op {
   RunBoard* board() const;
   tilepost_result_t create_state();
   void set_up_state();
+  void name_streams() const;
   tilepost_result_t load_kernels() const;
   template <class Body>
   tilepost_result_t at_rest(const char* what, Body body);
@@ -65,6 +66,7 @@ class CudaOp final : public tilepost_op {
 
   const tilepost_program_t& program_;
   const std::shared_ptr<OpFamily> family_;
+  NvtxRange destroying_;  // ends when all members below are destroyed
   const tilepost_plan_t& plan_;
   const RunPaths paths_;
   const tilepost_options_t options_;

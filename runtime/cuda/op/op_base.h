@@ -4,6 +4,7 @@
 #include "runtime/cuda/op/buffers.h"
 #include "runtime/cuda/op/run.h"
 #include "runtime/cuda/op/state/run_state.h"
+#include "runtime/cuda/watch/nvtx.h"
 
 namespace tilepost::cuda {
 
@@ -16,6 +17,7 @@ struct OpBase {
   RunState& state;         // owns the counters
   const Lanes& lanes;
   OpBuffers& buffers;
+  const NvtxNames& nvtx;
 };
 
 }  // namespace tilepost::cuda

@@ -63,6 +63,11 @@ class CopyEngineRows final : public SharedTransport {
     return join(stream);
   }
 
+  void name_streams(const NvtxNames& nvtx) const override {
+    nvtx.name_stream(announcing_.get(), "announcements");
+    nvtx.name_stream(copying_.get(), "copies to other ranks");
+  }
+
  private:
   tilepost_result_t warm_up_lanes(cudaStream_t stream) override {
     const int64_t from = regions().layout().warm_up, to = from + kWarmUpBytes;

@@ -19,6 +19,14 @@ tilepost_result_t PullLane::create(int ranks, uint64_t peers) {
   return TILEPOST_OK;
 }
 
+void PullLane::name_streams(const NvtxNames& nvtx, int lane) const {
+  nvtx.name_stream(stream_.get(), "announcements", lane);
+  nvtx.name_stream(adding_.get(), "sums", lane);
+  for (size_t rank = 0; rank < peers_.size(); ++rank)
+    if (peers_[rank].stream.get() != nullptr)
+      nvtx.name_stream(peers_[rank].stream.get(), "copies from", lane, static_cast<int>(rank));
+}
+
 void PullLane::reset() {
   used_ = false;
   busy_ = 0;

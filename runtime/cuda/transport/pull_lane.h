@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "runtime/cuda/device/resources.h"
+#include "runtime/cuda/watch/nvtx.h"
 
 namespace tilepost::cuda {
 
@@ -24,7 +25,10 @@ class PullLane {
   // `peers`: a bit for each rank that is copied from; 0 if there is none.
   tilepost_result_t create(int ranks, uint64_t peers);
 
-  // Called when a run begins. These streams then have no work.
+  // Names the streams, those of lane number `lane`.
+  void name_streams(const NvtxNames& nvtx, int lane) const;
+
+  // Called when a run begins. Nothing is on these streams then.
   void reset();
 
   // Lets later work on the lane's streams follow `stream`, the caller's.

@@ -17,8 +17,13 @@ tilepost_result_t SharedTiles::create() {
   return TILEPOST_OK;
 }
 
-// Whether lanes copy from other ranks. Tiles that kernels have stored with their owner need no
-// copy, but sums that all ranks get need one.
+void SharedTiles::name_streams(const NvtxNames& nvtx) const {
+  for (size_t lane = 0; lane < lanes_.size(); ++lane)
+    lanes_[lane].name_streams(nvtx, static_cast<int>(lane));
+}
+
+// Whether lanes copy from other ranks. What kernels have stored with its owner needs no copy, but
+// sums that all ranks want do.
 bool SharedTiles::copies() const {
   return path_of(plan_, true).exchanged == Memory::shared || spreads_sums();
 }

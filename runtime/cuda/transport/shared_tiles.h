@@ -20,6 +20,7 @@ class SharedTiles : public SharedTransport {
   tilepost_result_t communicate(const Buffers& buffers, const GroupRun& run,
                                 cudaStream_t stream) override;
   tilepost_result_t rejoin(cudaStream_t stream) override;
+  void name_streams(const NvtxNames& nvtx) const override;
 
  protected:
   SharedTiles(SharedService& shared, const tilepost_plan_t& plan)

@@ -10,6 +10,7 @@
 #include "runtime/cuda/transport/arrivals.h"
 #include "runtime/cuda/transport/comm.h"
 #include "runtime/cuda/transport/window_memory.h"
+#include "runtime/cuda/watch/nvtx.h"
 #include "runtime/map/steps.h"
 
 namespace tilepost::cuda {
@@ -80,6 +81,9 @@ class Transport {
 
   // Lets later work on `stream` follow all work that communicate() has enqueued in this run.
   virtual tilepost_result_t rejoin(cudaStream_t /*stream*/) { return TILEPOST_OK; }
+
+  // Names the streams that runs use besides those of their caller.
+  virtual void name_streams(const NvtxNames& /*nvtx*/) const {}
 
   // Called at the end, when this rank's runs are over: SharedService::close.
   virtual void close(bool /*failed*/) {}
