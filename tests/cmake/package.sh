@@ -66,6 +66,15 @@ case $1 in
     fi
     says "component 'generator': this tilepost was built without it" "$scratch/log"
     ;;
+  static_llvm)
+    # An archive that is not there is named with its package, before anything is linked.
+    if "$CMAKE" -S "$SOURCE" -B "$scratch/static" -DTILEPOST_STATIC_LLVM=ON -DTILEPOST_BUILD_TESTS=OFF \
+      -DTILEPOST_WITH_CUDA=OFF -DTILEPOST_ZSTD_ARCHIVE="$scratch/libzstd.a" >"$scratch/log" 2>&1; then
+      fail "a missing archive went unnoticed"
+    fi
+    says "the archive '$scratch/libzstd.a' is not there; install the package that has it (Debian and Ubuntu: libzstd-dev)" \
+      "$scratch/log"
+    ;;
   components)
     for wanted in nonsense "host;nonsense"; do
       mkdir -p "$scratch/components"
