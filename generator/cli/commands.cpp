@@ -5,6 +5,7 @@
 
 #include "generator/bundle/bundle.h"
 #include "generator/bundle/folder.h"
+#include "generator/cli/cmake_dir.h"
 #include "generator/cli/files.h"
 #include "generator/diagnostic_printer.h"
 #include "generator/driver.h"
@@ -165,6 +166,8 @@ int run_verb(const Options& options, Diagnostics& diagnostics, JsonDocument* doc
     case Verb::schema:
       llvm::outs() << spec_json_schema();
       return kExitOk;
+    case Verb::cmake_dir:
+      return cmake_dir_command(options.called_as, diagnostics);
   }
   llvm_unreachable("verb");
 }

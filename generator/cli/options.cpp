@@ -121,6 +121,9 @@ cl::opt<std::string> list_what(
     cl::Positional, cl::desc("[patterns|archs|machines|kernels|transports|flags|variants|machine]"),
     cl::sub(list_verb));
 
+cl::opt<bool> cmake_dir("cmake-dir",
+                        cl::desc("Print the folder of the CMake package, for -Dtilepost_DIR"));
+
 struct VerbInfo {
   cl::SubCommand* command;
   Verb verb;
@@ -218,6 +221,7 @@ bool check_drawings(const Options& options) {
 }
 
 bool check(const Options& options) {
+  if (cmake_dir) return usage_error("--cmake-dir stands alone: leave the command out");
   const bool takes_spec = options.verb != Verb::list && options.verb != Verb::schema;
   if (takes_spec && options.specs.empty()) return usage_error("no spec given");
   const bool one_spec = options.verb == Verb::explain || options.verb == Verb::weave ||
@@ -271,7 +275,8 @@ constexpr const char* kOverview =
 void drop_foreign_flags() {
   std::vector<cl::Option*> foreign;
   for (const auto& entry : cl::getRegisteredOptions())
-    if (!entry.getKey().starts_with("help") && entry.getKey() != "version")
+    if (!entry.getKey().starts_with("help") && entry.getKey() != "version" &&
+        entry.getValue() != &cmake_dir)
       foreign.push_back(entry.second);
   for (cl::Option* option : foreign) option->removeArgument();
 }
@@ -335,7 +340,9 @@ bool parse(int argc, char** argv, Options& options) {
       options.verb = info.verb;
       return collect(options) && check(options);
     }
-  return usage_error("no command given");
+  options.verb = Verb::cmake_dir;
+  options.called_as = argv[0];
+  return cmake_dir || usage_error("no command given");
 }
 
 }  // namespace

@@ -10,10 +10,12 @@
 
 namespace tilepost {
 
-enum class Verb { generate, check, explain, weave, verify, bench, list, schema };
+// The last is the flag --cmake-dir, which stands without a verb.
+enum class Verb { generate, check, explain, weave, verify, bench, list, schema, cmake_dir };
 
 struct Options {
   Verb verb = Verb::check;
+  std::string called_as;            // argv[0]
   std::vector<std::string> specs;   // files; "-" is standard input
   std::vector<Override> overrides;  // -D, then --arch and --name
   std::string machine;              // --machine; empty: the usual one

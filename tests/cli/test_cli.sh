@@ -36,6 +36,18 @@ expect 2 "--no-run needs a folder for what it compiles: --keep DIR" "$tool" benc
 expect 2 "" "$tool" generate --no-such-flag x.yaml
 expect 0 "" "$tool" --version
 grep -q "^tilepost [0-9]" out || fail "--version prints no version"
+package=$(cd "$(dirname "$tool")/.." && pwd)
+if [ -e "$package/tilepostConfig.cmake" ]; then
+  expect 0 "" "$tool" --cmake-dir
+  [ "$(cat out)" = "$package" ] || fail "--cmake-dir of a build tree is $(cat out), not $package"
+  ln -s "$tool" linked
+  expect 0 "" ./linked --cmake-dir
+  [ "$(cat out)" = "$package" ] || fail "--cmake-dir of a link is $(cat out), not $package"
+fi
+mkdir -p moved/bin && cp "$tool" moved/bin
+expect 3 "tilepostConfig.cmake is neither in '$PWD/moved/lib" moved/bin/tilepost --cmake-dir
+expect 2 "--cmake-dir stands alone: leave the command out" "$tool" check "$specs/ar_sm90.yaml" --cmake-dir
+rm -r moved
 expect 0 "" "$tool" --help
 [ "$(wc -l <out)" -le 60 ] || fail "--help has $(wc -l <out) lines"
 for verb in generate check explain weave verify bench list schema; do

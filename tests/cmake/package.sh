@@ -25,7 +25,7 @@ refuses() {
 
 case $1 in
   install_tree)
-    build "$scratch/consumer" -S "$here/consumer" -G Ninja -Dtilepost_ROOT="$PREFIX"
+    build "$scratch/consumer" -S "$here/consumer" -G Ninja -Dtilepost_DIR="$("$PREFIX/bin/tilepost" --cmake-dir)"
     run_consumer "$scratch/consumer/consumer"
     grep -rlF "$SOURCE" "$PREFIX/lib"*/cmake "$PREFIX/include" && fail "a path of the source tree in the package"
     ;;
