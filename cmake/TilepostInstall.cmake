@@ -13,6 +13,8 @@ if(NOT TILEPOST_INSTALL)
 endif()
 
 set(tilepost_package_dir "${CMAKE_INSTALL_LIBDIR}/cmake/tilepost")
+# What the package consists of is the component `package`, from which python/tilepost_cli makes a wheel.
+set(CMAKE_INSTALL_DEFAULT_COMPONENT_NAME package)
 
 # tilepost_add_export(<export> TARGETS <target>… [BUILD_ONLY <target>…]): one set of targets, in both
 # trees. BUILD_ONLY targets are what only the build tree's libraries refer to.
@@ -35,9 +37,10 @@ if(TARGET tilepost)
   tilepost_add_export(tilepostGeneratorTargets TARGETS tilepost)
 endif()
 if(TARGET tilepost_plan)
-  install(TARGETS tilepost_plan ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}")
+  install(TARGETS tilepost_plan ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}" COMPONENT planner)
 endif()
 install(DIRECTORY "${PROJECT_SOURCE_DIR}/include/" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")
+install(FILES "${PROJECT_SOURCE_DIR}/LICENSE" DESTINATION "${CMAKE_INSTALL_DOCDIR}")
 install(FILES "${PROJECT_SOURCE_DIR}/cmake/TilepostHelpers.cmake"
               "${PROJECT_SOURCE_DIR}/cmake/FindNCCL.cmake"
         DESTINATION "${tilepost_package_dir}")
