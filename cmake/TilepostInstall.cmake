@@ -22,17 +22,23 @@ function(tilepost_add_export export)
   cmake_parse_arguments(arg "" "" "TARGETS;BUILD_ONLY" ${ARGN})
   install(TARGETS ${arg_TARGETS} EXPORT ${export}
           RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}"
+          LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}"
           ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}")
   install(EXPORT ${export} NAMESPACE tilepost:: DESTINATION "${tilepost_package_dir}")
   export(TARGETS ${arg_TARGETS} ${arg_BUILD_ONLY} NAMESPACE tilepost::
          FILE "${PROJECT_BINARY_DIR}/${export}.cmake")
 endfunction()
 
-tilepost_add_export(tilepostTargets TARGETS tilepost_headers tilepost_core tilepost_host
+set(kind "")
+if(TILEPOST_SHARED)
+  set(kind _shared)
+endif()
+tilepost_add_export(tilepostTargets TARGETS tilepost_headers tilepost_core${kind} tilepost_host${kind}
                     BUILD_ONLY tilepost_warnings)
 if(TARGET tilepost_cuda)
-  tilepost_add_export(tilepostCudaTargets TARGETS tilepost_cuda)
+  tilepost_add_export(tilepostCudaTargets TARGETS tilepost_cuda${kind})
 endif()
+include(TilepostPkgConfig)
 if(TARGET tilepost)
   tilepost_add_export(tilepostGeneratorTargets TARGETS tilepost)
 endif()

@@ -126,6 +126,9 @@ def main():
         run(arguments.cmake, "--install", str(arguments.build), "--prefix", folder, "--component", "package", "--strip")
         if not (prefix / "bin/tilepost").exists():
             sys.exit(f"make_wheel.py: '{arguments.build}' has no generator; configure with TILEPOST_BUILD_GENERATOR=ON")
+        if any(prefix.rglob("*.so.*")):
+            sys.exit(f"make_wheel.py: the runtime of '{arguments.build}' is shared libraries, whose links a wheel cannot "
+                     "hold; configure with -DTILEPOST_SHARED=OFF")
         print(write_wheel(prefix, arguments.out, arguments.this_machine))
 
 

@@ -1,0 +1,79 @@
+#!/usr/bin/env bash
+# The runtime as shared libraries, pkg-config's files, and prefixes that were moved. Usage: linked.sh static|shared
+. "$(dirname "$0")/common.sh"
+here=$(cd "$(dirname "$0")" && pwd)
+moved=$scratch/moved
+
+# The failure is reported by one library and read from another.
+write_program() {
+  cat >"$scratch/main.cpp" <<'END'
+#include <cstring>
+
+#include "small.h"
+int main() {
+  tilepost_comm_t comms[2];
+  if (tilepost_comm_create_host(-1, comms) == TILEPOST_OK) return 1;
+  if (std::strstr(tilepost_last_error(), "-1") == nullptr) return 2;
+  if (tilepost_comm_create_host(2, comms) != TILEPOST_OK) return 3;
+  for (tilepost_comm_t comm : comms) tilepost_comm_destroy(comm);
+  return small_program()->num_plans == 1 ? 0 : 4;
+}
+END
+  step "generate" "$BUILD/bin/tilepost" generate "$here/consumer/small.yaml" -o "$scratch/generated"
+}
+
+# use_moved: the prefix in $moved serves CMake and pkg-config, and names no place outside.
+use_moved() {
+  grep -rlF -e "$PREFIX" -e "$SOURCE" -e "$scratch/prefix" "$moved/lib/cmake" "$moved/lib/pkgconfig" &&
+    fail "a path of the place that it was installed in"
+  build "$scratch/consumer" -S "$here/consumer" -G Ninja -Dtilepost_ROOT="$moved" \
+    -Dtilepost_GENERATOR_EXECUTABLE="$BUILD/bin/tilepost"
+  step "run the consumer" "$scratch/consumer/consumer"
+  if ! command -v pkg-config >/dev/null; then
+    echo "# no pkg-config here: its files are not tried"
+    return
+  fi
+  write_program
+  local flags
+  read -ra flags < <(PKG_CONFIG_PATH="$moved/lib/pkgconfig" pkg-config --cflags --libs tilepost-host)
+  step "compile by pkg-config" "$CXX" -std=c++20 -O0 -I"$scratch/generated" "$scratch/main.cpp" \
+    "$scratch/generated/small.cpp" "${flags[@]}" -Wl,-rpath,"$moved/lib" -o "$scratch/program"
+  step "run it" "$scratch/program"
+}
+
+# exports <library>: the names that it gives to callers, without those of the runtime's own libraries.
+exports() { nm -D --defined-only "$moved/lib/libtilepost_$1.so" | sed -n 's/^[0-9a-f]* [TWBDV] //p' | sed 's/@.*PRIVATE$/ private/'; }
+
+case $1 in
+  static)
+    cp -r "$PREFIX" "$moved"
+    use_moved
+    ;;
+  shared)
+    step "configure" "$CMAKE" -S "$SOURCE" -B "$scratch/build" -G Ninja -DCMAKE_BUILD_TYPE=None -DBUILD_SHARED_LIBS=ON \
+      -DTILEPOST_BUILD_TESTS=OFF -DTILEPOST_WITH_CUDA=OFF -DCMAKE_UNITY_BUILD=ON \
+      -Dtilepost_GENERATOR_EXECUTABLE="$BUILD/bin/tilepost"
+    step "build" "$CMAKE" --build "$scratch/build"
+    step "install" "$CMAKE" --install "$scratch/build" --prefix "$scratch/prefix"
+    mv "$scratch/prefix" "$moved"
+    abi=$(sed -n 's/.*TILEPOST_ABI_VERSION \([0-9]*\)$/\1/p' "$SOURCE/include/tilepost/version.h")
+    for library in core host; do
+      readelf -d "$moved/lib/libtilepost_$library.so" >"$scratch/log"
+      says "soname: [libtilepost_$library.so.$abi]" "$scratch/log"
+      exports $library | grep -v -e ' private$' -e '^tilepost_' && fail "libtilepost_$library exports more than tilepost.h"
+    done
+    exports host | grep ' private$' && fail "libtilepost_host exports what nobody calls"
+    # Every function of tilepost.h is in one of them, but for those of the CUDA target.
+    sed -n 's/^[a-z].*[ *]\(tilepost_[a-z_]*\)(.*/\1/p' "$moved/include/tilepost/tilepost.h" |
+      grep -vxE 'tilepost_(get_unique_id|comm_init|comm_adopt)' | sort -u >"$scratch/declared"
+    { exports core; exports host; } | sed 's/@.*//' | grep '^tilepost_' | sort -u >"$scratch/exported"
+    diff "$scratch/declared" "$scratch/exported" || fail "not what tilepost.h declares (<) is exported (>)"
+    use_moved
+    if [ -e "$scratch/program" ]; then
+      readelf -d "$scratch/program" >"$scratch/log"
+      says "[libtilepost_host.so.$abi]" "$scratch/log"
+    fi
+    ;;
+  *) fail "no case '$1'" ;;
+esac
+echo PASS
