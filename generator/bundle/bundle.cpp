@@ -3,9 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <set>
+#include <map>
 
 #include "generator/bundle/texts.h"
+#include "generator/printable.h"
 #include "generator/resources.h"
 #include "generator/verify/harness.h"
 #include "llvm/ADT/STLExtras.h"
@@ -38,12 +39,25 @@ std::vector<HarnessProgram> plan_inputs(const std::vector<Input>& inputs,
   return programs;
 }
 
-bool go_together(const std::vector<HarnessProgram>& programs, Diagnostics& diagnostics) {
-  std::set<std::string> names;
-  for (const HarnessProgram& program : programs) {
-    if (!names.insert(program.name).second)
+// What to do about two specs of one name.
+const char* cure_of_names(const Input& input) {
+  const bool overridden =
+      llvm::any_of(input.overrides, [](const Override& each) { return each.path == "name"; });
+  return overridden ? "--name gives all specs one name: leave it out, and name them in their files"
+                    : "change the name in one of the files";
+}
+
+// The programs are those of the inputs, in their order.
+bool go_together(const std::vector<Input>& inputs, const std::vector<HarnessProgram>& programs,
+                 Diagnostics& diagnostics) {
+  std::map<std::string, const Input*> inputs_of;  // by the name of the operation
+  for (const auto& [input, program] : llvm::zip_equal(inputs, programs)) {
+    const auto [first, is_new] = inputs_of.emplace(program.name, &input);
+    if (!is_new)
       diagnostics.error(fmt::format(
-          "two operations of one bundle are called '{}'; give one another name", program.name));
+          "two operations of one bundle are called '{}', that of '{}' and that of '{}'; {}",
+          program.name, printable(first->second->path), printable(input.path),
+          cure_of_names(input)));
     if (is_cuda(program) != is_cuda(programs.front()))
       diagnostics.error(
           fmt::format("a bundle is for one target: '{}' is for {}, '{}' for {}; make two bundles",
@@ -88,7 +102,7 @@ std::string list_of(const std::vector<OutputFile>& files) {
 
 std::vector<OutputFile> make_bundle(const std::vector<Input>& inputs, Diagnostics& diagnostics) {
   const std::vector<HarnessProgram> programs = plan_inputs(inputs, diagnostics);
-  if (!diagnostics.ok() || !go_together(programs, diagnostics)) return {};
+  if (!diagnostics.ok() || !go_together(inputs, programs, diagnostics)) return {};
   const bool cuda = is_cuda(programs.front());
 
   std::vector<OutputFile> files;

@@ -46,6 +46,7 @@ check_listing() {
   echo "# what is in it"
   bundle "$specs/ar_host.yaml" "$specs/gemm_host.yaml" --bundle one
   diff <(expected_files host cpp ar_host gemm_host) <(files_of one) || fail "the host bundle holds something else"
+  for name in ar_host gemm_host; do grep -q "^| \`$name\` | [0-9]* | .* | host |$" one/README.md || fail "no $name in README"; done
   diff <(files_of one) <(tail -n +2 one/bundle.list) || fail "bundle.list is not what is there"
   bundle "$specs/ar_sm90.yaml" --bundle gpu
   diff <(expected_files cuda cu ar_sm90) <(files_of gpu) || fail "the CUDA bundle holds something else"
@@ -68,7 +69,11 @@ check_refusals() {
   echo "# what is refused, and then untouched"
   expect 2 "leave -o and --depfile out" bundle "$specs/ar_host.yaml" --bundle x -o y
   expect 2 "--bundle needs a folder" bundle "$specs/ar_host.yaml" --bundle ""
-  expect 1 "are called 'ar_host'" bundle "$specs/ar_host.yaml" "$specs/ar_host.yaml" --bundle x
+  mkdir a b && cp "$specs/ar_host.yaml" a && cp "$specs/ar_host.yaml" b
+  expect 1 "called 'ar_host', that of 'a/ar_host.yaml' and that of 'b/ar_host.yaml'; change the name in one of the files" \
+    bundle a/ar_host.yaml b/ar_host.yaml --bundle x
+  expect 1 "called 'both', that of 'a/ar_host.yaml' and that of '$specs/gemm_host.yaml'; --name gives all specs one name" \
+    bundle a/ar_host.yaml "$specs/gemm_host.yaml" --name both --bundle x
   expect 1 "a bundle is for one target" bundle "$specs/ar_host.yaml" "$specs/ar_sm90.yaml" --bundle x
   expect 1 "gemm.k" bundle "$specs/ar_host.yaml" -D gemm.k=0 --bundle x
   [ ! -e x ] || fail "a rejected bundle was written"
