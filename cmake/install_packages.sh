@@ -35,6 +35,8 @@ for group in "$@"; do
       need catch2 test -e /usr/include/catch2/catch.hpp -o -e /usr/include/catch2/catch_all.hpp
       need make have make
       need python3 have python3
+      need python3-venv python3 -c 'import ensurepip'
+      need pkg-config have pkg-config
       need shellcheck have shellcheck
       need clang-format-14 have clang-format-14
       need clang-tidy-19 have clang-tidy-19
