@@ -1,21 +1,134 @@
-# Finds NCCL: NCCL::nccl, NCCL_VERSION. Looks in NCCL_ROOT, the CUDA Toolkit and the system.
-find_path(NCCL_INCLUDE_DIR nccl.h
-  HINTS ${NCCL_ROOT} $ENV{NCCL_ROOT} $ENV{NCCL_HOME} PATH_SUFFIXES include
-  PATHS /usr/local/cuda/include /usr/local/include)
-find_library(NCCL_LIBRARY NAMES nccl libnccl.so.2
-  HINTS ${NCCL_ROOT} $ENV{NCCL_ROOT} $ENV{NCCL_HOME} PATH_SUFFIXES lib lib64
-  PATHS /usr/local/cuda/lib64 /usr/local/lib)
-if(NCCL_INCLUDE_DIR)
-  file(STRINGS "${NCCL_INCLUDE_DIR}/nccl.h" nccl_lines REGEX "#define NCCL_(MAJOR|MINOR|PATCH) ")
-  string(REGEX REPLACE ".*MAJOR +([0-9]+).*MINOR +([0-9]+).*PATCH +([0-9]+).*" "\\1.\\2.\\3"
-         NCCL_VERSION "${nccl_lines}")
+# Finds NCCL: NCCL::nccl, NCCL_VERSION (the header's), NCCL_LIBRARY_VERSION. Without it NCCL_REASON says why.
+#
+# The header and the library come from one folder, the root, because those of two installations need not fit. If the
+# variable NCCL_ROOT, or NCCL_ROOT or NCCL_HOME of the environment, names a root, no other is looked at. Otherwise
+# CMAKE_PREFIX_PATH, the CUDA Toolkit and the system are. NCCL_INCLUDE_DIR and NCCL_LIBRARY, given together, need no
+# root.
+
+# Sets `library` to the root's library, or to "". The package of Python's has no libnccl.so.
+function(_nccl_library_in root library)
+  foreach(folder IN ITEMS lib lib64 lib/${CMAKE_LIBRARY_ARCHITECTURE} lib/x86_64-linux-gnu lib/aarch64-linux-gnu)
+    foreach(name IN ITEMS libnccl.so libnccl.so.2)
+      if(EXISTS "${root}/${folder}/${name}")
+        set(${library} "${root}/${folder}/${name}" PARENT_SCOPE)
+        return()
+      endif()
+    endforeach()
+  endforeach()
+  set(${library} "" PARENT_SCOPE)
+endfunction()
+
+# Sets `version` to that of a library: what its name says, or a text that it has; or to "".
+function(_nccl_version_of library version)
+  file(REAL_PATH "${library}" real)
+  if(real MATCHES "\\.so\\.([0-9]+\\.[0-9]+\\.[0-9]+)$")
+    set(${version} "${CMAKE_MATCH_1}" PARENT_SCOPE)
+    return()
+  endif()
+  file(STRINGS "${real}" text LIMIT_COUNT 1 REGEX "NCCL version [0-9]+\\.[0-9]+\\.[0-9]+")
+  if(text MATCHES "NCCL version ([0-9]+\\.[0-9]+\\.[0-9]+)")
+    set(${version} "${CMAKE_MATCH_1}" PARENT_SCOPE)
+  else()
+    set(${version} "" PARENT_SCOPE)
+  endif()
+endfunction()
+
+# What names a root, "" if nothing does, and the roots to look at in turn.
+function(_nccl_roots asked roots)
+  set(name NCCL_ROOT)
+  if(NCCL_ROOT)
+    set(root "${NCCL_ROOT}")
+  elseif(DEFINED ENV{NCCL_ROOT} AND NOT "$ENV{NCCL_ROOT}" STREQUAL "")
+    set(root "$ENV{NCCL_ROOT}")
+  else()
+    set(name NCCL_HOME)
+    set(root "$ENV{NCCL_HOME}")
+  endif()
+  if(root)
+    file(TO_CMAKE_PATH "${root}" root)
+    set(${asked} ${name} PARENT_SCOPE)
+    set(${roots} "${root}" PARENT_SCOPE)
+    return()
+  endif()
+  set(list ${CMAKE_PREFIX_PATH})
+  file(TO_CMAKE_PATH "$ENV{CMAKE_PREFIX_PATH}" prefixes)
+  list(APPEND list ${prefixes} ${CUDAToolkit_ROOT} "$ENV{CUDAToolkit_ROOT}")
+  if(CMAKE_CUDA_COMPILER)
+    file(REAL_PATH "${CMAKE_CUDA_COMPILER}" nvcc)
+    cmake_path(GET nvcc PARENT_PATH bin)
+    cmake_path(GET bin PARENT_PATH toolkit)
+    list(APPEND list "${toolkit}")
+  endif()
+  list(APPEND list /usr/local/cuda ${CMAKE_SYSTEM_PREFIX_PATH} /usr/local /usr)
+  list(REMOVE_ITEM list "")
+  list(REMOVE_DUPLICATES list)
+  set(${asked} "" PARENT_SCOPE)
+  set(${roots} "${list}" PARENT_SCOPE)
+endfunction()
+
+# Sets NCCL_INCLUDE_DIR and NCCL_LIBRARY to those of the first root that has both, or NCCL_REASON.
+function(_nccl_find)
+  _nccl_roots(asked roots)
+  foreach(root IN LISTS roots)
+    _nccl_library_in("${root}" library)
+    if(library AND EXISTS "${root}/include/nccl.h")
+      set(NCCL_INCLUDE_DIR "${root}/include" PARENT_SCOPE)
+      set(NCCL_LIBRARY "${library}" PARENT_SCOPE)
+      return()
+    endif()
+  endforeach()
+  list(JOIN roots ", " looked)
+  if(NOT asked)
+    set(reason "no root has nccl.h in include and libnccl.so or libnccl.so.2 in lib: looked in ${looked}, set NCCL_ROOT")
+  elseif(NOT IS_DIRECTORY "${roots}")
+    set(reason "${asked}: there is no folder '${roots}'")
+  elseif(library)
+    set(reason "${asked}: '${roots}' has ${library}, but no include/nccl.h")
+  else()
+    set(reason "${asked}: '${roots}' has no libnccl.so and no libnccl.so.2 in lib or lib64")
+  endif()
+  set(NCCL_REASON "${reason}" PARENT_SCOPE)
+endfunction()
+
+set(NCCL_REASON "")
+if(NOT (NCCL_INCLUDE_DIR AND NCCL_LIBRARY))
+  if(NCCL_INCLUDE_DIR OR NCCL_LIBRARY)
+    set(NCCL_REASON "NCCL_INCLUDE_DIR and NCCL_LIBRARY are given together, or neither, and NCCL_ROOT names both")
+  else()
+    _nccl_find()
+  endif()
 endif()
+set(NCCL_VERSION "")
+set(NCCL_LIBRARY_VERSION "")
+if(NCCL_INCLUDE_DIR AND NCCL_LIBRARY)
+  if(EXISTS "${NCCL_INCLUDE_DIR}/nccl.h")
+    file(STRINGS "${NCCL_INCLUDE_DIR}/nccl.h" nccl_lines REGEX "#define NCCL_(MAJOR|MINOR|PATCH) ")
+    string(REGEX REPLACE ".*MAJOR +([0-9]+).*MINOR +([0-9]+).*PATCH +([0-9]+).*" "\\1.\\2.\\3"
+           NCCL_VERSION "${nccl_lines}")
+  else()
+    set(NCCL_REASON "NCCL_INCLUDE_DIR: '${NCCL_INCLUDE_DIR}' has no nccl.h")
+  endif()
+  if(EXISTS "${NCCL_LIBRARY}")
+    _nccl_version_of("${NCCL_LIBRARY}" NCCL_LIBRARY_VERSION)
+  else()
+    set(NCCL_REASON "NCCL_LIBRARY: there is no '${NCCL_LIBRARY}'")
+  endif()
+  # A newer library has all that the header declares.
+  if(NCCL_VERSION AND NCCL_LIBRARY_VERSION AND NCCL_LIBRARY_VERSION VERSION_LESS NCCL_VERSION)
+    string(CONCAT NCCL_REASON "${NCCL_INCLUDE_DIR}/nccl.h is of version ${NCCL_VERSION}, and ${NCCL_LIBRARY} is older: "
+           "${NCCL_LIBRARY_VERSION}")
+  endif()
+endif()
+set(nccl_fits TRUE)
+if(NCCL_REASON)
+  set(nccl_fits FALSE)
+endif()
+
 include(FindPackageHandleStandardArgs)
-find_package_handle_standard_args(NCCL REQUIRED_VARS NCCL_LIBRARY NCCL_INCLUDE_DIR
-                                  VERSION_VAR NCCL_VERSION)
+find_package_handle_standard_args(NCCL REQUIRED_VARS NCCL_LIBRARY NCCL_INCLUDE_DIR nccl_fits
+                                  VERSION_VAR NCCL_VERSION REASON_FAILURE_MESSAGE "${NCCL_REASON}")
 if(NCCL_FOUND AND NOT TARGET NCCL::nccl)
   add_library(NCCL::nccl UNKNOWN IMPORTED)
   set_target_properties(NCCL::nccl PROPERTIES IMPORTED_LOCATION "${NCCL_LIBRARY}"
                         INTERFACE_INCLUDE_DIRECTORIES "${NCCL_INCLUDE_DIR}")
 endif()
-mark_as_advanced(NCCL_INCLUDE_DIR NCCL_LIBRARY)

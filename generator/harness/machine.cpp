@@ -61,6 +61,30 @@ std::vector<std::string> library_folders(const std::vector<std::string>& roots) 
   return folders;
 }
 
+// Finds NCCL's header and library in one folder, the root, because those of two installations need
+// not fit. If NCCL_ROOT or NCCL_HOME names a root, no other is looked at. Returns what is missing,
+// or "".
+std::string find_nccl(const std::string& toolkit, CudaTools& tools) {
+  std::string asked_by = "NCCL_ROOT";
+  if (environment(asked_by.c_str()).empty()) asked_by = "NCCL_HOME";
+  const std::string asked = environment(asked_by.c_str());
+  if (!asked.empty() && !llvm::sys::fs::is_directory(asked))
+    return "NCCL: " + asked_by + " names '" + asked + "', and there is no such folder";
+  const std::vector<std::string> roots =
+      asked.empty() ? std::vector<std::string>{toolkit, "/usr/local", "/usr"} : std::vector{asked};
+  bool has_header = false;
+  for (const std::string& root : roots) {
+    tools.nccl_include = joined(root, "include");
+    tools.nccl_library = find_file(library_folders({root}), {"libnccl.so", "libnccl.so.2"});
+    const bool header = llvm::sys::fs::exists(joined(tools.nccl_include, "nccl.h"));
+    if (header && !tools.nccl_library.empty()) return "";
+    has_header = has_header || header;
+  }
+  return "NCCL's " + std::string(has_header ? "libnccl.so" : "nccl.h") +
+         (has_header ? " beside its nccl.h" : "") + ": looked under " + llvm::join(roots, ", ") +
+         (asked.empty() ? "; set NCCL_ROOT" : ", which " + asked_by + " names");
+}
+
 template <class Function>
 Function* driver_call(llvm::sys::DynamicLibrary& driver, const char* name) {
   return reinterpret_cast<Function*>(driver.getAddressOfSymbol(name));
@@ -124,19 +148,9 @@ std::optional<CudaTools> find_cuda_tools(std::string& missing) {
   if (tools.nvcc.empty()) return std::nullopt;
 
   const std::string toolkit = toolkit_root(tools.nvcc);
-  std::vector<std::string> roots;
-  for (const std::string& root : {environment("NCCL_ROOT"), environment("NCCL_HOME"), toolkit,
-                                  std::string("/usr/local"), std::string("/usr")})
-    if (!root.empty()) roots.push_back(root);
-  std::vector<std::string> includes;
-  for (const std::string& root : roots) includes.push_back(joined(root, "include"));
   tools.cuda_include = joined(toolkit, "include");
-  tools.nccl_include = llvm::sys::path::parent_path(find_file(includes, {"nccl.h"})).str();
-  tools.nccl_library = find_file(library_folders(roots), {"libnccl.so", "libnccl.so.2"});
-  if (!tools.nccl_include.empty() && !tools.nccl_library.empty()) return tools;
-  missing = "NCCL's " + std::string(tools.nccl_include.empty() ? "nccl.h" : "libnccl.so") +
-            ": looked under " + llvm::join(roots, ", ") + "; set NCCL_ROOT";
-  return std::nullopt;
+  missing = find_nccl(toolkit, tools);
+  return missing.empty() ? std::optional(tools) : std::nullopt;
 }
 
 std::string find_toolkit_library(const CudaTools& tools, const std::string& library) {

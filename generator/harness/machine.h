@@ -29,8 +29,8 @@ struct CudaTools {
   std::string nccl_library;  // the file
 };
 
-// nvcc: $CUDACXX, PATH, /usr/local/cuda/bin. NCCL: $NCCL_ROOT, $NCCL_HOME, the toolkit, the system.
-// Returns nothing if one is missing; `missing` then says which and where it was looked for.
+// nvcc: $CUDACXX, PATH, /usr/local/cuda/bin. NCCL: $NCCL_ROOT or else $NCCL_HOME; without them the
+// toolkit, the system. Or nothing, with what is missing and where it was looked for in `missing`.
 std::optional<CudaTools> find_cuda_tools(std::string& missing);
 
 // The file of one of the toolkit's libraries, such as "libcublasLt.so", or "".

@@ -169,6 +169,14 @@ CODE
     [ -x "${CUDA_HOME:=/usr/local/cuda}/bin/nvcc" ] || { echo "skipped: no nvcc in $CUDA_HOME"; exit 77; }
     bundle "$specs/ar_sm90.yaml" --arch sm_80,sm_90a --bundle bundle
     expect 0 "code=sm_90a" alone make -C bundle -n
+    echo "# NCCL's header and library come from one folder"
+    mkdir -p wheel/include wheel/lib headless
+    touch wheel/include/nccl.h wheel/lib/libnccl.so.2
+    cp -r wheel/lib headless
+    expect 0 "-I$dir/wheel/include" alone make -C bundle -n NCCL_HOME="$dir/wheel"
+    expect 0 "$dir/wheel/lib/libnccl.so.2" alone make -C bundle -n NCCL_HOME="$dir/wheel"
+    expect 0 "-I$dir/wheel/lib/../include" alone make -C bundle -n NCCL_LIBRARY="$dir/wheel/lib/libnccl.so.2"
+    expect 2 "NCCL_HOME: '$dir/headless' has not both include/nccl.h and" alone make -C bundle NCCL_HOME="$dir/headless"
     for object in generated/ar_sm90.cu runtime/core/api.cpp runtime/cuda/op/select.cpp; do
       expect 0 "" alone make -C bundle CXXFLAGS=-O0 CUDA_HOME="$CUDA_HOME" "build/$object.o"
     done
