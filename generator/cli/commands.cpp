@@ -109,6 +109,9 @@ void fill_in(const VerifyReport& report, const Options& options, JsonDocument& d
   document.set("seed", static_cast<int64_t>(options.seed));
   document.set("passed", report.passed);
   document.set("failed", report.failed);
+  llvm::json::Array not_run;
+  for (const std::string& kernel : report.not_run) not_run.push_back(json_text(kernel));
+  document.set("not_run", std::move(not_run));
   document.set("summary", json_text(report.summary));
   document.set("checks", std::move(checks));
 }
@@ -141,7 +144,7 @@ int verify_command(const Options& options, Diagnostics& diagnostics, JsonDocumen
 // then tells the signal.
 int unless_interrupted(int exit_code, Diagnostics& diagnostics) {
   const int signal = interrupt_signal();
-  if (exit_code == kExitOk || signal == 0) return exit_code;
+  if (exit_code == kExitOk || exit_code == kExitNotRun || signal == 0) return exit_code;
   diagnostics.error(fmt::format("interrupted by signal {} ({})", signal, strsignal(signal)));
   return kExitSignal + signal;
 }

@@ -14,6 +14,7 @@ inline constexpr int kExitOk = 0;
 inline constexpr int kExitRejected = 1;  // spec or kernel rejected, or a verification failed
 inline constexpr int kExitUsage = 2;     // command line
 inline constexpr int kExitIo = 3;        // a file could not be read or written, or memory ran out
+inline constexpr int kExitNotRun = 4;    // verify: another kernel stood in for the user's own
 inline constexpr int kExitBug = 70;      // internal error
 inline constexpr int kExitSignal = 128;  // plus the signal that asked to stop, as shells do
 

@@ -20,7 +20,9 @@ cl::SubCommand check_verb("check", "Read, plan and weave specs; write nothing");
 cl::SubCommand explain_verb("explain", "Print the plan: tiles, waves, groups, SM budget, timeline");
 cl::SubCommand weave_verb("weave", "Print the woven kernel alone");
 cl::SubCommand verify_verb("verify",
-                           "Generate, compile, run on all ranks, compare with a reference");
+                           "Generate, compile, run on all ranks, compare with a reference. Exit "
+                           "code: 0 every check passed, 1 one failed, 4 all passed, but a kernel "
+                           "of your own was not run");
 cl::SubCommand bench_verb("bench", "Measure the plans on this machine beside cuBLASLt and NCCL");
 cl::SubCommand list_verb("list", "List what this version supports");
 cl::SubCommand schema_verb("schema", "Print a JSON Schema of the spec, for editors");

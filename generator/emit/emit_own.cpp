@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "generator/emit/cpu_includes.h"
 #include "generator/emit/emit_cutlass.h"
 #include "generator/emit/parts.h"
 #include "generator/own/examine.h"
@@ -138,8 +139,11 @@ UnmarkedRequest describe(const Plan& plan, bool one_arch) {
 std::optional<WovenKernel> weave_own(const Plan& plan, bool one_arch, Diagnostics& diagnostics) {
   if (plan.source.own->spec.cutlass.value) return include_cutlass(plan);
   const UnmarkedRequest request = describe(plan, one_arch);
-  return plan.source.own->marked ? weave_marked(request, diagnostics)
-                                 : weave_unmarked(request, diagnostics);
+  std::optional<WovenKernel> kernel = plan.source.own->marked
+                                          ? weave_marked(request, diagnostics)
+                                          : weave_unmarked(request, diagnostics);
+  if (kernel && request.cpu) leave_out_cudas_headers(*plan.source.own, *kernel);
+  return kernel;
 }
 
 std::string plain_function(std::string_view name) {
@@ -177,10 +181,11 @@ std::string emit_plain(const std::vector<Plan>& plans, Diagnostics& diagnostics)
   const OwnKernel& own = *plan.source.own;
   const bool cutlass = own.spec.cutlass.value;
   const std::string space = namespace_of(plan.name) + "::plain";
-  const std::optional<WovenKernel> kernel =
+  std::optional<WovenKernel> kernel =
       cutlass ? include_plain_cutlass(plan)
               : cut_plain_kernel(describe(plan, plans.size() == 1), diagnostics);
   if (!kernel) return "";
+  if (plan.arch == Arch::host) leave_out_cudas_headers(own, *kernel);
   std::string text = fmt::format("// {} as its author wrote it and launches it.\n",
                                  printable(own.spec.function.value));
   if (cutlass) text += cutlass_preamble();

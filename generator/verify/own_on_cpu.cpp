@@ -29,7 +29,6 @@ std::string gpu_only(llvm::StringRef text) {
   for (const Token& token : tokens.all()) {
     const std::string what = llvm::StringSwitch<std::string>(tokens.text(token))
                                  .Cases("asm", "__asm", "__asm__", "it has inline assembly")
-                                 .Cases("nvcuda", "wmma", "it has tensor-core operations (WMMA)")
                                  .Case("cooperative_groups", "it has cooperative groups")
                                  .Case("__CUDACC__", "it has lines for nvcc alone")
                                  .Cases("__CUDA_ARCH__", "__CUDACC_VER_MAJOR__",

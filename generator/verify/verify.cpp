@@ -11,6 +11,7 @@
 #include "generator/verify/harness.h"
 #include "generator/verify/own_on_cpu.h"
 #include "generator/verify/target.h"
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 
 namespace tilepost {
@@ -20,7 +21,7 @@ namespace {
 // has three: footprint and bits (audit/audit.cpp), then exact.
 constexpr int kChecksPerProgram = 2, kChecksWithAudit = 3;
 
-constexpr int kPassed = 0, kFailed = 1, kNotWritten = 3;
+constexpr int kPassed = 0, kFailed = 1, kNotWritten = 3, kNotRun = 4;
 
 std::string count_of(int64_t count, const char* what) {
   return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
@@ -83,10 +84,17 @@ std::vector<std::string> harness_command(const std::string& harness, const Verif
   return command;
 }
 
-// The last line; true: everything was checked and passed. `seconds` is what it all took.
+// "NOT RUN: 1 kernel (tiled); gemm_host passed in its place: " in front of what was checked.
+std::string not_run_text(const std::vector<std::string>& kernels) {
+  return fmt::format("NOT RUN: {} ({}); gemm_host passed in {} place: ",
+                     count_of(static_cast<int64_t>(kernels.size()), "kernel"),
+                     llvm::join(kernels, ", "), kernels.size() == 1 ? "its" : "their");
+}
+
+// The last line; true: every check was made and passed. `seconds` is what it all took.
 bool summarise(const HarnessResult& result, const std::vector<HarnessProgram>& programs,
-               const VerifyOptions& options, double seconds, std::string& text) {
-  llvm::raw_string_ostream out(text);
+               const VerifyOptions& options, double seconds, VerifyReport& report) {
+  llvm::raw_string_ostream out(report.summary);
   const auto count = static_cast<int64_t>(programs.size());
   const int64_t expected = checks_of(programs);
   const int64_t made = result.passed + result.failed;
@@ -102,27 +110,32 @@ bool summarise(const HarnessResult& result, const std::vector<HarnessProgram>& p
     out << "FAIL: the harness ended with " << result.end << " after " << count_of(made, "check")
         << " instead of " << expected;
   else
-    out << "PASS: " << count_of(count, "plan") << ", " << extent(programs, options.runs);
+    out << (report.not_run.empty() ? "PASS: " : not_run_text(report.not_run))
+        << count_of(count, "plan") << ", " << extent(programs, options.runs);
   out << ", seed " << options.seed << fmt::format(", {:.1f} s", seconds);
   return passed;
 }
 
 // The programs for the host target. Kernels of the user's own run there themselves if they can;
-// else the host target's kernel, which computes the tiles of every plan, stands in.
+// else the host target's kernel, which computes the tiles of every plan, stands in, and `not_run`
+// names them.
 std::vector<HarnessProgram> bring_to_host(const std::vector<HarnessProgram>& programs,
                                           const std::vector<std::string>& compiler, int runs,
-                                          const WorkDir& dir, Diagnostics& diagnostics) {
+                                          const WorkDir& dir, std::vector<std::string>& not_run,
+                                          Diagnostics& diagnostics) {
   const bool own = std::ranges::any_of(programs, has_plain);
   if (own && !write_resources(/*templates=*/false, dir, diagnostics)) return {};
   return on_host(programs, [&](const Plan& plan) {
     const std::string obstacle = obstacle_on_cpu(plan, runs, compiler, dir, diagnostics);
-    if (!obstacle.empty())
-      diagnostics.warning(
-          plan.source.own->spec.where,
-          fmt::format("gemm_host stands in for {} on the host target, and the plan is checked, the "
-                      "kernel is not: {}; verify on GPUs",
-                      plan.source.own->spec.function.value, obstacle));
-    return obstacle.empty();
+    if (obstacle.empty()) return true;
+    const std::string name = printable(plan.source.own->spec.function.value);
+    diagnostics.warning(
+        plan.source.own->spec.where,
+        fmt::format("gemm_host stands in for {} on the host target, and the plan is checked, the "
+                    "kernel is not: {}; verify on GPUs",
+                    name, obstacle));
+    if (!llvm::is_contained(not_run, name)) not_run.push_back(name);
+    return false;
   });
 }
 
@@ -165,7 +178,8 @@ int verify(const std::vector<Input>& inputs, const VerifyOptions& options, llvm:
 
   WorkDir dir(options.keep_dir, diagnostics);
   if (!target->cuda) {
-    programs = bring_to_host(programs, target->compiler, options.runs, dir, diagnostics);
+    programs =
+        bring_to_host(programs, target->compiler, options.runs, dir, report.not_run, diagnostics);
     if (!diagnostics.ok()) return dir.ok() ? kFailed : kNotWritten;
   }
   make_names_unique(programs);
@@ -179,19 +193,20 @@ int verify(const std::vector<Input>& inputs, const VerifyOptions& options, llvm:
   if (options.no_run) {
     report.summary = "not run: " + llvm::join(command, " ");
     out << report.summary << "\n";
-    return kPassed;
+    return report.not_run.empty() ? kPassed : kNotRun;
   }
   const HarnessResult result = run_harness(command, idle_seconds(programs), out, progress);
   const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
   report.lines = result.lines;
   report.passed = result.passed, report.failed = result.failed;
-  const bool passed = summarise(result, programs, options, elapsed.count(), report.summary);
+  const bool passed = summarise(result, programs, options, elapsed.count(), report);
   out << report.summary << "\n";
   if (!passed && dir.temporary() && !interrupted()) dir.keep();
   if (!passed && !dir.temporary())
     out << "sources and harness are in " << printable(dir.path())
         << ": 'sh build.sh' compiles, './harness --only NAME' runs one program\n";
-  return passed ? kPassed : kFailed;
+  if (!passed) return kFailed;
+  return report.not_run.empty() ? kPassed : kNotRun;
 }
 
 }  // namespace tilepost

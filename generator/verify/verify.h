@@ -29,17 +29,19 @@ struct VerifyOptions {
 
 // The result of a verification, for programs.
 struct VerifyReport {
-  std::string target;              // "cuda", "host"; empty: none was chosen
-  std::string target_reason;       // why the host, where GPUs were not excluded
-  std::vector<std::string> lines;  // one for each check: "ok …", "FAIL …" or "skip …"
-  int passed = 0, failed = 0;      // checks
-  std::string summary;             // the last line: "PASS: 1 plan, 4 runs, seed 1, 12.1 s"
+  std::string target;                // "cuda", "host"; empty: none was chosen
+  std::string target_reason;         // why the host, where GPUs were not excluded
+  std::vector<std::string> lines;    // one for each check: "ok …", "FAIL …" or "skip …"
+  int passed = 0, failed = 0;        // checks
+  std::vector<std::string> not_run;  // kernels of the user's own that gemm_host stood in for
+  std::string summary;               // the last line: "PASS: 1 plan, 4 runs, seed 1, 12.1 s"
 };
 
 // Verifies every input under every combination of the sweeps. Prints a line per check and a last
-// line "PASS: …" or "FAIL: …" to `out`, progress to standard error. Returns the exit code: 0 all
-// checks passed, 1 a spec was rejected, something needed is missing or a check failed, 3 the
-// working folder could not be written.
+// line "PASS: …", "NOT RUN: …" or "FAIL: …" to `out`, progress to standard error. Returns the exit
+// code: 0 all checks passed, 1 a spec was rejected, something needed is missing or a check failed,
+// 3 the working folder could not be written, 4 all checks passed, but not with the user's own
+// kernel.
 int verify(const std::vector<Input>& inputs, const VerifyOptions& options, llvm::raw_ostream& out,
            VerifyReport& report, Diagnostics& diagnostics);
 

@@ -5,6 +5,9 @@
 #include <thread>
 
 #include "runtime/verify/host/shim/cpu_woven.h"
+#include "runtime/verify/host/shim/include/cuda_bf16.h"
+#include "runtime/verify/host/shim/include/cuda_fp16.h"
+#include "runtime/verify/host/shim/include/mma.h"
 #include "tests/catch.h"
 
 namespace {
@@ -206,4 +209,71 @@ TEST_CASE("blocks on several threads of the CPU have shared memory of their own"
   for (std::thread& thread : threads) thread.join();
   for (int block = 0; block < 4; ++block)
     for (int i = 0; i < 64; ++i) CHECK(found[block][i] == block * 100 + 63 - i);
+}
+
+TEST_CASE("numbers of 16 bits come from whole ones and round once") {
+  const half one = 1, third = half(1) / half(3);
+  half sum = 0;
+  for (int i = 0; i < 3; ++i) sum += third;
+  CHECK(third.bits == 0x3555);
+  CHECK(sum.bits == 0x3c00);  // a tie, to even
+  CHECK((half(2048) + one).bits == half(2048).bits);
+  CHECK((-one).bits == 0xbc00);
+  CHECK(one > third);
+  const __nv_bfloat16 large = 257u;
+  CHECK(static_cast<int>(large) == 256);
+  const half2 pair = __floats2half2_rn(1, 2) * __float2half2_rn(3) + half2{one, one};
+  CHECK(static_cast<float>(pair.x) == 4);
+  CHECK(__high2float(pair) == 7);
+  CHECK(__hsub(one, third).bits == 0x3956);
+}
+
+namespace {
+
+// A product of one warp, of whole numbers: C is ColMajor or not, and what of A and B is rows says
+// the layout.
+template <int m, int n, int k, class T, class Sum, class LayoutA, class LayoutB>
+void check_wmma(nvcuda::wmma::layout_t layout) {
+  using namespace nvcuda::wmma;
+  constexpr bool kByRowsA = std::is_same_v<LayoutA, row_major>;
+  constexpr bool kByRowsB = std::is_same_v<LayoutB, row_major>;
+  constexpr int kPad = 3;  // of each leading dimension
+  const int lda = (kByRowsA ? k : m) + kPad, ldb = (kByRowsB ? n : k) + kPad;
+  const int ldc = (layout == mem_row_major ? n : m) + kPad;
+  std::vector<T> a(static_cast<size_t>((m + k) * (m + k + kPad)));
+  std::vector<T> b(static_cast<size_t>((n + k) * (n + k + kPad)));
+  std::vector<Sum> c(static_cast<size_t>((m + n) * (m + n + kPad)));
+  std::mt19937 random(7);
+  for (T& x : a) x = static_cast<int>(random() % 9) - 4;
+  for (T& x : b) x = static_cast<int>(random() % 9) - 4;
+  tilepost::cpu::launch(1, 32, 0, [&] {
+    fragment<matrix_a, m, n, k, T, LayoutA> rows;
+    fragment<matrix_b, m, n, k, T, LayoutB> columns;
+    fragment<accumulator, m, n, k, Sum> sums;
+    fill_fragment(sums, 2);
+    load_matrix_sync(rows, a.data(), static_cast<unsigned>(lda));
+    load_matrix_sync(columns, b.data(), static_cast<unsigned>(ldb));
+    mma_sync(sums, rows, columns, sums);
+    for (Sum& x : sums.x) x = x * Sum(2);
+    store_matrix_sync(c.data(), sums, static_cast<unsigned>(ldc), layout);
+  });
+  for (int i = 0; i < m; ++i)
+    for (int j = 0; j < n; ++j) {
+      float sum = 2;
+      for (int l = 0; l < k; ++l)
+        sum += static_cast<float>(a[static_cast<size_t>(kByRowsA ? i * lda + l : l * lda + i)]) *
+               static_cast<float>(b[static_cast<size_t>(kByRowsB ? l * ldb + j : j * ldb + l)]);
+      const int at = layout == mem_row_major ? i * ldc + j : j * ldc + i;
+      REQUIRE(static_cast<float>(c[static_cast<size_t>(at)]) == 2 * sum);
+    }
+}
+
+}  // namespace
+
+TEST_CASE("a warp multiplies matrices by WMMA") {
+  using namespace nvcuda::wmma;
+  check_wmma<16, 16, 16, half, half, row_major, col_major>(mem_row_major);
+  check_wmma<16, 16, 16, __nv_bfloat16, float, row_major, row_major>(mem_col_major);
+  check_wmma<8, 32, 16, half, float, col_major, col_major>(mem_row_major);
+  check_wmma<32, 8, 16, signed char, int, row_major, col_major>(mem_row_major);
 }

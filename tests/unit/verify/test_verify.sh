@@ -3,6 +3,7 @@
 # Usage: test_verify.sh <tilepost>
 set -u
 tilepost=$(realpath "$1")
+own=$(realpath "$(dirname "$0")/../../own/kernels")
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 export TMPDIR=$dir/tmp
@@ -27,6 +28,13 @@ expect() {
     fi
   done
   echo "checked: $name"
+}
+
+# lacks <name> <words that the output must not have>
+lacks() {
+  grep -qF -- "$2" "$dir/out" || return 0
+  echo "FAILED: $1: the output has '$2'"
+  failures=$((failures + 1))
 }
 
 run() {
@@ -68,7 +76,59 @@ if [ -z "$(ls /dev/nvidia0 2>/dev/null)" ]; then
   expect "no GPU" 1 "error: cannot verify on GPUs: this machine has 0 GPUs"
 fi
 
+# ---- Kernels of the user's own that a CPU does not run, or runs without its headers ------------------
+cat >"$dir/asm.cu" <<'KERNEL'
+#include <cuda_bf16.h>
+__global__ void with_assembly(const __nv_bfloat16* a, const __nv_bfloat16* b, __nv_bfloat16* c, int m, int n, int k) {
+  const int row = blockIdx.y * 16 + threadIdx.y, column = blockIdx.x * 16 + threadIdx.x;
+  if (row >= m || column >= n) return;
+  float sum = 0;
+  for (int i = 0; i < k; ++i) sum += __bfloat162float(a[row * k + i]) * __bfloat162float(b[column * k + i]);
+  asm volatile("mov.b32 %0, %0;" : "+f"(sum));
+  c[row * n + column] = __float2bfloat16(sum);
+}
+KERNEL
+cat >"$dir/asm.yaml" <<'SPEC'
+tilepost: 1
+name: with_asm
+pattern: gemm_all_reduce
+ranks: 2
+gemm: {m: 64, n: 64, k: 20, a: bf16}
+arch: sm_80
+kernel: {file: asm.cu, function: with_assembly, tile: [16, 16], threads: [16, 16],
+  grid: ['ceil_div(n, 16)', 'ceil_div(m, 16)'], arguments: {a: a, b: b, c: out, m: m, n: n, k: k}}
+SPEC
+sed -e "s|file: asm.cu|file: $own/beside_host_code.cu|; s|with_assembly|beside_host_code<half>|; s|a: bf16|a: f16|" \
+  "$dir/asm.yaml" >"$dir/beside.yaml"
+run "$tilepost" verify "$dir/asm.yaml" --target host --runs 1
+expect "a kernel that was not run" 4 "it has inline assembly" \
+  "NOT RUN: 1 kernel (with_assembly); gemm_host passed in its place: 1 plan, 2 runs, seed 1, "
+lacks "a kernel that was not run" PASS
+run "$tilepost" verify "$dir/asm.yaml" "$dir/small.yaml" --target host --runs 1 --json
+expect "a kernel that was not run, in JSON" 4 '"exit_code": 4' '"with_assembly"' '"summary": "NOT RUN: 1 kernel '
+run "$tilepost" verify "$dir/asm.yaml" --target host --no-run --keep "$dir/not_run"
+expect "a kernel that would not be run" 4 "not run: $dir/not_run/harness"
+run "$tilepost" verify "$dir/small.yaml" --no-run --keep "$dir/not_run"
+expect "checks that are only compiled" 0 "not run: $dir/not_run/harness"
+if nvcc=$(command -v "${CUDACXX:-nvcc}") && [ -e "$(dirname "$(realpath "$nvcc")")/../include/cublas_v2.h" ]; then
+  run "$tilepost" verify "$dir/beside.yaml" --target host --runs 1
+  expect "a kernel beside cuBLAS's host code" 0 "as beside_host_code<half> gives them" "PASS: 1 plan, 2 runs"
+fi
+
 # ---- What is missing --------------------------------------------------------------------------------
+mkdir -p "$dir/toolkit/bin" "$dir/toolkit/include" "$dir/toolkit/lib" "$dir/headless/lib"
+touch "$dir/toolkit/bin/nvcc" "$dir/toolkit/include/nccl.h" "$dir/toolkit/lib/libnccl.so" "$dir/headless/lib/libnccl.so.2"
+chmod +x "$dir/toolkit/bin/nvcc"
+nccl() {
+  run env -u NCCL_ROOT -u NCCL_HOME CUDACXX="$dir/toolkit/bin/nvcc" "$1" "$tilepost" verify "$dir/on_gpu.yaml" \
+    --target cuda --no-run --keep "$dir/no_nccl"
+}
+nccl NCCL_ROOT="$dir/headless"
+expect "a root of NCCL without its header" 1 \
+  "there is no NCCL's nccl.h: looked under $dir/headless, which NCCL_ROOT names"
+nccl NCCL_HOME="$dir/nowhere"
+expect "a root of NCCL that is not there" 1 \
+  "there is no NCCL: NCCL_HOME names '$dir/nowhere', and there is no such folder"
 run "$tilepost" verify "$dir/small.yaml" --target cuda
 expect "a host spec on GPUs" 1 "error: cannot verify on GPUs: the spec's arch is 'host'"
 run env CXX=/no/such/compiler "$tilepost" verify "$dir/small.yaml"

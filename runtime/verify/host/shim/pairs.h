@@ -2,49 +2,56 @@
 #ifndef TILEPOST_SHIM_PAIRS_H
 #define TILEPOST_SHIM_PAIRS_H
 
+#include <type_traits>
+
 #include "runtime/verify/host/shim/cpu_shim.h"
 #include "tilepost/numeric.h"
 
 namespace tilepost::cpu {
 
+// A 16-bit number that comes from any number and becomes a float, as CUDA's do. Bits is the type of
+// tilepost/numeric.h.
+template <class Bits>
+struct Number : Bits {
+  Number() = default;
+  constexpr Number(Bits bits) : Bits(bits) {}
+  template <class N>
+  requires std::is_arithmetic_v<N>
+  constexpr Number(N value) : Bits(from_float<Bits>(static_cast<float>(value))) {}
+  constexpr operator float() const { return to_float(static_cast<const Bits&>(*this)); }
+
+  // A result passes through double and float, which hold sums and products of two such numbers
+  // exactly enough for one more rounding.
+  friend Number operator+(Number x, Number y) { return x.wide() + y.wide(); }
+  friend Number operator-(Number x, Number y) { return x.wide() - y.wide(); }
+  friend Number operator*(Number x, Number y) { return x.wide() * y.wide(); }
+  friend Number operator/(Number x, Number y) { return x.wide() / y.wide(); }
+  friend Number operator-(Number x) { return -x.wide(); }
+  Number& operator+=(Number y) { return *this = *this + y; }
+  Number& operator-=(Number y) { return *this = *this - y; }
+  Number& operator*=(Number y) { return *this = *this * y; }
+  Number& operator/=(Number y) { return *this = *this / y; }
+
+  double wide() const { return static_cast<float>(*this); }
+};
+
 template <class T>
 struct alignas(4) Pair {
   T x, y;
+  friend Pair operator+(Pair p, Pair q) { return {p.x + q.x, p.y + q.y}; }
+  friend Pair operator-(Pair p, Pair q) { return {p.x - q.x, p.y - q.y}; }
+  friend Pair operator*(Pair p, Pair q) { return {p.x * q.x, p.y * q.y}; }
 };
 
-// Rounds a result to T. The result passes through float, which holds sums and products of two such
-// numbers exactly enough for one more rounding. x * y + z is computed in double.
-template <class T>
-T rounded(double value) {
-  return from_float<T>(static_cast<float>(value));
-}
-
 }  // namespace tilepost::cpu
-
-namespace tilepost {
-
-#define TILEPOST_CPU_OPERATION(T, op)                                   \
-  inline T operator op(T x, T y) {                                      \
-    return cpu::rounded<T>(double{to_float(x)} op double{to_float(y)}); \
-  }                                                                     \
-  inline T& operator op##=(T& x, T y) {                                 \
-    return x = x op y;                                                  \
-  }
-TILEPOST_CPU_OPERATION(Bf16, +)
-TILEPOST_CPU_OPERATION(Bf16, -)
-TILEPOST_CPU_OPERATION(Bf16, *)
-TILEPOST_CPU_OPERATION(Bf16, /)
-TILEPOST_CPU_OPERATION(F16, +)
-TILEPOST_CPU_OPERATION(F16, -)
-TILEPOST_CPU_OPERATION(F16, *)
-TILEPOST_CPU_OPERATION(F16, /)
-#undef TILEPOST_CPU_OPERATION
-
-}  // namespace tilepost
 
 template <class T>
 T __hadd(T x, T y) {
   return x + y;
+}
+template <class T>
+T __hsub(T x, T y) {
+  return x - y;
 }
 template <class T>
 T __hmul(T x, T y) {
@@ -52,8 +59,7 @@ T __hmul(T x, T y) {
 }
 template <class T>
 T __hfma(T x, T y, T z) {
-  return tilepost::cpu::rounded<T>(double{tilepost::to_float(x)} * double{tilepost::to_float(y)} +
-                                   double{tilepost::to_float(z)});
+  return x.wide() * y.wide() + z.wide();
 }
 
 template <class T>
@@ -79,11 +85,11 @@ T __high2half(tilepost::cpu::Pair<T> pair) {
 }
 template <class T>
 float __low2float(tilepost::cpu::Pair<T> pair) {
-  return tilepost::to_float(pair.x);
+  return pair.x;
 }
 template <class T>
 float __high2float(tilepost::cpu::Pair<T> pair) {
-  return tilepost::to_float(pair.y);
+  return pair.y;
 }
 
 #endif  // TILEPOST_SHIM_PAIRS_H

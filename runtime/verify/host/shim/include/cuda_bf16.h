@@ -3,16 +3,16 @@
 
 #include "runtime/verify/host/shim/pairs.h"
 
-using __nv_bfloat16 = tilepost::Bf16;
+using __nv_bfloat16 = tilepost::cpu::Number<tilepost::Bf16>;
 using nv_bfloat16 = __nv_bfloat16;
 using __nv_bfloat162 = tilepost::cpu::Pair<__nv_bfloat16>;
 using nv_bfloat162 = __nv_bfloat162;
 
 inline float __bfloat162float(__nv_bfloat16 x) {
-  return tilepost::to_float(x);
+  return x;
 }
 inline __nv_bfloat16 __float2bfloat16(float x) {
-  return tilepost::from_float<__nv_bfloat16>(x);
+  return x;
 }
 inline __nv_bfloat16 __float2bfloat16_rn(float x) {
   return __float2bfloat16(x);
@@ -28,4 +28,7 @@ inline float2 __bfloat1622float2(__nv_bfloat162 pair) {
 }
 inline __nv_bfloat162 __halves2bfloat162(__nv_bfloat16 x, __nv_bfloat16 y) {
   return {x, y};
+}
+inline __nv_bfloat162 __float2bfloat162_rn(float x) {
+  return {x, x};
 }

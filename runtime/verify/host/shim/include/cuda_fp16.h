@@ -3,16 +3,16 @@
 
 #include "runtime/verify/host/shim/pairs.h"
 
-using __half = tilepost::F16;
+using __half = tilepost::cpu::Number<tilepost::F16>;
 using half = __half;
 using __half2 = tilepost::cpu::Pair<__half>;
 using half2 = __half2;
 
 inline float __half2float(half x) {
-  return tilepost::to_float(x);
+  return x;
 }
 inline half __float2half(float x) {
-  return tilepost::from_float<half>(x);
+  return x;
 }
 inline half __float2half_rn(float x) {
   return __float2half(x);
@@ -31,4 +31,7 @@ inline half2 __halves2half2(half x, half y) {
 }
 inline half2 __half2half2(half x) {
   return {x, x};
+}
+inline half2 __float2half2_rn(float x) {
+  return __half2half2(x);
 }
