@@ -46,6 +46,22 @@ function(_tilepost_read_field out spec key)
   set(${out} "${value}" PARENT_SCOPE)
 endfunction()
 
+# The flags of nvcc that a text of YAML gives as `flags: […]` or as a list of lines, which only a spec's
+# kernel has; the generator says what is wrong with them.
+function(_tilepost_read_kernel_flags out text)
+  string(REGEX REPLACE "(^|[ \t\n])#[^\n]*" "\\1" text "${text}")
+  set(items "")
+  if("\n${text}" MATCHES "[\n{, \t]flags[\"']?[ \t]*:[ \t]*\\[([^]]*)\\]")
+    string(REPLACE "," ";" items "${CMAKE_MATCH_1}")
+  elseif("\n${text}" MATCHES "\n[ \t]+flags[\"']?[ \t]*:[ \t\r]*((\n[ \t]*- [^\n]*|\n[ \t\r]*)+)")
+    string(REGEX MATCHALL "- [^\n]*" items "${CMAKE_MATCH_1}")
+    list(TRANSFORM items REPLACE "^- " "")
+  endif()
+  list(TRANSFORM items REPLACE "[\"' \t\r\n]" "")
+  list(REMOVE_ITEM items "")
+  set(${out} "${items}" PARENT_SCOPE)
+endfunction()
+
 # Spec spelling of architectures: 90a, 90a-real and sm_90a all are sm_90a.
 function(_tilepost_spell_archs call out)
   set(known sm_80 sm_86 sm_89 sm_90a host)
@@ -130,9 +146,9 @@ function(_tilepost_add_rule call prefix)
   endforeach()
 
   # What is not given is read from the spec; the project is configured again when it changes.
-  if(NOT arg_NAME OR NOT arg_ARCHS)
-    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${spec}")
-  endif()
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${spec}")
+  file(READ "${spec}" spec_text)
+  _tilepost_read_kernel_flags(nvcc_flags "${spec_text}")
   set(flags "")
   if(arg_NAME)
     set(name "${arg_NAME}")
@@ -177,6 +193,9 @@ function(_tilepost_add_rule call prefix)
   endif()
   foreach(define IN LISTS arg_DEFINES)
     list(APPEND flags -D "${define}")
+    if(define MATCHES "^kernel\\.flags=(.*)$")
+      _tilepost_read_kernel_flags(nvcc_flags "flags: ${CMAKE_MATCH_1}")
+    endif()
   endforeach()
 
   set(kernel_flags "")
@@ -196,6 +215,9 @@ function(_tilepost_add_rule call prefix)
   set(depfile "${CMAKE_CURRENT_BINARY_DIR}/tilepost/${name}.d")
   set(source "${dir}/${name}.${extension}")
   set(others "${dir}/${name}.h" "${dir}/${name}.plan.json")
+  if(nvcc_flags AND extension STREQUAL cu)
+    set_property(SOURCE "${source}" APPEND PROPERTY COMPILE_OPTIONS ${nvcc_flags})
+  endif()
   # Makefiles touch every output but the first after the command, and files named in a depfile count
   # as new when what they depend on is: either would compile again what has not changed. There a file
   # of its own says when the generator ran; make looks at the source's time after it did nothing.

@@ -9,6 +9,7 @@
 #include "generator/plan/report/describe.h"
 #include "generator/printable.h"
 #include "generator/resources.h"
+#include "generator/spec/kernel/kernel_flags.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 #include "tilepost/version.h"
@@ -79,11 +80,20 @@ std::string cmake_archs(const std::vector<Arch>& archs, const char* separator) {
   return llvm::join(words, separator);
 }
 
+// The flags of nvcc that the program's kernel of the user's own needs.
+std::string flag_words(const HarnessProgram& program) {
+  const auto& own = program.plans.front().source.own;
+  return own ? llvm::join(flags_of(own->spec), " ") : "";
+}
+
 std::string code_variables(const BundleContents& contents) {
   std::string text = "CODE = " + code_words(archs_of(contents.programs)) + "\n";
   for (const HarnessProgram& program : contents.programs)
     text += fmt::format("$(BUILD)/generated/{}.cu.o: CODE = {}\n", program.name,
                         code_words(archs_of({program})));
+  for (const HarnessProgram& program : contents.programs)
+    if (const std::string flags = flag_words(program); !flags.empty())
+      text += fmt::format("$(BUILD)/generated/{}.cu.o: FLAGS = {}\n", program.name, flags);
   text.pop_back();
   return text;
 }
@@ -164,6 +174,10 @@ std::string bundle_cmakelists(const BundleContents& contents) {
     if (contents.cuda)
       calls += fmt::format("{}operation({} {})", calls.empty() ? "" : "\n", program.name,
                            cmake_archs(archs_of({program}), " "));
+  for (const HarnessProgram& program : contents.programs)
+    if (const std::string flags = flag_words(program); contents.cuda && !flags.empty())
+      calls += fmt::format("\nset_property(SOURCE generated/{}.cu PROPERTY COMPILE_OPTIONS {})",
+                           program.name, flags);
   const std::vector<Arch> archs = archs_of(contents.programs);
   return fill(contents.cuda ? "cuda.cmake.in" : "host.cmake.in",
               {{"TITLE", title(contents)},

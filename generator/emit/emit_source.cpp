@@ -2,6 +2,8 @@
 
 #include "generator/emit/emit_cutlass.h"
 #include "generator/emit/parts.h"
+#include "generator/spec/kernel/kernel_flags.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/raw_ostream.h"
 #include "tilepost/version.h"
 
@@ -36,8 +38,21 @@ void emit_arch_check(llvm::raw_ostream& out, const Program& program,
          "#endif\n\n";
 }
 
-// Emits the lines that must stand in front of all inclusions, because included files may include
-// the same headers.
+// Emits what the kernel's flags are, and checks for those that nvcc tells of. A build by hand may
+// lack them.
+void emit_flags(llvm::raw_ostream& out, const Program& program) {
+  const auto& own = program.first().source.own;
+  if (!own || own->spec.flags.value.empty() || program.host()) return;
+  out << "// Flags of nvcc that the kernel needs: " << llvm::join(flags_of(own->spec), " ") << "\n";
+  for (const std::string& flag : flags_of(own->spec))
+    if (const std::string_view macro = macro_of_flag(flag); !macro.empty())
+      out << "#if defined(__NVCC__) && !defined(" << macro << ")\n#error \"compile "
+          << program.name() << ".cu with " << flag << ": kernel.flags asks for it\"\n#endif\n";
+  out << "\n";
+}
+
+// Emits the lines that must stand in front of all inclusions, because these may include the same
+// headers.
 void emit_first(llvm::raw_ostream& out, const std::vector<WovenKernel>& kernels) {
   std::set<std::vector<std::string>> said{{}};
   for (const WovenKernel& kernel : kernels) {
@@ -154,6 +169,7 @@ std::string emit_source(const Program& program, const std::vector<WovenKernel>& 
   out << "static_assert(" << namespace_of(name) << "::kFiles == 0x" << program.set_hash << ", \""
       << name << ".h was not generated with this file; generate both again\");\n\n";
   emit_arch_check(out, program, kernels);
+  emit_flags(out, program);
   for (size_t i = 0; i < kernels.size(); ++i) emit_variant(out, program.plans[i], kernels[i]);
   const std::string symbol = plan_symbol(program);
   out << "// Declared by the header of this set alone.\n"
@@ -175,6 +191,7 @@ std::string emit_kernels(const Program& program, const std::vector<WovenKernel>&
   if (!kernels.front().first.empty()) out << "\n";
   emit_includes(out, program, kernels);
   emit_arch_check(out, program, kernels);
+  emit_flags(out, program);
   for (size_t i = 0; i < kernels.size(); ++i) {
     const Plan& plan = program.plans[i];
     emit_kernel(out, plan, kernels[i]);

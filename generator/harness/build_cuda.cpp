@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "generator/harness/build.h"
+#include "generator/spec/kernel/kernel_flags.h"
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/Path.h"
 
@@ -38,9 +39,12 @@ void CudaBuild::add(const std::string& source, const std::vector<std::string>& c
 void CudaBuild::add_program(const HarnessProgram& program, const std::vector<std::string>& code,
                             bool plain) {
   std::vector<std::string> more;
-  if (const auto& own = program.plans.front().source.own; own && !own->folders.empty()) {
-    more.emplace_back("--expt-relaxed-constexpr");  // CUTLASS's headers need it, for example,
-    more.emplace_back("--extended-lambda");         // and this ThunderKittens'
+  const auto& own = program.plans.front().source.own;
+  if (own) more = flags_of(own->spec);
+  if (own && !own->folders.empty()) {
+    // CUTLASS's headers need the first, for example, and ThunderKittens' the second.
+    for (const char* flag : {"--expt-relaxed-constexpr", "--extended-lambda"})
+      if (std::ranges::find(more, flag) == more.end()) more.emplace_back(flag);
     for (const std::string& folder : own->folders) more.push_back("-I" + folder);
   }
   add("programs/" + program.name + ".cu", code, more);

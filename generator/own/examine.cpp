@@ -16,6 +16,7 @@
 #include "generator/own/shared_memory.h"
 #include "generator/own/source/read_source.h"
 #include "generator/silent_diagnostics.h"
+#include "generator/spec/kernel/kernel_flags.h"
 #include "generator/spec/text.h"
 #include "generator/weave/marked/check_marks.h"
 #include "generator/weave/marked/find_marks.h"
@@ -411,6 +412,9 @@ Reading reading_of(const OwnKernel& own) {
   full.toolkit = own.toolkit;
   full.include_dirs = own.folders;
   full.standard = "c++20";  // as generated code is compiled
+  for (const std::string& flag : flags_of(own.spec))
+    if (const std::string_view macro = macro_of_flag(flag); !macro.empty())
+      full.defines.push_back(std::string(macro) + "=1");
   return reading;
 }
 

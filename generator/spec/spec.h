@@ -105,6 +105,7 @@ struct KernelSpec {
   // folder.
   Located<std::vector<Located<std::string>>> system_include_dirs;
   Located<std::vector<Located<std::string>>> defines;  // "NAME" or "NAME=value"
+  Located<std::vector<Located<std::string>>> flags;    // of nvcc (kernel/kernel_flags.h)
   Place where;
 };
 

@@ -230,6 +230,16 @@ const Field kKernelFields[] = {
          [](Spec& s, const FieldValue& r) {
            s.kernel->defines = {r.texts, r.where};
          }},
+    {.path = "kernel.flags",
+     .kind = FieldKind::texts,
+     .max_items = 64,
+     .noun = "flags of nvcc, as --use_fast_math",
+     .default_text = "[]",
+     .description = "flags with which generated code is compiled for it",
+     .store =
+         [](Spec& s, const FieldValue& r) {
+           s.kernel->flags = {r.texts, r.where};
+         }},
 };
 
 }  // namespace

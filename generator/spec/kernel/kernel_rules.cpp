@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "generator/spec/identifier.h"
+#include "generator/spec/kernel/kernel_flags.h"
 #include "generator/spec/names.h"
 #include "generator/spec/rules.h"
 #include "generator/spec/text.h"
@@ -29,6 +30,7 @@ class KernelRules {
     check_arguments();
     check_user_data();
     check_defines();
+    check_flags();
     if (spec_.gemm.m.value <= 0 || spec_.gemm.n.value <= 0 || spec_.gemm.k.value <= 0) return;
     check_multiples();
     check_threads();
@@ -279,6 +281,12 @@ class KernelRules {
                                          "neither",
                                          quote(define.value)));
     }
+  }
+
+  void check_flags() {
+    for (const Located<std::string>& flag : kernel_.flags.value)
+      if (const std::string why = obstacle_of_flag(flag.value); !why.empty())
+        refuse(flag.where, why);
   }
 
   void check_multiples() {

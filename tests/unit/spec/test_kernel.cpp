@@ -1,4 +1,5 @@
-// The spec's kernel of the user's own: its fields, and what they exclude.
+// The spec's kernel of the user's own: its fields, and what does not go with it.
+#include "generator/spec/kernel/kernel_flags.h"
 #include "tests/catch.h"
 #include "tests/unit/spec/fixture.h"
 
@@ -53,6 +54,36 @@ TEST_CASE("a kernel of the user's own is read") {
   CHECK((arguments[1].kind == Kind::a && arguments[2].kind == Kind::b));
   CHECK((arguments[3].kind == Kind::whole && arguments[3].whole.text() == "m"));
   CHECK((arguments[4].kind == Kind::real && arguments[4].real == 0.5));
+}
+
+TEST_CASE("flags of nvcc are taken that leave generated code right and fast") {
+  const Outcome outcome =
+      own({{"kernel.flags",
+            "[-expt-relaxed-constexpr, --fmad=false, --diag-suppress=177, -w, --fmad=false]"}});
+  INFO(outcome.log);
+  REQUIRE(outcome.spec.has_value());
+  CHECK(flags_of(*outcome.spec->kernel) ==
+        std::vector<std::string>{"--expt-relaxed-constexpr", "--fmad=false", "--diag-suppress=177",
+                                 "--disable-warnings"});
+  const auto refused = [](const std::string& flag) {
+    return refusal({{"kernel.flags", "['" + flag + "']"}});
+  };
+  CHECK(has(refused("-Iinclude"),
+            "does not take '-Iinclude': folders of headers are kernel.include_dirs"));
+  CHECK(has(refused("-DTILE=1"), "macros are kernel.defines"));
+  CHECK(has(refused("-std=c++17"), "generated code is C++20"));
+  CHECK(has(refused("-gencode=arch=compute_80,code=sm_80"), "'arch' says what code is made for"));
+  CHECK(has(refused("--maxrregcount=64"), "kernel.blocks_per_sm"));
+  CHECK(has(refused("-rdc=true"), "makes generated kernels slow"));
+  CHECK(has(refused("-G"), "makes generated kernels slow"));
+  CHECK(has(refused("-lcublas"), "where the program is linked"));
+  CHECK(has(refused("-O0"), "it takes --expt-relaxed-constexpr, "));
+  CHECK(has(refused("relaxed"), "kernel.flags does not take 'relaxed'"));
+  CHECK(has(refused("-w -G"), "kernel.flags does not take '-w -G'"));
+  CHECK(has(refused("--fmad"), "--fmad is written --fmad=true|false, got '--fmad'"));
+  CHECK(has(refused("--ftz=1"), "got '--ftz=1'"));
+  CHECK(has(refused("--diag-suppress=1,2"), "--diag-suppress=NUMBER, got"));
+  CHECK(has(refused("--use_fast_math=true"), "--use_fast_math has no value"));
 }
 
 TEST_CASE("a kernel needs to be described") {
