@@ -1,10 +1,27 @@
 #include "generator/driver.h"
 
+#include <fmt/format.h>
+
 #include "generator/own/examine.h"
 #include "generator/plan/make_plan.h"
+#include "generator/spec/identifier.h"
 #include "llvm/Support/Path.h"
 
 namespace tilepost {
+
+namespace {
+
+// Appends the input's suffix to the name, where that makes a name.
+bool extend_name(const Input& input, Located<std::string>& name, Diagnostics& diagnostics) {
+  if (input.suffix.empty()) return true;
+  name.value += input.suffix;
+  const std::string reason = why_not_a_name(name.value);
+  if (!reason.empty())
+    diagnostics.error(name.where, fmt::format("name '{}' {}", name.value, reason));
+  return reason.empty();
+}
+
+}  // namespace
 
 std::vector<std::string> files_read(const Input& input, const std::vector<Plan>& plans) {
   std::vector<std::string> sources = {input.path};
@@ -15,8 +32,8 @@ std::vector<std::string> files_read(const Input& input, const std::vector<Plan>&
 }
 
 std::vector<Plan> plan_input(const Input& input, Diagnostics& diagnostics) {
-  const std::optional<Spec> spec = read_spec(input.path, input.text, input.overrides, diagnostics);
-  if (!spec) return {};
+  std::optional<Spec> spec = read_spec(input.path, input.text, input.overrides, diagnostics);
+  if (!spec || !extend_name(input, spec->name, diagnostics)) return {};
   std::shared_ptr<const OwnKernel> own;
   if (spec->kernel && !(own = examine_kernel(*spec, input.path, diagnostics))) return {};
   return make_plans(*spec, input.machine->profile, diagnostics, std::move(own));

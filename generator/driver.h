@@ -26,6 +26,7 @@ struct Input {
   std::string text;
   std::vector<Override> overrides;
   std::shared_ptr<const Machine> machine = std::make_shared<const Machine>();
+  std::string suffix = {};  // appended to the spec's name
 };
 
 // Reads the spec and plans it.

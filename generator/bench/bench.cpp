@@ -144,7 +144,7 @@ int bench(const std::vector<Input>& inputs, const BenchOptions& options, llvm::r
   const InterruptGuard guard;
   Progress progress;
   std::vector<HarnessProgram> programs =
-      plan_cases(bench_cases(inputs, options), progress, diagnostics);
+      plan_cases(expand(inputs, options.sweeps, options.shapes), progress, diagnostics);
   if (programs.empty()) {
     if (diagnostics.ok() && !interrupted()) diagnostics.error("there is nothing to measure");
     return kFailed;

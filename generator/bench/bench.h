@@ -17,13 +17,6 @@ namespace tilepost {
 
 enum class BenchMode { cool, sustained, both };
 
-// `--shape 4096x4096x4096`: gemm.m, gemm.n and gemm.k together.
-struct Shape {
-  int64_t m = 0, n = 0, k = 0;
-};
-// Reads "MxNxK"; false if it is none.
-bool parse_shape(llvm::StringRef text, Shape& shape);
-
 inline constexpr int kMaxRounds = 100000;
 
 struct BenchOptions {
@@ -47,8 +40,5 @@ struct BenchOptions {
 // wrong or a measurement failed, 3 the working folder could not be written.
 int bench(const std::vector<Input>& inputs, const BenchOptions& options, llvm::raw_ostream& out,
           std::string& json, Diagnostics& diagnostics);
-
-// Every input at every shape and combination of the sweeps.
-std::vector<Case> bench_cases(const std::vector<Input>& inputs, const BenchOptions& options);
 
 }  // namespace tilepost

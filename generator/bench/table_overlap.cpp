@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "generator/bench/report.h"
-#include "generator/plan/kernels/operands.h"
+#include "generator/plan/cost/limit.h"
 
 namespace tilepost {
 namespace {
@@ -42,18 +42,6 @@ std::optional<double> median(const ModeSamples* samples, const char* variant) {
 std::string median_of(const ModeSamples* samples, const char* variant) {
   const std::optional<double> us = median(samples, variant);
   return us ? fmt::format("{:.1f}", *us) : "-";
-}
-
-// The least time, in us, in which a rank's data can pass the links; nothing where ranks send
-// different amounts.
-std::optional<double> links_us(const Plan& plan) {
-  if (plan.link_bytes_per_us == 0) return std::nullopt;
-  if (row_of(plan).routes() && plan.routing != TILEPOST_ROUTING_EVEN) return std::nullopt;
-  const double row = row_of(plan).moves_input() ? plan.k * bytes_of(plan.input)
-                                                : plan.map.n * bytes_of(plan.output);
-  const double times = plan.pattern == TILEPOST_GEMM_ALL_REDUCE ? 2 : 1;
-  return times * static_cast<double>(plan.map.m) * row * (plan.ranks - 1) / plan.ranks /
-         plan.link_bytes_per_us;
 }
 
 // The limit, which is the time of the GEMM or of the links, over our time.

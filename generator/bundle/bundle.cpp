@@ -21,13 +21,18 @@ bool is_cuda(const HarnessProgram& program) {
   return program.plans.front().arch != Arch::host;
 }
 
-// One program for each input; fewer if some are rejected.
-std::vector<HarnessProgram> plan_inputs(const std::vector<Input>& inputs,
-                                        Diagnostics& diagnostics) {
+// One program for each case; fewer if some are rejected.
+std::vector<HarnessProgram> plan_programs(const std::vector<Case>& cases,
+                                          Diagnostics& diagnostics) {
   std::vector<HarnessProgram> programs;
-  for (const Input& input : inputs) {
+  for (const Case& each : cases) {
+    Input input = each.input;
+    input.suffix = each.suffix;
     std::vector<Plan> plans = plan_input(input, diagnostics);
-    if (plans.empty()) continue;
+    if (plans.empty()) {
+      if (!each.varied.empty()) diagnostics.note({}, "with " + each.varied);
+      continue;
+    }
     const std::string name = plans.front().name;
     if (const auto& own = plans.front().source.own; own && own->spec.cutlass.value)
       diagnostics.error(own->spec.cutlass.where,
@@ -100,15 +105,18 @@ std::string list_of(const std::vector<OutputFile>& files) {
 
 }  // namespace
 
-std::vector<OutputFile> make_bundle(const std::vector<Input>& inputs, Diagnostics& diagnostics) {
-  const std::vector<HarnessProgram> programs = plan_inputs(inputs, diagnostics);
-  if (!diagnostics.ok() || !go_together(inputs, programs, diagnostics)) return {};
+std::vector<OutputFile> make_bundle(const std::vector<Input>& inputs,
+                                    const std::vector<Sweep>& sweeps,
+                                    const std::vector<Shape>& shapes, Diagnostics& diagnostics) {
+  const std::vector<HarnessProgram> programs =
+      plan_programs(expand(inputs, sweeps, shapes), diagnostics);
+  if (!diagnostics.ok() || !go_together(programs, diagnostics)) return {};
   const bool cuda = is_cuda(programs.front());
 
   std::vector<OutputFile> files;
   for (const Resource& resource : resources())
     if (holds(resource.path, cuda)) files.push_back({resource.path.str(), resource.text.str()});
-  BundleContents contents{inputs, programs, cuda, runtime_sources(cuda), {}, ""};
+  BundleContents contents{inputs, sweeps, shapes, programs, cuda, runtime_sources(cuda), {}, ""};
   for (const std::string& source : sources_under({"runtime/verify/cuda"}))
     if (cuda && llvm::StringRef(source).ends_with(".cu")) contents.check_kernels.push_back(source);
   contents.runtime_version = runtime_version(files, programs);

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "generator/driver.h"
+#include "generator/harness/sweep.h"
 
 namespace tilepost {
 
@@ -17,9 +17,12 @@ inline constexpr const char* kBundleList = "bundle.list";
 inline constexpr const char* kBundleListHead =
     "# tilepost wrote these files, and replaces them when this bundle is renewed.";
 
-// The files of a bundle of all inputs, with their paths in it, sorted by path. They depend on the
-// inputs and the version alone. Empty, with the reason reported, if an input is rejected or the
-// inputs do not go together: they must be for one target, and their names must differ.
-std::vector<OutputFile> make_bundle(const std::vector<Input>& inputs, Diagnostics& diagnostics);
+// The files of a bundle of all inputs, each at every shape and combination of the sweeps, with
+// their paths in the bundle, sorted by path. They depend on the arguments and the version alone.
+// Empty, with the reason reported, if an input is rejected or the inputs do not go together: they
+// must be for one target, and their names must differ.
+std::vector<OutputFile> make_bundle(const std::vector<Input>& inputs,
+                                    const std::vector<Sweep>& sweeps,
+                                    const std::vector<Shape>& shapes, Diagnostics& diagnostics);
 
 }  // namespace tilepost

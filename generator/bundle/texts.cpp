@@ -12,6 +12,7 @@
 #include "generator/spec/kernel/kernel_flags.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/Path.h"
 #include "tilepost/version.h"
 
 namespace tilepost {
@@ -143,10 +144,13 @@ std::string link_command(const BundleContents& contents) {
 // The command that makes the bundle again. Overrides are the same for all specs.
 std::string renew_command(const BundleContents& contents) {
   std::string text = "tilepost generate";
-  for (const HarnessProgram& program : contents.programs)
-    text += " " + shell_word(printable(program.spec_name));
+  for (const Input& input : contents.inputs)
+    text += " " + shell_word(printable(llvm::sys::path::filename(input.path)));
   for (const Override& override : contents.inputs.front().overrides)
     text += " -D " + shell_word(printable(override.path + "=" + override.value));
+  for (const Shape& shape : contents.shapes) text += " --shape " + shape_text(shape);
+  for (const Sweep& sweep : contents.sweeps)
+    text += " --sweep " + shell_word(printable(sweep.path + "=" + llvm::join(sweep.values, ",")));
   return text + " --bundle this_folder";
 }
 

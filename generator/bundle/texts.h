@@ -12,7 +12,9 @@ namespace tilepost {
 // The contents of a bundle that the texts describe.
 struct BundleContents {
   const std::vector<Input>& inputs;
-  const std::vector<HarnessProgram>& programs;  // one for each input, all for one target
+  const std::vector<Sweep>& sweeps;
+  const std::vector<Shape>& shapes;
+  const std::vector<HarnessProgram>& programs;  // of all their combinations, all for one target
   bool cuda = false;
   std::vector<std::string> runtime;        // sources of the runtime
   std::vector<std::string> check_kernels;  // .cu sources of the self-check

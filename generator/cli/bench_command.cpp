@@ -12,7 +12,7 @@ int bench_command(const Options& options, Diagnostics& diagnostics) {
   if (inputs.empty()) return exit_code;
   BenchOptions bench_options;
   bench_options.shapes = options.shapes;
-  bench_options.sweeps = read_sweeps(options);
+  bench_options.sweeps = options.sweeps;
   bench_options.mode = options.mode == "cool"        ? BenchMode::cool
                        : options.mode == "sustained" ? BenchMode::sustained
                                                      : BenchMode::both;

@@ -3,17 +3,15 @@
 #include <fmt/format.h>
 #include <string.h>
 
-#include "generator/bundle/bundle.h"
-#include "generator/bundle/folder.h"
-#include "generator/cli/cmake_dir.h"
 #include "generator/cli/files.h"
 #include "generator/diagnostic_printer.h"
 #include "generator/driver.h"
 #include "generator/harness/process.h"
-#include "generator/plan/make_plan.h"
+#include "generator/spec/read_tree.h"
 #include "generator/verify/verify.h"
 #include "generator/whole_files.h"
 #include "generator/yaml/read_machine.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/Process.h"
@@ -21,43 +19,6 @@
 
 namespace tilepost {
 namespace {
-
-void print_paths(const std::string& dir, const std::vector<OutputFile>& files) {
-  for (const OutputFile& file : files) llvm::outs() << joined(dir, file.name) << "\n";
-}
-
-int bundle_command(const Options& options, const std::vector<Input>& inputs,
-                   Diagnostics& diagnostics) {
-  const std::vector<OutputFile> files = make_bundle(inputs, diagnostics);
-  if (files.empty()) return kExitRejected;
-  if (options.dry_run) {
-    print_paths(options.bundle, files);
-    return kExitOk;
-  }
-  return write_bundle(options.bundle, files, diagnostics) ? kExitOk : kExitIo;
-}
-
-int generate_command(const Options& options, Diagnostics& diagnostics) {
-  int exit_code = kExitOk;
-  const std::vector<Input> inputs = read_inputs(options, diagnostics, exit_code);
-  if (inputs.empty()) return exit_code;
-  if (!options.bundle.empty()) return bundle_command(options, inputs, diagnostics);
-  const auto [files, sources] = generate_from(inputs.front(), diagnostics);
-  if (files.empty()) return kExitRejected;
-  if (options.dry_run) {
-    print_paths(options.output_dir, files);
-    return kExitOk;
-  }
-  if (!options.depfile.empty() &&
-      !check_depfile(options.depfile, options.output_dir, files, sources, diagnostics))
-    return kExitUsage;
-  if (!write_files(options.output_dir, files, diagnostics)) return kExitIo;
-  if (!options.depfile.empty()) {
-    const std::string rule = make_depfile(options.output_dir, files, sources);
-    if (!write_file(options.depfile, rule, diagnostics)) return kExitIo;
-  }
-  return kExitOk;
-}
 
 int weave_command(const Options& options, Diagnostics& diagnostics) {
   int exit_code = kExitOk;
@@ -126,7 +87,7 @@ int verify_command(const Options& options, Diagnostics& diagnostics, JsonDocumen
   verify_options.target = options.target == "cuda"   ? VerifyTarget::cuda
                           : options.target == "host" ? VerifyTarget::host
                                                      : VerifyTarget::automatic;
-  verify_options.sweeps = read_sweeps(options);
+  verify_options.sweeps = options.sweeps;
   verify_options.seed = options.seed;
   verify_options.runs = options.runs;
   verify_options.run_rows = options.run_rows;
@@ -189,6 +150,18 @@ int run_as_json(const Options& options) {
   return exit_code;
 }
 
+// Whether there are such fields. This is said once, and not for every value of the sweep.
+bool know_swept_fields(const std::vector<Sweep>& sweeps, Diagnostics& diagnostics) {
+  constexpr std::string_view kFlag = "--sweep ";
+  for (const Sweep& sweep : sweeps) {
+    const std::string_view text = diagnostics.add_source(
+        "<command line>", fmt::format("{}{}={}", kFlag, sweep.path, llvm::join(sweep.values, ",")));
+    const std::string_view path = text.substr(kFlag.size(), sweep.path.size());
+    find_target(path, place_of(path), diagnostics);
+  }
+  return diagnostics.ok();
+}
+
 }  // namespace
 
 std::shared_ptr<const Machine> read_machine_of(const Options& options, Diagnostics& diagnostics,
@@ -228,6 +201,10 @@ std::shared_ptr<const Machine> read_machine_of(const Options& options, Diagnosti
 
 std::vector<Input> read_inputs(const Options& options, Diagnostics& diagnostics, int& exit_code) {
   std::vector<Input> inputs;
+  if (!know_swept_fields(options.sweeps, diagnostics)) {
+    exit_code = kExitRejected;
+    return {};
+  }
   const std::shared_ptr<const Machine> machine = read_machine_of(options, diagnostics, exit_code);
   if (machine == nullptr) return {};
   for (const std::string& path : options.specs)
@@ -236,27 +213,6 @@ std::vector<Input> read_inputs(const Options& options, Diagnostics& diagnostics,
   if (diagnostics.ok()) return inputs;
   exit_code = kExitIo;
   return {};
-}
-
-std::vector<Sweep> read_sweeps(const Options& options) {
-  std::vector<Sweep> sweeps;
-  for (const Override& sweep : options.sweeps) {
-    Sweep values{sweep.path, {}};
-    // Commas inside [] belong to a list value: schedule.tile=[64,64],[128,64].
-    int depth = 0;
-    std::string value;
-    for (const char c : sweep.value + ",") {
-      depth += (c == '[') - (c == ']');  // balanced: options.cpp has checked it
-      if (c != ',' || depth > 0) {
-        value += c;
-      } else {
-        values.values.push_back(value);
-        value.clear();
-      }
-    }
-    sweeps.push_back(values);
-  }
-  return sweeps;
 }
 
 std::string internal_error(const std::exception& error) {

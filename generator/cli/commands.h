@@ -27,23 +27,28 @@ int refuse_usage(const Options& options, const std::vector<std::string>& mistake
 // The message for an internal error.
 std::string internal_error(const std::exception& error);
 
+// `tilepost generate`.
+int generate_command(const Options& options, Diagnostics& diagnostics);
+
 // `tilepost explain`. Prints the plan, or fills in `document` if there is one.
 int explain_command(const Options& options, Diagnostics& diagnostics, JsonDocument* document);
+
+// `tilepost explain` of several cases: a table with a line for each, or the same in `document`.
+int explain_cases(const Options& options, const std::vector<Case>& cases, Diagnostics& diagnostics,
+                  JsonDocument* document);
 
 // `tilepost bench`.
 int bench_command(const Options& options, Diagnostics& diagnostics);
 
 // These read parts of the command line that several verbs use.
 
-// Reads the specs. Returns none if one cannot be read; then the reason is reported and `exit_code`
-// is set.
+// Reads the specs. Returns none if one cannot be read, or if a sweep is of no field; then the
+// reason is reported and `exit_code` is set.
 std::vector<Input> read_inputs(const Options& options, Diagnostics& diagnostics, int& exit_code);
 // Reads the machine of --machine, which is a name or a file. Returns the usual machine without the
 // flag, and null if there is none of that name; then the reason is reported and `exit_code` is set.
 std::shared_ptr<const Machine> read_machine_of(const Options& options, Diagnostics& diagnostics,
                                                int& exit_code);
-// Reads every --sweep: a field's path and the values that it takes in turn.
-std::vector<Sweep> read_sweeps(const Options& options);
 
 // `tilepost list`: patterns, archs, kernels, transports, flags, variants, or all but the last.
 // Prints it, or fills in `document` if there is one.

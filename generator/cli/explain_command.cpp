@@ -56,8 +56,10 @@ bool write_drawings(const std::vector<Drawing>& drawings, const std::vector<std:
 int explain_command(const Options& options, Diagnostics& diagnostics, JsonDocument* document) {
   int exit_code = kExitOk;
   const std::vector<Input> inputs = read_inputs(options, diagnostics, exit_code);
+  const std::vector<Case> cases = expand(inputs, options.sweeps, options.shapes);
+  if (cases.size() > 1) return explain_cases(options, cases, diagnostics, document);
   std::vector<Plan> plans;
-  if (!inputs.empty()) plans = plan_input(inputs.front(), diagnostics);
+  if (!inputs.empty()) plans = plan_input(cases.front().input, diagnostics);
   if (document != nullptr) {
     document->set("name", plans.empty() ? nullptr : llvm::json::Value(plans.front().name));
     document->set_text("prediction", plans.empty() ? "null" : prediction_to_json(plans.front()));

@@ -74,7 +74,8 @@ cl::opt<std::string> target("target", cl::value_desc("auto|cuda|host"), cl::init
                             cl::sub(verify_verb));
 cl::list<std::string> sweeps("sweep", cl::value_desc("path=v1,v2,..."),
                              cl::desc("Take every value; several sweeps multiply"),
-                             cl::sub(verify_verb), cl::sub(bench_verb));
+                             cl::sub(generate_verb), cl::sub(explain_verb), cl::sub(verify_verb),
+                             cl::sub(bench_verb));
 cl::opt<uint64_t> seed("seed", cl::value_desc("n"), cl::init(1),
                        cl::desc("Seed of the random data and, for bench, of the orders"),
                        cl::sub(verify_verb), cl::sub(bench_verb));
@@ -97,8 +98,8 @@ cl::opt<int> jobs("jobs", cl::value_desc("n"), cl::init(0),
                   cl::desc("Compilers at a time; 0 is one per core"), cl::sub(verify_verb),
                   cl::sub(bench_verb));
 cl::list<std::string> shapes("shape", cl::value_desc("MxNxK"),
-                             cl::desc("Measure at this gemm.m, gemm.n and gemm.k; repeatable"),
-                             cl::sub(bench_verb));
+                             cl::desc("Take this gemm.m, gemm.n and gemm.k; repeatable"),
+                             cl::sub(generate_verb), cl::sub(explain_verb), cl::sub(bench_verb));
 cl::opt<int> rounds("rounds", cl::value_desc("n"), cl::init(50),
                     cl::desc("Samples of every variant and mode"), cl::sub(bench_verb));
 cl::opt<std::string> mode("mode", cl::value_desc("cool|sustained|both"), cl::init("both"),
@@ -151,11 +152,20 @@ bool split_assignment(const char* flag, const std::string& text, std::vector<Ove
   return true;
 }
 
-// Whether brackets are balanced: values of a sweep may be lists.
-bool balanced(const std::string& text) {
-  if (std::ranges::count(text, '[') == std::ranges::count(text, ']')) return true;
-  return usage_error(
-      fmt::format("--sweep takes path=value,value…, and a list in brackets, got '{}'", text));
+bool collect_sweep(const std::string& text, std::vector<Sweep>& out) {
+  std::vector<Override> parts;
+  if (!split_assignment("--sweep", text, parts)) return false;
+  const Override& sweep = parts.front();
+  const std::optional<std::vector<std::string>> values = parse_values(sweep.value);
+  if (!values)
+    return usage_error(
+        fmt::format("--sweep takes path=value,value…, and a list in brackets, got '{}'", text));
+  for (const Sweep& other : out)
+    if (other.path == sweep.path)
+      return usage_error(
+          fmt::format("--sweep {} is there twice; give all its values to one", sweep.path));
+  out.push_back({sweep.path, *values});
+  return true;
 }
 
 // "80,sm_90a" as the spec has it: "[sm_80,sm_90a]". CMake's ARCHS takes the same.
@@ -176,7 +186,7 @@ bool collect(Options& options) {
   if (arch.getNumOccurrences() > 0) options.overrides.push_back({"arch", arch_list(arch)});
   if (name.getNumOccurrences() > 0) options.overrides.push_back({"name", name});
   for (const std::string& text : sweeps)
-    if (!split_assignment("--sweep", text, options.sweeps) || !balanced(text)) return false;
+    if (!collect_sweep(text, options.sweeps)) return false;
   for (const std::string& text : shapes)
     if (!parse_shape(text, options.shapes.emplace_back()))
       return usage_error(
@@ -207,6 +217,25 @@ bool collect(Options& options) {
   options.keep_dir = keep;
   options.jobs = jobs;
   if (!no_cache) options.cache_dir = cache.getNumOccurrences() > 0 ? cache : default_cache_folder();
+  return true;
+}
+
+// generate, explain, verify and bench: which plans there are of each spec.
+bool check_cases(const Options& options) {
+  constexpr llvm::StringRef kOfShape[] = {"gemm", "gemm.m", "gemm.m.max", "gemm.n", "gemm.k"};
+  for (const Sweep& sweep : options.sweeps)
+    if (!options.shapes.empty() && llvm::is_contained(kOfShape, sweep.path))
+      return usage_error(fmt::format(
+          "--shape and --sweep {} contradict each other; leave one of them out", sweep.path));
+  const size_t cases = count_cases(options.specs.size(), options.sweeps, options.shapes);
+  if (cases > kMaxCases)
+    return usage_error(
+        fmt::format("--shape and --sweep make {} combinations, at most {} are allowed; name fewer",
+                    cases == SIZE_MAX ? "too many" : std::to_string(cases), kMaxCases));
+  const bool draws = !options.svg.empty() || !options.trace.empty();
+  if (options.verb == Verb::explain && cases > 1 && draws)
+    return usage_error(fmt::format(
+        "--svg and --trace show one plan, and there are {} combinations; name one shape", cases));
   return true;
 }
 
@@ -246,7 +275,7 @@ bool check(const Options& options) {
     if (!options.depfile.empty() && options.output_file.empty())
       return usage_error("--depfile is about a file: name it with -o");
   }
-  if (!check_drawings(options)) return false;
+  if (!check_drawings(options) || !check_cases(options)) return false;
   if (cache.getNumOccurrences() > 0 && (no_cache || cache.empty()))
     return usage_error(no_cache ? "--cache and --no-cache contradict each other"
                                 : "--cache needs a folder");

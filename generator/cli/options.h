@@ -30,7 +30,7 @@ struct Options {
   std::string trace;                // explain --trace; the same
   std::string list_what;            // list: patterns, archs, machines, …; empty: all
   std::string target = "auto";      // verify --target
-  std::vector<Override> sweeps;     // verify and bench --sweep; value is "v1,v2,…"
+  std::vector<Sweep> sweeps;        // generate, explain, verify and bench --sweep
   uint64_t seed = 1;                // verify and bench --seed
   int runs = 3;                     // verify --runs
   std::vector<int64_t> run_rows;    // verify --m
@@ -38,13 +38,16 @@ struct Options {
   std::string keep_dir;             // verify and bench --keep
   std::string cache_dir;            // verify and bench --cache; empty: nothing is kept
   int jobs = 0;                     // verify and bench --jobs; 0 = one per core
-  std::vector<Shape> shapes;        // bench --shape
+  std::vector<Shape> shapes;        // generate, explain and bench --shape
   int rounds = 50;                  // bench --rounds
   std::string mode = "both";        // bench --mode
   bool lent_output = false;         // bench --lent-output
   bool registered = false;          // bench --registered
   std::string torch;                // bench --torch
   std::string json;                 // bench --json
+
+  // Whether there may be several plans of a spec.
+  bool varies() const { return !shapes.empty() || !sweeps.empty(); }
 };
 
 // Parses the command line. On a mistake returns false, exit code 2, and in `mistakes` what to say

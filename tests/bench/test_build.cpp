@@ -84,8 +84,7 @@ void use_built_runtime(const Tools& tools, BuildPlan& plan) {
 void build(const Tools& tools, bool built_runtime) {
   DiagnosticPrinter diagnostics(llvm::errs());
   Progress progress;
-  std::vector<HarnessProgram> programs =
-      plan_cases(bench_cases(inputs(), {}), progress, diagnostics);
+  std::vector<HarnessProgram> programs = plan_cases(expand(inputs(), {}), progress, diagnostics);
   REQUIRE(programs.size() == std::size(kSpecs));
   make_names_unique(programs);
   const BenchHarness harness = make_bench_harness(programs);
@@ -129,8 +128,7 @@ TEST_CASE("un-woven no warp is lent panels") {
                   "transport: peer_tiles, gemm: {m: 4, n: 9072, k: 1032, a: bf16}, "
                   "schedule: {shots: lines}}",
                   {}};
-  const std::vector<HarnessProgram> programs =
-      plan_cases(bench_cases({few}, {}), progress, diagnostics);
+  const std::vector<HarnessProgram> programs = plan_cases(expand({few}, {}), progress, diagnostics);
   REQUIRE(programs.size() == 1);
   REQUIRE(programs.front().plans.front().source.tunables.at("LENDS") == "1");
   const BenchHarness harness = make_bench_harness(programs);
@@ -141,10 +139,9 @@ TEST_CASE("un-woven no warp is lent panels") {
 TEST_CASE("programs whose kernels have the same numbers share a plain one") {
   DiagnosticPrinter diagnostics(llvm::errs());
   Progress progress;
-  BenchOptions options;
-  options.shapes = {{4096, 4096, 4096}, {8192, 4096, 4096}, {4096, 4096, 4096}};
+  const std::vector<Shape> shapes = {{4096, 4096, 4096}, {8192, 4096, 4096}, {4096, 4096, 4096}};
   const std::vector<HarnessProgram> programs =
-      plan_cases(bench_cases({inputs().front()}, options), progress, diagnostics);
+      plan_cases(expand({inputs().front()}, {}, shapes), progress, diagnostics);
   REQUIRE(programs.size() == 3);
   const BenchHarness harness = make_bench_harness(programs);
   REQUIRE(harness.plain_of.size() == 3);

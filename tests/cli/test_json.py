@@ -80,6 +80,22 @@ refused = run(1, "explain", sm90, "--json", "-D", "gemm.a=bfloat16")
 check(refused["plans"] == [] and refused["prediction"] is None and refused["name"] is None, refused)
 check("did you mean 'bf16'?" in refused["diagnostics"][0]["message"], refused["diagnostics"])
 
+# explain, several shapes
+many = run(0, "explain", sm90, "--json", "--shape", "8192x8192x2048", "--shape", "64x8192x2048")
+check("plans" not in many and "prediction" not in many, list(many))
+check([line["shape"] for line in many["shapes"]] == [[8192, 8192, 2048], [64, 8192, 2048]], many["shapes"])
+one = run(0, "explain", sm90, "--json", "-D", "gemm.m=64", "-D", "gemm.n=8192", "-D", "gemm.k=2048")
+few = many["shapes"][1]
+check(few["us"] == one["prediction"]["us"] and few["sequence_us"] == one["prediction"]["sequence_us"], few)
+check(abs(few["ratio"] - few["sequence_us"] / few["us"]) < 0.01 and 0 < few["limit_us"] < few["us"], few)
+check(few["transport"] == one["plans"][0]["transport"] and few["groups"] == len(one["plans"][0]["groups"]), few)
+check((few["arch"], few["swept"], few["error"]) == ("sm_90a", {}, None), few)
+some = run(1, "explain", sm90, "--json", "--sweep", "gemm.m=64,0")["shapes"]
+check([line["swept"] for line in some] == [{"gemm.m": "64"}, {"gemm.m": "0"}], some)
+check(some[0]["error"] is None and some[1]["us"] is None and some[1]["error"].startswith("gemm.m must be"), some)
+threads = run(0, "explain", host, "--json", "--sweep", "ranks=2,4")["shapes"]
+check([(line["us"], line["ratio"], line["limit_us"]) for line in threads] == [(None, None, None)] * 2, threads)
+
 # list
 everything = run(0, "list", "--json")
 check({"patterns", "archs", "kernels", "transports", "flags"} <= set(everything), list(everything))
