@@ -18,6 +18,20 @@ run_on_gpus() {
 }
 
 case $1 in
+  two_gpus_cuda)
+    # The README's commands, with this prefix in the place of ~/.local.
+    command -v pkg-config >/dev/null || exit 77
+    mkdir -p "$scratch/home"
+    ln -s "$PREFIX" "$scratch/home/.local"
+    ln -s "$examples" "$scratch/examples"
+    sed -n '/^tilepost generate .*-D ranks=2 -o build\/first$/,/^```/p' "$SOURCE/README.md" | grep -v '^```' >"$scratch/commands"
+    grep -q '^build/first/two_gpus$' "$scratch/commands" || fail "README.md does not run build/first/two_gpus"
+    sed -i '/^build\/first\/two_gpus$/d' "$scratch/commands"
+    cd "$scratch"
+    HOME=$scratch/home step "README's first program" bash -e "$scratch/commands"
+    [ -x build/first/two_gpus ] || fail "no program"
+    run_on_gpus 2 "rank 0: 0 elements wrong" "$scratch/build/first/two_gpus"
+    ;;
   build_time)
     build "$scratch/tree" -S "$examples/01_build_time" -G Ninja -DCMAKE_PREFIX_PATH="$PREFIX"
     step "run" "$scratch/tree/build_time"
