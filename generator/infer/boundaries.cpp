@@ -8,8 +8,8 @@
 namespace tilepost::inference {
 namespace {
 
-// The most kinds of m, and the most work (work_of) of all runs together. The greatest m is not
-// counted.
+// How many kinds of m there may be, and how much work (work_of) all runs together may be. The work
+// at the greatest m does not count.
 constexpr size_t kMostKinds = 512;
 constexpr double kMostWork = 4e9;
 

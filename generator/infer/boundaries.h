@@ -1,8 +1,10 @@
-// Finds the m at which a kernel has to be proven, if m is bounded and every run has its own.
+// Finds the numbers of rows m at which a kernel has to be proven, if m is bounded and may differ
+// from run to run.
 //
 // Two m are of the same *kind* if all of the kernel's decisions that depend on m have the same
 // outcome. The kernel does the same at all m of a kind. Each kind is tried at its least and at its
-// greatest m. These runs may find further decisions, which are added until there are no new ones.
+// greatest m. A trial may find further decisions, which divide the kinds. The search ends when no
+// trial finds a new decision.
 #pragma once
 
 #include <array>
@@ -24,10 +26,10 @@ class Boundaries {
 
   // Runs of the kernel note its decisions here.
   Terms& terms() { return terms_; }
-  // The next m to try; nothing if none is left or there are too many.
+  // The next m to try. Nothing if no m is left, or if there are too many kinds or too much work.
   std::optional<int64_t> next();
   bool too_many() const { return too_many_; }
-  // Notes that the kernel was tried at this m, with so much work (work_of).
+  // Notes that the kernel was tried at `m`. `work`: the work of this trial (work_of).
   void tried(int64_t m, double work);
 
  private:
@@ -35,7 +37,7 @@ class Boundaries {
 
   int64_t most_;
   Terms terms_;
-  std::vector<uint64_t> outcomes_;  // of all decisions, by m
+  std::vector<uint64_t> outcomes_;  // at m - 1: a hash of all decisions' outcomes
   std::set<int64_t> left_, tried_;
   double work_ = 0;
   bool too_many_ = false;

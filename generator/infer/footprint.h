@@ -12,7 +12,7 @@
 namespace tilepost::inference {
 
 struct Footprint {
-  std::vector<int64_t> blocks;  // as Inferred::blocks, for one shape
+  std::vector<int64_t> blocks;  // the list of Inferred::blocks for one shape
   std::vector<Complaint> complaints;
   clang::SourceLocation meeting;  // a barrier to which not all warps come, or invalid
 };

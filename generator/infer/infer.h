@@ -1,13 +1,13 @@
 // Proves which tile each block of an unmarked kernel makes, or refuses the kernel with the reason.
 //
-// The kernel's text says nothing of tiles. Its stores do: every address is computed as an
-// expression of the thread's and the block's index (interpreter.h), then evaluated for all threads
-// of all blocks (footprint.h). What is accepted is proven for the shapes that were given: each
-// block stores all of exactly one tile, no two blocks the same one, and nothing else. What cannot
-// be proven is refused.
+// The kernel's text does not name tiles, but its stores show them. The address of every store is
+// computed as an expression of the thread's and the block's index (interpreter.h). The expression
+// is evaluated for all threads of all blocks (footprint.h). An accepted kernel is proven for the
+// given shapes: each block that stores anything stores all of exactly one tile and nothing else,
+// and no two blocks store the same tile. A kernel that cannot be proven is refused.
 //
-// Not proven but trusted are the values that are stored, loads, that there are no races within a
-// block, that loops end, and that the launch is as the facts say.
+// Some things are trusted without proof: stored values and loads are right, there are no races
+// within a block, loops end, and the launch is as in the facts (KernelFacts).
 #pragma once
 
 #include <cstdint>
@@ -27,22 +27,23 @@ struct Inferred {
   // order row * columns + column, blocks are counted along x first. Blocks that store nothing are
   // in no list.
   std::vector<std::vector<int64_t>> blocks;
-  // Whether blocks read their tile of the output: their own stores, or what was there before.
+  // Whether blocks read their tile of the output: what they stored, or what was there before.
   bool reads_output = false;
-  // Why a block's body cannot run again in the same block: barriers that are initialised, registers
-  // or tensor memory that are given back, copies that nobody waits for.
+  // Why the kernel's body cannot run a second time in the same block. For example it initialises a
+  // barrier, gives registers back, or starts copies that nobody waits for.
   std::optional<InferredPlace> runs_once;
-  // A barrier of the block at which some warps may already have left the kernel. The others do not
-  // wait for these.
+  // A barrier of the block before which some warps may leave the kernel. The other warps do not
+  // wait for them.
   std::optional<InferredPlace> leaves;
 };
 
 // Proves `kernel`, an instantiation with its body, for every one of `shapes`. One of them should
 // have partial tiles and m != n, because a transposed output does not show in a square. If the
-// proof fails, reports why at the place in the source and returns nothing. If `at` is given, every
-// run has an m of its own, up to that of the first shape, and the kernel is also proven at every m
-// at which it may do something else. This is left out if the order is a table, which is for one m.
-// `failed` becomes the shape at which the proof failed, if it succeeded at the first.
+// proof fails, reports why at the place in the source and returns nothing.
+//
+// If `at` is given, m may differ from run to run, up to the m of the first shape. Then the kernel
+// is also proven at every m at which it may do something else, unless the order is a table: a table
+// is for one m. `failed` becomes the shape at which the proof failed, unless it is the first shape.
 std::optional<Inferred> infer(const Parsed& parsed, const clang::FunctionDecl* kernel,
                               const std::vector<KernelFacts>& shapes, const FactsAt& at = {},
                               std::optional<KernelFacts>* failed = nullptr);

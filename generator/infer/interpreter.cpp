@@ -17,7 +17,7 @@ Interpreter::Interpreter(const Parsed& parsed, const KernelFacts& facts, Unrolli
       expressions_(state_, storage_, objects_, lambdas_, calls_, *this),
       statements_(state_, storage_, objects_, meetings_, *this) {}
 
-// Returns the parameter that is the output, or null.
+// Gives the parameters their values. Returns the parameter that is the output, or null.
 const clang::ParmVarDecl* Interpreter::bind_parameters(const clang::FunctionDecl* kernel) {
   const clang::ParmVarDecl* out = nullptr;
   for (const clang::ParmVarDecl* parameter : kernel->parameters()) {

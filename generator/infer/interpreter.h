@@ -2,10 +2,11 @@
 //
 // Values are nodes: expressions of the thread's and the block's index. The conditions that hold at
 // a statement are the *facts*. In a branch that not all threads take, an assignment becomes a
-// choice between the new and the old value, by the facts. A loop is *passed over*: what it assigns
-// is unknown afterwards. A loop is unrolled only if that is not enough, because it stores into the
-// output or a store depends on what it assigns. Then the kernel is run again from the start
-// (Proof::run). This keeps the interpreted part small even if main loops are long.
+// choice between the new and the old value, by the facts. A loop is normally *passed over*: the
+// variables that it assigns are unknown afterwards. It is unrolled only if it stores into the
+// output, or if a store or a barrier depends on a variable that it assigns. Then the kernel is run
+// again from the start (Proof::run). This keeps the interpreted part small even if main loops are
+// long.
 //
 // Code that is not understood is refused if it could store into global memory. Otherwise its result
 // is unknown.
@@ -31,14 +32,14 @@ namespace tilepost::inference {
 
 class Interpreter final : private Walker {
  public:
-  // `terms` is for a launch whose m is bounded, and notes what the kernel decides by m; else null.
+  // `terms` collects the kernel's decisions that depend on m. It is null unless m is bounded.
   Interpreter(const Parsed& parsed, const KernelFacts& facts, Unrolling& unrolling,
               Terms* terms = nullptr);
 
   // Runs the kernel. Returns false if it must be run again, with more loops unrolled.
   bool run(const clang::FunctionDecl* kernel);
 
-  // What the run has found.
+  // The results of the run.
   const Effects& effects() const { return state_.log.effects(); }
   const std::vector<Complaint>& complaints() const { return state_.course.complaints(); }
   const std::optional<InferredPlace>& runs_once() const { return state_.log.runs_once(); }

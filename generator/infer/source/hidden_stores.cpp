@@ -11,8 +11,8 @@ namespace {
 using clang::dyn_cast;
 using llvm::StringRef;
 
-// The first bulk store in the assembly, cp.async.bulk…global.shared… or cp.reduce.async.bulk…, or
-// "".
+// The name of the first bulk store in the assembly: cp.async.bulk…global.shared… or
+// cp.reduce.async.bulk…. Empty if there is none.
 StringRef bulk_store_of(StringRef assembly) {
   for (size_t at = 0; (at = assembly.find("cp.", at)) != StringRef::npos; ++at) {
     const StringRef name =
@@ -23,7 +23,8 @@ StringRef bulk_store_of(StringRef assembly) {
   return "";
 }
 
-// The first atomic instruction on global memory, such as "red.relaxed.gpu.global.add.s32", or "".
+// The name of the first atomic instruction on global memory in the assembly, such as
+// "red.relaxed.gpu.global.add.s32". Empty if there is none.
 StringRef atomic_of(StringRef assembly) {
   llvm::SmallVector<StringRef> parts;
   assembly.split(parts, ';');
@@ -79,8 +80,8 @@ class Reader : public clang::RecursiveASTVisitor<Reader> {
   }
 };
 
-// Whether the place is part of a variable of the function, or of the object that it is called on. A
-// place behind a pointer or a reference is not.
+// Whether the place is inside a local variable of the function or inside *this. A place that is
+// reached through another pointer or a reference is not.
 bool is_own(const clang::Expr* place) {
   for (;;) {
     place = place->IgnoreParenImpCasts();
@@ -129,7 +130,7 @@ class Actions : public clang::RecursiveASTVisitor<Actions> {
     const clang::FunctionDecl* function = e->getDirectCallee();
     if (!function) return note(true);
     if (!is_foreign_(function)) return true;
-    // A header's function may wait, or store where it is given a place.
+    // A header's function may wait for threads, or store through a pointer or reference argument.
     bool acts = function->getReturnType()->isVoidType() ||
                 function->getNameAsString().find("sync") != std::string::npos;
     const auto* member = dyn_cast<clang::CXXMemberCallExpr>(e);

@@ -1,4 +1,5 @@
-// What functions do that can be seen without running them.
+// Finds in the source of functions what they may do, without running them: bulk stores, atomic
+// instructions, and uses of tensor maps.
 #pragma once
 
 #include <map>
@@ -10,14 +11,15 @@
 
 namespace tilepost::inference {
 
-// Finds out whether functions, or functions that they call, store in bulk to global memory. Where
-// such a store goes may be in a tensor map, which they only read. Each function is looked through
-// once.
+// Finds out whether functions, or functions that they call, store in bulk to global memory. The
+// address of such a store may be in a tensor map, so that the source does not show it. Each
+// function is searched once.
 class HiddenStores {
  public:
   bool are_in(const clang::FunctionDecl* function);
-  // A function that a header's function calls, that is not of a header itself and does more than
-  // compute with its arguments: for example a functor that it was handed. Null if there is none.
+  // A function of the user's that the header's function `function` calls, and that does more than
+  // compute with its arguments. It may be a functor that was passed to `function`. Null if there is
+  // none.
   const clang::FunctionDecl* called_back_by(
       const clang::FunctionDecl* function,
       llvm::function_ref<bool(const clang::FunctionDecl*)> is_foreign);
@@ -41,7 +43,7 @@ std::optional<SharedWork> find_shared_work(const clang::FunctionDecl* kernel);
 struct ByMap {
   clang::SourceLocation where;
   std::string what;      // the instruction
-  bool changes = false;  // it writes a map; else it stores in bulk
+  bool changes = false;  // whether the instruction writes a map; otherwise it stores in bulk
 };
 std::optional<ByMap> find_by_map(const clang::FunctionDecl* kernel);
 

@@ -23,7 +23,7 @@ bool Origins::is_foreign(Where declared) const {
          file.starts_with(kAddedFolder);
 }
 
-// Whether a class or an enumeration of the user's is in the type.
+// Whether the type, or a template argument of it, is a class or an enumeration of the user's.
 bool Origins::has_user_type(Type type, int depth) const {
   while (type->isPointerType() || type->isReferenceType()) type = type->getPointeeType();
   const clang::TagDecl* tag = parsed_.ast.getBaseElementType(type)->getAsTagDecl();

@@ -1,5 +1,5 @@
-// Whose code a function is: the user's, or that of CUDA, the standard library or Clang itself. And
-// what functions do whose bodies are not run.
+// Finds out whose code a function is: the user's, or that of CUDA, the standard library or Clang
+// itself. Also finds out what functions do whose bodies the interpreter does not run.
 #pragma once
 
 #include <string>
@@ -14,16 +14,18 @@ namespace tilepost::inference {
 
 class Origins {
  public:
-  // `libraries`: folders of headers that are neither CUDA's nor C++'s. Both outlive this.
+  // `libraries`: folders of headers that are neither CUDA's nor C++'s. Their functions count as the
+  // user's. `parsed` and `libraries` outlive this object.
   Origins(const Parsed& parsed, const std::vector<std::string>& libraries)
       : parsed_(parsed), libraries_(libraries) {}
 
   // Whether the function is CUDA's, the standard library's or Clang's own.
   bool is_foreign(const clang::FunctionDecl* function) const;
-  // Whether a function that is not the user's may call the user's code: a function that the
-  // compiler makes for a class, or a template that was given a type of the user's.
+  // Whether a function that is not the user's may call the user's code. Such a function is made by
+  // the compiler for a class, or has a type of the user's as a template argument or parameter.
   bool acts_for_user(const clang::FunctionDecl* function) const;
-  // The user's function that a header's function calls, if it does more than compute; else null.
+  // A function of the user's that the header's function `function` calls, and that does more than
+  // compute with its arguments. Null if there is none.
   const clang::FunctionDecl* called_back(const clang::FunctionDecl* function);
   // Whether the function, or one that it calls, stores in bulk to global memory.
   bool store_in_bulk(const clang::FunctionDecl* function) {

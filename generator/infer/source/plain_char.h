@@ -16,10 +16,10 @@ class PlainChars {
  public:
   PlainChars(const clang::ASTContext& ast, Nodes& nodes) : ast_(ast), nodes_(nodes) {}
 
-  // Whether such a number is in an expression that Clang computes as a constant, or in anything
-  // that the expression names.
+  // Whether a number that differs by host is in `e`, which Clang computes as a constant, or in
+  // anything that `e` names.
   bool decide(const clang::Expr* e);
-  // Whether the value, of an expression of this type, is not the same on all hosts.
+  // Whether `value`, the value of an expression of this type, is not the same on all hosts.
   bool differs_by_host(Value value, Type type);
 
  private:

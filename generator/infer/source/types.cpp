@@ -17,7 +17,7 @@ IntType Types::int_type(Type type) const {
   if (type->isPointerType() || !type->isIntegralOrEnumerationType()) return kInt64;
   if (type->isBooleanType()) return {8, false};
   const uint64_t bits = ast_.getTypeSize(type);
-  if (bits > 64) return kInt64;  // a number that does not fit is lost
+  if (bits > 64) return kInt64;  // a number that does not fit in 64 bits is lost
   return {static_cast<uint8_t>(bits), type->isSignedIntegerOrEnumerationType()};
 }
 

@@ -14,9 +14,9 @@ class Types {
  public:
   explicit Types(const clang::ASTContext& ast) : ast_(ast) {}
 
-  // In bytes. A reference has the size of what it refers to.
+  // The size in bytes. A reference has the size of the type that it refers to.
   int64_t size_of(Type type) const;
-  // The type in which nodes compute numbers of that type.
+  // The integer type in which nodes compute numbers of the C++ type `type`.
   IntType int_type(Type type) const;
   // Whether `type` can represent each number of the type `of`.
   bool holds_all(Type type, Type of) const;

@@ -23,7 +23,7 @@ class Arithmetic {
   Value pointer_arithmetic(clang::BinaryOperatorKind kind, Value a, Value b, Type left, Type right,
                            Where where);
   Value compare(clang::BinaryOperatorKind kind, Value a, Value b, Type operands, Where where);
-  // A name for a number that is the same in the whole launch; else empty.
+  // A name for the value if it is a number that is the same in the whole launch; else empty.
   std::string key_of(Value value) const;
   // Refuses arithmetic on an address as a number, because the result may become an address of other
   // memory.

@@ -5,9 +5,9 @@ namespace tilepost::inference {
 namespace {
 
 constexpr int kMaxSteps = 4'000'000;      // statements and expressions
-constexpr int kMaxSharedSteps = 400'000;  // the same if blocks may share their work
+constexpr int kMaxSharedSteps = 400'000;  // of both, if blocks may share a tile; also of values
 constexpr size_t kMaxNodes = 2'000'000;   // values
-constexpr size_t kMaxStores = 100'000;    // made by each thread, and also its reads of the output
+constexpr size_t kMaxStores = 100'000;    // stores of a thread; also its reads of the output
 
 }  // namespace
 

@@ -1,5 +1,5 @@
-// How much of a kernel is followed. A kernel that cannot be enumerated ends with a clear refusal,
-// which names the limit.
+// Limits how much of a kernel is followed. A kernel that exceeds a limit is refused, and the
+// message names the limit.
 #pragma once
 
 #include "generator/infer/source/names.h"
@@ -8,7 +8,7 @@
 
 namespace tilepost::inference {
 
-constexpr size_t kMaxCalls = 48;  // the depth of calls
+constexpr size_t kMaxCalls = 48;  // how deep calls may be nested
 
 class Budget {
  public:

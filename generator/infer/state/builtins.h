@@ -1,4 +1,4 @@
-// threadIdx and the like, which are in no file of the user's.
+// CUDA's built-in variables: threadIdx, blockIdx, blockDim, gridDim and warpSize.
 #pragma once
 
 #include <map>
@@ -14,7 +14,7 @@ class Builtins {
   explicit Builtins(State& state)
       : parsed_(state.parsed), launch_(state.launch), nodes_(state.nodes), memory_(state.memory) {}
 
-  // The place of the variable. `found` becomes whether it is one of these.
+  // The place of the variable. `found` becomes whether it is a built-in variable.
   Value find(const clang::ValueDecl* variable, bool& found);
 
  private:

@@ -23,7 +23,7 @@ struct Unrolling {
   // A place where blocks may share work, if they ever get there. A kernel that takes long to follow
   // is refused with this as the reason.
   std::optional<SharedWork> shared_work;
-  // For loops that are unrolled to see which threads meet: where they meet.
+  // For each loop that is unrolled to see which threads meet, the place where they meet.
   std::map<const clang::Stmt*, clang::SourceLocation> meetings;
 };
 
@@ -40,18 +40,20 @@ class Course {
   // Whether nothing more is to be run: there is a complaint, or the kernel must be run again.
   bool stopped() const { return restart_ || !complaints_.empty(); }
 
-  // A *trial* is a turn of a loop whose complaints are not yet certain. It keeps quiet about them.
+  // A *trial* is a turn of a loop in which complaints are not yet certain. It records only whether
+  // there was a complaint.
   struct Trial {
     bool within_another;
     bool complained_before;
   };
   Trial begin_trial();
-  // Whether the trial has had complaints, and is in no other one that may still find more.
+  // Whether the complaints of the trial must now be reported: it has had some, and it is not inside
+  // another trial.
   bool must_say_why(const Trial& trial) const { return !trial.within_another && complained_; }
   // From here on complaints of the trial are certain.
   void be_certain() { trial_ = false; }
   void end_trial(const Trial& trial);
-  // Makes complaints certain for as long as it lives.
+  // Makes complaints certain during the life of the object.
   class Certainly {
    public:
     explicit Certainly(Course& course) : course_(course), was_trial_(course.trial_) {
@@ -66,8 +68,8 @@ class Course {
     bool was_trial_;
   };
 
-  // Asks for another run, with those loops unrolled that make the node's value unknown. `meeting`
-  // is where threads meet, if that is why.
+  // Asks for another run, with those loops unrolled that make the node's value unknown. `meeting`:
+  // the place where threads meet, if the node decides which threads do.
   void need_loops_of(NodeId node, Where meeting = {});
   // Asks for another run with this loop unrolled.
   void need(const clang::Stmt* loop);
@@ -77,7 +79,7 @@ class Course {
   bool was_tried(const clang::Stmt* loop) const { return unrolling_.tried.count(loop) != 0; }
   // Asks for another run in which this loop, which could not be unrolled, is passed over.
   void give_up(const clang::Stmt* loop);
-  // Where threads meet because of which the loop is unrolled, if there is such a place.
+  // The place where threads meet, if the loop is unrolled to see which threads do.
   std::optional<Where> meeting_of(const clang::Stmt* loop) const;
   const std::optional<SharedWork>& shared_work() const { return unrolling_.shared_work; }
 
@@ -88,7 +90,7 @@ class Course {
   std::vector<Complaint> complaints_;
   bool restart_ = false;
   bool trial_ = false;       // complaints of this turn are not yet certain
-  bool complained_ = false;  // there was such a complaint
+  bool complained_ = false;  // there was a complaint that is not yet certain
 };
 
 }  // namespace tilepost::inference

@@ -20,8 +20,9 @@ struct InferredPlace {
 
 namespace inference {
 
-// One store of each thread into the output, or one read of it. A matrix that a warp moves together
-// has `rows` rows of `width` bytes each, `pitch` bytes apart, by the values of lane 0.
+// One store of each thread into the output, or one read of the output by each thread. If a warp
+// moves a matrix together, this has `rows` rows of `width` bytes, which are `pitch` bytes apart.
+// The values of lane 0 then count.
 struct Access {
   NodeId address;  // bytes from the output's start
   NodeId guard;    // whether the thread gets here
@@ -35,11 +36,11 @@ struct Access {
 
 // A *meeting*: a barrier, or an operation that lanes of a warp do together.
 struct Meeting {
-  NodeId guard;   // whether the thread gets here: conditions that are known, or the same for all
-  NodeId unsure;  // … and conditions that may differ and may not be known
+  NodeId guard;   // whether the thread gets here, by conditions that are known or alike in a block
+  NodeId unsure;  // … by conditions that may be unknown and may differ
   NodeId gone;    // whether the thread has left the kernel before
   bool of_warp;
-  NodeId lanes;  // … a mask: whom a thread that comes waits for; 0: those that come
+  NodeId lanes;  // mask of the lanes that a thread waits for here; 0: only those that come
   clang::SourceLocation where;
 };
 
@@ -58,7 +59,7 @@ struct Effects {
   std::vector<Meeting> meetings;
 };
 
-// The nodes that say where and whether these effects happen.
+// The nodes for the places and the conditions of these effects.
 std::vector<NodeId> roots_of(const Effects& effects);
 // How many stores, reads and meetings there are, each counted once for every thread of every block.
 double work_of(const Effects& effects, const KernelFacts& facts);

@@ -22,17 +22,17 @@ using Captures = std::map<const clang::ValueDecl*, Value>;
 // A call that is being run.
 struct Frame {
   const clang::FunctionDecl* function = nullptr;
-  uint32_t id = 0;   // the same whenever the call is the same
-  size_t facts = 0;  // how many facts held at its start
+  uint32_t id = 0;   // the same for all calls from one site in one frame
+  size_t facts = 0;  // how many facts held when the call began
   Value self;        // `this`
-  Where site;        // of the call
+  Where site;        // the place of the call
   uint32_t result_object = 0;
   Value result;
   bool has_result = false;
-  NodeId returned = 0;                 // under which condition it has returned
-  NodeId broken = 0;                   // … it has left the innermost loop or switch
-  NodeId continued = 0;                // … it has left the loop's turn
-  const Captures* captures = nullptr;  // of a lambda
+  NodeId returned = 0;                 // the condition under which a thread has returned
+  NodeId broken = 0;                   // … has left the innermost loop or switch
+  NodeId continued = 0;                // … has left the loop's turn
+  const Captures* captures = nullptr;  // those of the called lambda, or null
 };
 
 class Frames {
@@ -43,7 +43,7 @@ class Frames {
   // Enters a call. The same call site in the same frame gets the same frame number, so that its
   // variables are the same objects each time.
   void enter(const clang::FunctionDecl* function, const void* site, Value self);
-  // Leaves the call, and takes back the facts that held in it alone.
+  // Leaves the call, and removes the facts that were added in it.
   void leave();
 
   size_t size() const { return frames_.size(); }
@@ -56,7 +56,7 @@ class Frames {
   // The object of a variable in the nearest call that has it. If no call has it, a new object in
   // the current call.
   uint32_t object_of(const clang::ValueDecl* variable);
-  // The object that a declaration or an expression makes in the current call. Its life begins.
+  // Begins the life of the object that a declaration or an expression makes in the current call.
   uint32_t begin(const void* maker, const std::string& name);
   // The object of the temporary that an expression makes.
   uint32_t temporary(const clang::Expr* maker, const std::string& name) {
@@ -66,7 +66,7 @@ class Frames {
   // The condition under which a thread has left: by a return, or by a break or continue of the
   // innermost loop or switch.
   NodeId gone() const;
-  // For a place in a header, the call in the source that leads there.
+  // For a place in a header, the place of the call in the user's source that leads there.
   Where in_source(Where where) const;
 
  private:

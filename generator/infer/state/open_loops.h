@@ -1,5 +1,5 @@
-// The loops around the statement that is being run, and what the turns of those that are passed
-// over assign.
+// The loops around the statement that is being run. For a loop that is passed over, also the
+// variables that its turns assign.
 #pragma once
 
 #include <cstdint>
@@ -17,18 +17,18 @@ namespace tilepost::inference {
 // A part of a variable that a loop assigns.
 struct Target {
   int64_t size = 0;
-  bool known = false;          // `value` says what it points into
-  bool astray = false;         // a pointer that may come to point into something else
+  bool known = false;          // whether `value.root` is known
+  bool astray = false;         // whether a pointer may come to point into other memory
   Alike alike = Alike::block;  // which threads have the same value
   Value value;
 };
 
-// A loop that is being passed over: what was stored to variables in it.
+// A loop that is being passed over, and its stores to variables.
 struct Passed {
   const clang::Stmt* loop;
   std::map<std::pair<uint32_t, int64_t>, Target> cells;  // by object and offset
-  std::set<uint32_t> objects;                            // those stored to at an unknown place
-  Alike alike = Alike::block;                            // which threads take equally many turns
+  std::set<uint32_t> objects;                            // objects with stores at unknown offsets
+  Alike alike = Alike::block;                            // which threads take as many turns
 };
 
 class OpenLoops {

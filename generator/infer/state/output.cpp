@@ -5,7 +5,7 @@
 
 namespace tilepost::inference {
 
-// If it is not known whether a thread gets here, it is assumed to.
+// If it is unknown whether a thread gets here, the read counts for that thread.
 void Output::read(Value from, int64_t width, Where where, bool by_warp) {
   course_.need_loops_of(from.node);
   if (course_.restarts()) return;

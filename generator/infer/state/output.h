@@ -1,4 +1,4 @@
-// Accesses to the kernel's output: the proof needs the address and the guard of each.
+// Notes accesses to the kernel's output. The proof needs the address and the guard of each access.
 #pragma once
 
 #include <cstdint>
@@ -19,8 +19,8 @@ class Output {
         log_(state.log),
         open_loops_(state.open_loops) {}
 
-  // Notes an access of `width` bytes. Asks for another run if loops that are passed over hide where
-  // it goes.
+  // Notes an access of `width` bytes. Asks for another run if the address is unknown because loops
+  // were passed over.
   void store(Value to, int64_t width, Where where, bool by_warp = false);
   void read(Value from, int64_t width, Where where, bool by_warp = false);
 

@@ -1,5 +1,5 @@
-// What is known at the statement that is being run. Each part keeps its own members, and they are
-// made in the order in which they use each other.
+// What is known at the statement that is being run. A member may use those that are declared before
+// it.
 #pragma once
 
 #include "generator/infer/source/origins.h"
@@ -16,7 +16,7 @@
 namespace tilepost::inference {
 
 struct State {
-  // `terms` is for a launch whose m is bounded, and notes what the kernel decides by m; else null.
+  // `terms` collects the kernel's decisions that depend on m. It is null unless m is bounded.
   State(const Parsed& source, const KernelFacts& facts_of_launch, Unrolling& unrolling,
         Terms* terms);
 

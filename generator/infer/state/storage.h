@@ -31,29 +31,28 @@ class Storage {
   void store_variable(Value to, Value value, Type type, Where where);
   // Copies a struct.
   void copy_record(Value to, Value from, int64_t size, Where where);
-  // Forgets what the pointer leads to, after something that may store through it.
+  // Makes the memory that the pointer points into unknown, after a possible store through it.
   void forget(Value pointer);
 
   Value moved(Value pointer, NodeId bytes);
   // The value that is `a` if the condition holds and `b` otherwise.
   Value choose(NodeId condition, Value a, Value b, Where where);
-  // The number whose bytes are read as a number of that type. It may have been stored in another
-  // type.
+  // The bytes of `value`, which may have been stored in another type, read in the type `type`.
   Value read_as(Value value, Type type, Where where);
 
-  // Refuses an access through a pointer that is given null, if threads may get here.
+  // Refuses an access through a pointer that the launch sets to null, if threads may get here.
   bool follows_null(Value pointer, const char* what, Where where);
-  // In comparisons a pointer that is given null is the number 0.
+  // The number 0 for a pointer that the launch sets to null; else the value. For comparisons.
   Value number_if_null(Value value);
   // Whether the value is a pointer into the output, or a struct with such a pointer in it.
   bool carries_output(Value value, Type type) const;
-  // The name of what the pointer leads to.
+  // The name of the variable or the memory that the pointer points into.
   std::string name_of(Value pointer) const;
 
-  // Notes, if it is so, that unknown values may hold the output's address.
+  // If `is` is true, notes that unknown values may hold the output's address.
   void note_number_of_output(bool is) { output_as_number_ |= is; }
-  // Begins or ends the body of a destructor, in which nothing is known of the object. Returns what
-  // was so before.
+  // Begins or ends the body of a destructor, in which nothing is known of the object. Returns
+  // whether a destructor's body was being run before.
   bool set_in_destructor(bool in) { return std::exchange(in_destructor_, in); }
 
  private:
@@ -69,7 +68,7 @@ class Storage {
   Course& course_;
   OpenLoops& open_loops_;
   Output output_;
-  bool output_as_number_ = false;  // unknown values may hold its address
+  bool output_as_number_ = false;  // whether unknown values may hold the output's address
   bool in_destructor_ = false;
 };
 

@@ -11,11 +11,11 @@
 namespace tilepost::inference {
 
 NodeId unknown(Nodes& nodes, const std::string& text, Where where, Alike alike = Alike::none);
-// A pointer that may point anywhere, or a number.
+// An unknown value of the type: a pointer that may point anywhere, or a number.
 Value unknown_value(Nodes& nodes, Type type, const std::string& text, Where where,
                     Alike alike = Alike::none);
 
-// Which threads surely have the same two values.
+// Which threads surely agree on both values.
 inline Alike alike(const Nodes& nodes, Value a, Value b) {
   return std::min(nodes.alike(a.node), nodes.alike(b.node));
 }

@@ -6,8 +6,8 @@ namespace tilepost::inference {
 
 namespace {
 
-// Calls `use` once with every condition that holds if `condition` holds. Conditions may share
-// parts.
+// Calls `use` with `condition` and with each part of it that must hold too, because it is joined by
+// "and". A part that occurs several times is visited once.
 template <class Use>
 void for_each_part(const Nodes& nodes, NodeId condition, const Use& use) {
   std::set<NodeId> seen{condition};

@@ -14,11 +14,11 @@ class Facts {
   explicit Facts(Nodes& nodes) : nodes_(nodes) {}
 
   void push(NodeId condition);
-  // Takes back facts until there are so many.
+  // Removes the newest facts until `size` are left.
   void pop(size_t size);
   size_t size() const { return facts_.size(); }
   const std::vector<NodeId>& all() const { return facts_; }
-  // Whether all facts from this one on hold.
+  // Whether all facts from number `first` on hold.
   NodeId since(size_t first);
   // The node, simplified by the facts. Looks into choices and conditions, not into arithmetic.
   NodeId assume(NodeId node) { return assume(node, 0); }

@@ -89,8 +89,8 @@ void fill(std::vector<int64_t>& out, const Input& a, const Input& b, const Funct
   }
 }
 
-// Computes the operation without checks, if no thread needs one. Returns false if that is not
-// possible.
+// Computes the operation for all threads without overflow checks. Returns false if a thread may
+// need a check, or if there is no fast loop for the operation.
 bool compute_all(const Node& node, std::vector<int64_t>& out, const Input& a, const Input& b) {
   if (!node.exact || !node.safe) return false;
   switch (node.op) {

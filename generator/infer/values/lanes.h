@@ -18,7 +18,7 @@ struct Lanes {
 
 class LaneEvaluator {
  public:
-  // Evaluates `roots` and the nodes that they need, in blocks of so many threads along each axis.
+  // Evaluates `roots` and the nodes that they need. `threads`: the size of a block along each axis.
   LaneEvaluator(const Nodes& nodes, const std::vector<NodeId>& roots,
                 const std::array<int64_t, 3>& threads);
 

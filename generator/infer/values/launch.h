@@ -22,7 +22,7 @@ struct KernelFacts {
   std::set<std::string> nulls;             // pointer parameters that are given null
   std::string out;                         // the parameter that points to the output
   int64_t out_ld = 0;                      // elements from one row to the next
-  int out_bytes = 0;                       // of an element
+  int out_bytes = 0;                       // bytes of an element of the output
   std::vector<std::string> libraries;      // folders of headers that are neither CUDA's nor C++'s
 };
 

@@ -23,7 +23,8 @@ void Memory::begin(uint32_t id, size_t facts) {
   object.lost.clear();
 }
 
-// Drops cells that overlap with these bytes. If a cell lies partly beside them, its bytes are lost.
+// Drops cells that overlap with these bytes. All bytes of a cell that is only partly inside of them
+// are lost.
 void Memory::erase(uint32_t id, int64_t offset, int64_t size) {
   Object& object = objects_[id];
   for (auto cell = object.cells.begin(); cell != object.cells.end();) {

@@ -73,9 +73,9 @@ class Memory {
   // The value of exactly these bytes, if it is known.
   std::optional<Value> read(uint32_t id, int64_t offset, int64_t size) const;
   void write(uint32_t id, int64_t offset, int64_t size, Value value, bool real = false);
-  // Whether the value that is known of these bytes is a floating-point number.
+  // Whether the cell at `offset` holds a floating-point number.
   bool is_real(uint32_t id, int64_t offset) const { return objects_[id].cells.at(offset).real; }
-  // Begins the object's life, while so many facts hold. It has no cells then.
+  // Begins the object's life without cells. `facts`: how many facts hold.
   void begin(uint32_t id, size_t facts);
   // Sets these bytes to unknown values, and forgets cells that overlap with them.
   void forget(uint32_t id, int64_t offset, int64_t size);
@@ -89,7 +89,8 @@ class Memory {
   bool holds_astray(uint32_t id) const;
 
   size_t size() const { return objects_.size(); }
-  // Restores the contents of the objects of `earlier`, which are the first of these objects.
+  // Restores the contents that objects had in `earlier`, an older copy of this memory. Objects that
+  // were added since keep theirs.
   void restore(const Memory& earlier) {
     std::copy(earlier.objects_.begin(), earlier.objects_.end(), objects_.begin());
   }

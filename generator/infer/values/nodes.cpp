@@ -98,8 +98,8 @@ NodeId Nodes::unknown_as(NodeId a, Alike alike) {
   return unknown(std::move(reason));
 }
 
-// The result of an operation on the lost `a`. It is alike in those threads in which both operands
-// are.
+// The result of an operation on `a`, which is lost, and `other`. Threads in which both operands are
+// alike have the same result.
 NodeId Nodes::lost_as(NodeId a, NodeId other) {
   const Alike mine = alike(a);
   if (mine == Alike::none) return a;
@@ -117,7 +117,7 @@ void Nodes::bound(Node& node) const {
   node.exact = result.exact;
 }
 
-// The result of the operation, if it needs no node of its own (`folded`).
+// Sets `folded` to whether the operation needs no node of its own. If so, returns the result.
 NodeId Nodes::fold(Op op, NodeId a, NodeId b, IntType type, bool& folded) {
   const Node& x = nodes_[a];
   const Node& y = nodes_[b];
@@ -236,13 +236,13 @@ NodeId Nodes::truth(NodeId a) {
   return negation(binary(Op::equal, a, constant(0), kInt64));
 }
 
-// A constant that is the result of an operation, and may be another at other m.
+// The constant that is the result of an operation. If it may depend on m, it gets a term.
 NodeId Nodes::folded_to(int64_t value, Op op, NodeId a, NodeId b, IntType type) {
   const bool varies = (nodes_[a].rows || nodes_[b].rows) && !is_comparison(op);
   return constant(value, varies ? terms_->make(op, type, term_of(a), term_of(b)) : 0);
 }
 
-// The term for the node: how it is computed from the index and from m.
+// The term that says how the node is computed from the thread's and block's index and from m.
 TermId Nodes::term_of(NodeId id) {
   std::vector<NodeId> left{id};
   while (!left.empty()) {
@@ -269,7 +269,7 @@ void Nodes::decide(NodeId id) {
 }
 
 // If a constant depends on m, addresses made from it may change with m in any way, as with m % 40.
-// So how such a constant grows is a decision.
+// So the growth of such a constant from one m to the next is a decision.
 void Nodes::decide_leaves(const std::vector<NodeId>& roots) {
   std::vector<bool> seen(nodes_.size(), false);
   std::vector<NodeId> left = roots;

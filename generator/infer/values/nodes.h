@@ -3,8 +3,8 @@
 // A node is a whole number that one thread of one block computes. Equal nodes are one node, and a
 // node whose operands are constants is a constant. Every node has the C type in which it was
 // computed: unsigned arithmetic wraps around, signed overflow has no value. A node without a value
-// is *lost*. So is a node that is computed from it, unless a choice or a product with 0 makes it
-// irrelevant.
+// is *lost*. A node that is computed from a lost node is lost too, unless a choice or a product
+// with 0 makes the lost node irrelevant.
 #pragma once
 
 #include <array>
@@ -28,7 +28,7 @@ constexpr int64_t kWarp = 32;
 struct Node {
   Op op;
   IntType type;  // the result's; for comparisons the operands'
-  bool thread;   // depends on the thread's index, or may, if it is unknown
+  bool thread;   // depends on the thread's index, or may do so because it is unknown
   bool block;    // depends on the block's index
   bool safe;     // has a value in every thread
   bool lost;     // has a value in none
@@ -40,7 +40,8 @@ struct Node {
   TermId term = 0;      // for a constant: how it follows from m
 };
 
-// Which of the threads that get there have the same number.
+// Which of the threads that compute a number have the same one: possibly no two, those of each
+// warp, or those of each block.
 enum class Alike : uint8_t { none, warp, block };
 
 // Why a number is not known.
@@ -59,16 +60,16 @@ class Nodes {
 
   // `term` is the constant's value at every m, if it depends on m.
   NodeId constant(int64_t value, TermId term = 0);
-  // The constant for a number that the launch gives by that name.
+  // The constant for a number of the launch that has this name.
   NodeId given(int64_t value, const std::string& name);
   NodeId symbol(Symbol which) { return symbols_[which]; }
   // The thread's place in its warp.
   NodeId lane();
   // The choice of that name, e.g. "beta == 0".
   NodeId choice(const std::string& name);
-  // An unknown number. `key` names a number that is the same in the whole launch, for choices; else
-  // empty. All nodes with one key are the same number, so what is computed from the number has no
-  // key.
+  // An unknown number. If it is the same in the whole launch, `key` names it, and choices may refer
+  // to it. Otherwise `key` is empty. All nodes with one key are the same number, so the result of
+  // an operation on the number has no key.
   NodeId unknown(Reason reason, const std::string& key = "");
   // The number as a condition. A lost number becomes a new node every time, because two unknown
   // numbers need not be the same: facts about one say nothing about the other.
@@ -80,7 +81,7 @@ class Nodes {
   NodeId either(NodeId a, NodeId b);
   NodeId select(NodeId condition, NodeId a, NodeId b);
   NodeId convert(NodeId a, IntType type);
-  // The number that this lane of the thread's warp has, if warps lie along x.
+  // The number that lane `lane` of the thread's warp has, if a warp's threads lie along x.
   NodeId in_lane(NodeId a, int64_t lane);
   // Whether the number is not 0, as 0 or 1.
   NodeId truth(NodeId a);
@@ -95,14 +96,15 @@ class Nodes {
   bool is(NodeId id, int64_t value) const { return is_constant(id) && nodes_[id].value == value; }
   // Notes that the kernel's behaviour depends on the node's value.
   void decide(NodeId id);
-  // … or on the constants below these nodes, which are addresses, guards, or who is waited for.
+  // Notes that the kernel's behaviour depends on the constants below these nodes. The nodes are
+  // addresses, guards, and masks of the lanes that are waited for.
   void decide_leaves(const std::vector<NodeId>& roots);
 
   const Reason& reason(NodeId id) const { return reasons_[nodes_[id].value]; }
   const std::string& key(NodeId id) const { return keys_[nodes_[id].value]; }
   const std::vector<std::string>& choices() const { return choices_; }
 
-  // The unknown nodes below `id`, in order of their making.
+  // The unknown nodes from which `id` is computed, in the order in which they were made.
   std::vector<NodeId> unknowns(NodeId id) const;
 
  private:

@@ -22,8 +22,8 @@ enum class Op : uint8_t {
   shift_right,
   less,
   equal,
-  both,    // of operands that are 0 or 1, in either order
-  either,  // the same
+  both,    // a && b, for operands that are 0 or 1; their order does not matter
+  either,  // a || b, likewise
   negation,
   select,  // a ? b : c
   convert,
@@ -55,8 +55,8 @@ inline bool fits(int64_t value, IntType type) {
   return least_of(type) <= value && value <= most_of(type);
 }
 
-// Bounds of a number. For the result of an operation, `exact` says that it needs neither wrapping
-// nor an overflow check.
+// Bounds of a number. `exact`: the operation that gives the number needs neither wrapping nor an
+// overflow check.
 struct Range {
   int64_t least, most;
   bool exact = true;

@@ -7,7 +7,7 @@ namespace tilepost::inference {
 namespace {
 
 constexpr size_t kMostCorners = 20;
-constexpr int64_t kMostIndices = 4096;  // among these a corner is looked for
+constexpr int64_t kMostIndices = 4096;  // how many indices are tried to find a corner
 
 uint64_t mixed(uint64_t hash, uint64_t part) {
   hash = (hash ^ part) * 0x9E3779B97F4A7C15u;
@@ -182,8 +182,8 @@ void Terms::sweep(const std::vector<Decision>& decisions, const Corner& corner,
   }
 }
 
-// These terms and all below them, in the order of evaluation: a term's operands have smaller
-// numbers than the term.
+// These terms and all terms that they are computed from, in the order of evaluation. A term's
+// operands have smaller numbers than the term.
 std::vector<TermId> Terms::needed_for(std::vector<TermId> ids) const {
   std::set<TermId> needed;
   while (!ids.empty()) {

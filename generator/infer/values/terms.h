@@ -1,10 +1,10 @@
-// The numbers of a kernel at every m, if m is bounded and each run has its own.
+// The numbers of a kernel at every m, if m is bounded and may differ from run to run.
 //
 // A kernel is run at one m (interpreter.h), where a number that follows from m is a constant. The
 // *term* of the constant says how it was computed, so that it can be computed at all other m too,
-// without running the kernel. Equal terms are one term, in all runs. What the kernel decides by
-// terms is noted here. At all m at which every decision has the same outcome, the kernel does the
-// same (boundaries.h).
+// without running the kernel. Equal terms are one term, in all runs. The kernel's decisions that
+// depend on terms are noted here. At all m at which every decision has the same outcome, the kernel
+// does the same (boundaries.h).
 #pragma once
 
 #include <array>
@@ -56,7 +56,7 @@ class Terms {
   // `extent`: the most values that each symbol has; `most`: the greatest m.
   Terms(LaunchTables tables, const std::array<int64_t, kSymbols>& extent, int64_t most);
 
-  // The term of what the launch gives by that name; 0 if it is the same at every m.
+  // The term of the launch's number that has this name; 0 if the number is the same at every m.
   TermId given(const std::string& name) const;
   TermId constant(int64_t value);
   TermId leaf(Op op, int64_t value);
@@ -66,12 +66,12 @@ class Terms {
   // Note that the kernel's behaviour depends on the term's value, or on how it grows.
   void decide(TermId id);
   void decide_by_steps(TermId id);
-  // Notes a comparison that depends on the index and not on m. Terms are also evaluated for threads
-  // and blocks that it tells apart.
+  // Notes a comparison that depends on the thread's or block's index and not on m. Terms are then
+  // evaluated for an index at which it holds and for one at which it does not.
   void note_index(TermId id);
 
   // Adds the outcomes of decisions that were noted since the last call, for every m from 1 on.
-  // Returns whether there were any.
+  // Returns whether there were new outcomes.
   bool add_outcomes(std::vector<uint64_t>& outcomes);
 
  private:

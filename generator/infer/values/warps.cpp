@@ -1,4 +1,4 @@
-// Which numbers lanes of a warp have, and whether all have the same.
+// Finds out which numbers the lanes of a warp have, and whether all lanes have the same number.
 #include <algorithm>
 #include <set>
 
@@ -78,7 +78,7 @@ bool Nodes::find_same_in_warp(NodeId id, int depth) const {
   const bool operands = is_same_in_warp(node.a, depth + 1) && is_same_in_warp(node.b, depth + 1) &&
                         is_same_in_warp(node.c, depth + 1);
   if (operands) return true;
-  // These operations leave lanes as different as they were.
+  // If the operands of these operations differ between lanes, the results usually differ too.
   const bool keeps = node.op == Op::add || node.op == Op::multiply || node.op == Op::shift_left;
   return !keeps && node.safe && !node.block && is_seen_in_warps(id);
 }

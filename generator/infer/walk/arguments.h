@@ -1,5 +1,5 @@
-// What functions are given: the parameters of a call that is run, and what may happen to the
-// arguments of one that is not.
+// Arguments of calls. If a call is run, its parameters get their values. If it is not run, the
+// function may read and store through the arguments.
 #pragma once
 
 #include <string>
@@ -20,13 +20,13 @@ class Arguments {
         storage_(storage),
         output_(storage.output()) {}
 
-  // Gives a parameter of the entered call its value. For a reference this is the place.
+  // Gives a parameter of the entered call its value, which for a reference is a place.
   void bind(const clang::ParmVarDecl* parameter, Value value, Where where);
-  // Refuses a header's function that is not run if it calls the user's code, which would not be run
-  // either.
+  // Refuses a call of a header's function, which is not run, if the function calls the user's code:
+  // the effects of that code would be missed. Returns whether the call was refused.
   bool refused_callback(Where where, const clang::FunctionDecl* function);
-  // A function whose body is not seen may read and store where an argument points, and where
-  // pointers in an object that it is given point.
+  // Takes an argument for the function `name`, whose body is not seen. The function may read and
+  // store where the argument points, and where pointers in an object that it gets point.
   void hand_over(const std::string& name, Value value, Type type, Type declared, Where where);
 
  private:

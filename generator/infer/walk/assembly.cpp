@@ -14,13 +14,13 @@ using llvm::StringRef;
 namespace {
 
 struct Instruction {
-  StringRef predicate;  // "p" of "@p st.global…"; empty
+  StringRef predicate;  // "p" of "@p st.global…"; empty if there is none
   bool negated = false;
   StringRef name;                   // "st.global.v4.f32"
   std::vector<StringRef> operands;  // as written
 };
 
-// Instructions that compute, or touch shared memory and registers only.
+// How the names of instructions begin that store into no global memory.
 constexpr StringRef kHarmless[] = {".reg",         ".pred",
                                    ".shared",      "mov",
                                    "cvt",          "cvta",
@@ -90,7 +90,7 @@ std::string without_comments(StringRef text) {
   return plain;
 }
 
-// The instructions of the text, which has no comments; labels and braces are left out.
+// The instructions of a text without comments. Labels are put into `labels`, braces left out.
 std::vector<Instruction> read_instructions(StringRef text, std::set<StringRef>& labels) {
   std::vector<Instruction> list;
   llvm::SmallVector<StringRef> parts;
@@ -122,7 +122,7 @@ std::vector<Instruction> read_instructions(StringRef text, std::set<StringRef>& 
   return list;
 }
 
-// The bytes that one st or ld of that name accesses, or 0 if the name does not say.
+// How many bytes an st or ld of that name accesses, or 0 if the name has no size.
 int64_t accessed_bytes(StringRef name) {
   llvm::SmallVector<StringRef> parts;
   name.split(parts, '.');
@@ -137,8 +137,8 @@ int64_t accessed_bytes(StringRef name) {
   return count * bits / 8;
 }
 
-// The number n of the operand "%n", "[%n]", "[%n + 16]" or "[%n - 0x10]", and in `bytes` the
-// offset; -1 for any other operand.
+// Returns the number n of an operand "%n", "[%n]", "[%n + 16]" or "[%n - 0x10]", and -1 for any
+// other operand. Sets `bytes` to the offset.
 int operand_number(StringRef operand, int64_t& bytes) {
   bytes = 0;
   operand = operand.trim("[] \t");

@@ -1,4 +1,5 @@
-// Calls. A function of the user's is run in place. A call that could store unseen is refused.
+// Runs calls. A function of the user's is run in place. A call is refused if its stores could be
+// missed.
 #pragma once
 
 #include <vector>

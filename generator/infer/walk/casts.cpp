@@ -19,7 +19,8 @@ Value Expressions::bit_cast(const clang::CastExpr* e) {
   return unknown_value(nodes_, e->getType(), "bits of a struct", where);
 }
 
-// The value in the place. If the place is a choice of two, the choice of their values.
+// The value at the place. If the place is a choice between two places, this is the choice between
+// their values.
 Value Expressions::load_from(const clang::Expr* place) {
   if (const auto* choice = clang::dyn_cast<clang::ConditionalOperator>(place->IgnoreParens()))
     return choose_between(choice, [&](const clang::Expr* one) { return load_from(one); });

@@ -12,8 +12,8 @@ using clang::isa;
 
 namespace {
 
-// The expression without nodes that only the tree has. Sets `ends` to the class of a temporary
-// object that has a destructor.
+// The expression inside of parentheses and of Clang's nodes that do not change its value. Sets
+// `ends` to the expression's class if the expression is a temporary object with a destructor.
 const clang::Expr* stripped(const clang::Expr* e, const clang::CXXRecordDecl** ends = nullptr) {
   for (;;) {
     e = e->IgnoreParens();
@@ -45,10 +45,11 @@ bool is_shared(const clang::VarDecl* variable) {
   return variable->hasAttr<clang::CUDASharedAttr>();
 }
 
-// No double has more significant decimal digits.
+// More significant decimal digits than any double has.
 constexpr unsigned kAllDigits = 800;
 
-// Whether Nodes has no such integer type: it has more than 64 bits or is a _BitInt.
+// Whether Nodes cannot represent the integer type, because it has more than 64 bits or is a
+// _BitInt.
 bool is_odd(const clang::ASTContext& ast, clang::QualType type) {
   return type->isIntegralOrEnumerationType() &&
          (type->isBitIntType() || ast.getTypeSize(type) > 64);
@@ -56,8 +57,8 @@ bool is_odd(const clang::ASTContext& ast, clang::QualType type) {
 
 }  // namespace
 
-// The value of a constant that Clang can compute: an enumerator, a constexpr variable, a size, a
-// constexpr call.
+// Whether Clang can compute the expression as a constant, which becomes `value`. Examples are an
+// enumerator, a constexpr variable, a size, and a constexpr call.
 bool Expressions::fold(const clang::Expr* e, Value& value) {
   if (e->isValueDependent() || !e->getType()->isIntegralOrEnumerationType()) return false;
   bool worth = isa<clang::IntegerLiteral>(e) || isa<clang::CXXBoolLiteralExpr>(e) ||
@@ -154,7 +155,7 @@ Value Expressions::eval_plain(const clang::Expr* e) {
     return unknown_value(nodes_, e->getType(), "allocated memory", e->getExprLoc());
   }
   if (e->isGLValue()) {
-    const bool property = isa<clang::MSPropertyRefExpr>(e);  // its type is not that of the value
+    const bool property = isa<clang::MSPropertyRefExpr>(e);  // the value has another type than `e`
     return storage_.load(address(e), property ? parsed_.ast.UnsignedIntTy : e->getType(),
                          e->getExprLoc());
   }
@@ -354,7 +355,7 @@ Value Expressions::logical(const clang::BinaryOperator* e) {
   return {Root::number, 0, conjunction ? nodes_.both(first, second) : nodes_.either(first, second)};
 }
 
-// The result of `run` for the chosen operand.
+// The result of `run` for the operand that ?: chooses.
 Value Expressions::choose_between(const clang::AbstractConditionalOperator* e,
                                   llvm::function_ref<Value(const clang::Expr*)> run) {
   const auto* twice = dyn_cast<clang::BinaryConditionalOperator>(e);

@@ -37,7 +37,7 @@ class Expressions {
   Value eval(const clang::Expr* e);
   // The place that an expression names.
   Value address(const clang::Expr* e);
-  // Runs an expression for what it does. Its value is not even read.
+  // Runs an expression for its effects. Its value is not read.
   void discard(const clang::Expr* e);
   // Whether the expression is true, simplified by the facts.
   NodeId condition(const clang::Expr* e);

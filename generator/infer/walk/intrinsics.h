@@ -22,9 +22,10 @@ class Intrinsics {
         meetings_(meetings),
         walker_(walker) {}
 
-  // Refuses functions that no kernel may call, whatever their arguments are.
+  // Refuses a call of a function that no kernel may call, whatever the arguments are. Returns
+  // whether the call was refused.
   bool refuses(const clang::CallExpr* e, const clang::FunctionDecl* function);
-  // Returns whether the call was one of these, and its value.
+  // Whether the call is one of a function that is known by name. If so, runs it and sets `result`.
   bool knows(const clang::CallExpr* e, const clang::FunctionDecl* function, Value& result);
 
  private:

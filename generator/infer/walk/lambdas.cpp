@@ -9,7 +9,7 @@ using clang::isa;
 
 Value Lambdas::make(const clang::LambdaExpr* e) {
   Captures captures;
-  bool carries = false;  // calling it may give access to the output
+  bool carries = false;  // whether calling the lambda may give access to the output
   const auto holds = [&](Value place) {
     return place.root == Root::output ||
            (place.root == Root::object && memory_[place.object].held_output);

@@ -1,4 +1,4 @@
-// Lambdas: what they capture, and what they find of it when they run.
+// Lambdas: what they capture, and how their bodies find the captures when they run.
 #pragma once
 
 #include <deque>
@@ -19,8 +19,9 @@ class Lambdas {
         objects_(objects),
         walker_(walker) {}
 
-  // Captures by copy are copied now, captures by reference are the variables themselves. The lambda
-  // object holds the index of its captures, which is copied with it.
+  // Makes the lambda's object. Captures by copy are copied now, captures by reference are the
+  // variables themselves. The object holds the index of its captures, so a copy of it has the same
+  // ones.
   Value make(const clang::LambdaExpr* e);
   // Sets the captures of the lambda whose call was entered.
   void open(Value self, Where where);

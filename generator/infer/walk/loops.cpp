@@ -34,7 +34,7 @@ void Loops::exec(const Loop& loop) {
   frames_[index].continued = continued;
 }
 
-// One turn's body and step.
+// Runs the body of one turn, and `loop.before` in front of it. The caller runs the step.
 void Loops::turn(const Loop& loop) {
   if (loop.before) walker_.exec(loop.before);
   const size_t index = frames_.size() - 1;
@@ -44,8 +44,8 @@ void Loops::turn(const Loop& loop) {
   facts_.pop(facts);
 }
 
-// Runs turn after turn, as long as any thread goes on. Returns false if it cannot be known whether
-// one does.
+// Runs turn after turn, as long as any thread goes on. Returns false if it is unknown whether a
+// thread does.
 bool Loops::unroll(const Loop& loop) {
   const size_t index = frames_.size() - 1;
   open_loops_.begin_unrolled(loop.statement);
@@ -119,8 +119,8 @@ NodeId Loops::carried(const clang::Stmt* loop, const std::string& text, Alike al
   return nodes_.unknown({text, loop->getBeginLoc().getRawEncoding(), loop, alike});
 }
 
-// Adds to `assigned` what one turn has stored, which began with the memory `start` and ended with
-// the present memory. Returns whether there was anything new.
+// Adds the stores of one turn, `seen`, to `assigned`. The turn began with the memory `start` and
+// ended with the present memory. Returns whether it has changed `assigned`.
 bool Loops::learn(Passed& assigned, const Passed& seen, const Memory& start) {
   bool changed = seen.alike < assigned.alike;
   assigned.alike = std::min(assigned.alike, seen.alike);
@@ -159,8 +159,9 @@ bool Loops::learn(Passed& assigned, const Passed& seen, const Memory& start) {
   return changed;
 }
 
-// Runs one turn that stands for all: whatever a turn may assign is unknown before it and after it.
-// What a turn assigns shows only when it is run, so it is run until it assigns nothing new.
+// Runs one turn that stands for all turns: the variables that a turn may assign are unknown before
+// and after it. Only a run of the turn shows these variables, so the turn is run until it assigns
+// no new one.
 void Loops::pass_over(const Loop& loop) {
   const size_t index = frames_.size() - 1;
   Passed& assigned =
@@ -197,8 +198,8 @@ void Loops::pass_over(const Loop& loop) {
       frames_[index].returned = returned;
       continue;
     }
-    // Now everything the turn assigns is known. It is run once more if it had complaints, which are
-    // now reported.
+    // Now all variables that the turn assigns are known. If there were complaints, the turn is run
+    // once more to report them.
     if (!course_.must_say_why(trial)) break;
     course_.be_certain();
     last = true;

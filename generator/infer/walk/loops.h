@@ -48,7 +48,7 @@ class Loops {
   Course& course_;
   OpenLoops& open_loops_;
   Walker& walker_;
-  std::map<const clang::Stmt*, Passed> assigned_;  // by loops, as far as known
+  std::map<const clang::Stmt*, Passed> assigned_;  // by loop, as far as known
 };
 
 }  // namespace tilepost::inference

@@ -64,8 +64,8 @@ bool is_in_warp(const clang::CXXRecordDecl* group) {
          (group->getName().contains("tile") || group->getName() == "coalesced_group");
 }
 
-// Whether the instruction's last operand names the lanes that wait (PTX ISA). The others, such as
-// mma, are for whole warps, as in the plain kernel.
+// Whether the instruction's last operand names the lanes that wait (PTX ISA). Other instructions,
+// such as mma, are for whole warps, and the plain kernel already uses them so.
 bool names_lanes(StringRef instruction) {
   return instruction.starts_with("bar.warp") || instruction.starts_with("shfl") ||
          instruction.starts_with("vote") || instruction.starts_with("match") ||
@@ -85,8 +85,8 @@ NodeId Meetings::mask_of(const clang::Expr* given) {
   return value.root == Root::number ? value.node : nodes_.constant(0);
 }
 
-// The lanes of a group that is a part of a warp. Its size is a power of 2, and its first lane is a
-// multiple of the size.
+// The mask of the lanes of a group that is a part of a warp, or 0 if the group's type has no such
+// size. The size is a power of 2, and the number of the first lane is a multiple of the size.
 NodeId Meetings::lanes_of(const clang::CXXRecordDecl* group) {
   const int64_t size = size_of_tile(group);
   if (size <= 0 || size > kWarp) return nodes_.constant(0);
@@ -104,9 +104,10 @@ void Meetings::note(const clang::CallExpr* e, const clang::FunctionDecl* functio
          e->getNumArgs() > 0 ? mask_of(e->getArg(0)) : nodes_.constant(0));
 }
 
-// Notes an instruction that waits. `bar.sync 1, 128` waits for 128 threads at a barrier at which no
-// tile ends, so only whole warps matter. Any other instruction with `.sync` in its name waits for
-// lanes of the warp: shfl, vote, mma … `last` is the last operand, if that is a number.
+// Notes an instruction that waits. `bar.sync 1, 128` waits for 128 threads. Because no tile ends at
+// a barrier other than 0, it only matters whether whole warps come. Any other instruction with
+// `.sync` in its name waits for lanes of the warp: shfl, vote, mma … `last` is the last operand, if
+// that is a number.
 void Meetings::note(Where where, StringRef instruction, const std::vector<StringRef>& operands,
                     Value last) {
   const bool of_warp = !instruction.starts_with("bar") || instruction.starts_with("bar.warp");
@@ -123,9 +124,9 @@ void Meetings::note(Where where, StringRef instruction, const std::vector<String
     meet(where, of_warp, nodes_.constant(0));
 }
 
-// Notes a meeting. It has to be seen which threads come, so an unknown condition is allowed only if
-// it is the same for all threads that wait for each other. `lanes` is a mask of those lanes of the
-// warp that a thread that comes waits for. If it is 0, a thread waits only for lanes that come.
+// Notes a meeting. The proof must know which threads come. So an unknown condition is allowed only
+// if it is the same for all threads that wait for each other. `lanes` is the mask of the lanes of
+// its warp that a thread waits for here. If `lanes` is 0, it waits only for lanes that come.
 void Meetings::meet(Where where, bool of_warp, NodeId lanes) {
   Meeting meeting{
       nodes_.constant(1), nodes_.constant(1), frames_.outermost().returned, of_warp, lanes, where};

@@ -1,10 +1,11 @@
 // Where threads of a block wait for each other.
 //
-// CUDA lets threads leave the kernel while others go on: a barrier is for those that are left (CUDA
-// C++ Programming Guide, Synchronization Functions; PTX ISA, bar: "all non-exited threads"). If a
-// thread of a woven kernel that has left the body instead waited at its tile's end, the barriers in
-// the body would count it. So where whole warps may be missing, the woven kernel's threads end one
-// by one (Inferred::leaves). Either all lanes of a warp come to a meeting, or none.
+// CUDA lets threads leave the kernel while others go on. A barrier then waits for those that are
+// left (CUDA C++ Programming Guide, Synchronization Functions; PTX ISA, bar: "all non-exited
+// threads"). Suppose that a thread of a woven kernel leaves the body and waits at its tile's end
+// instead. Then the barriers in the body would count this thread. So where whole warps may be
+// missing, the woven kernel's threads end one by one (Inferred::leaves). Either all lanes of a warp
+// must come to a meeting, or none.
 #pragma once
 
 #include <vector>

@@ -1,4 +1,4 @@
-// The beginning of objects: their first values and constructors. Destructors are run there too.
+// The beginning of objects: their first values and constructors. Destructors are run then too.
 #pragma once
 
 #include <vector>
@@ -28,9 +28,9 @@ class Objects {
   // Gives the object at `target` its first value.
   void initialise(Value target, Type type, const clang::Expr* init);
   void construct(Value target, const clang::CXXConstructExpr* e);
-  // Runs the destructor of a class, at the place where an object is made. When the object really
-  // ends and what it then holds is not followed. So the destructor may store only into shared
-  // memory and into the object.
+  // Runs the destructor of a class, at the place where an object is made. The proof does not follow
+  // when the object's life ends, and what the object holds then. So the destructor may store only
+  // into shared memory and into the object.
   void destroy_later(const clang::CXXRecordDecl* record, Where where);
 
  private:

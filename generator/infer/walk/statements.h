@@ -1,4 +1,4 @@
-// Statements, under the conditions that hold where they stand.
+// Runs statements under the conditions that hold where they stand.
 #pragma once
 
 #include "clang/AST/StmtCXX.h"
@@ -9,7 +9,7 @@
 
 namespace tilepost::inference {
 
-// Refuses a statement from which it cannot be seen where threads go on.
+// Refuses a statement after which it is unknown where threads go on.
 void refuse_statement(Course& course, const clang::Stmt* s);
 
 class Statements {

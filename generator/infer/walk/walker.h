@@ -1,5 +1,5 @@
-// What statements, expressions and calls ask of each other. Each of them may contain the others, so
-// they meet in this interface.
+// The interface by which statements, expressions and calls run each other. It is needed because
+// each of them may contain the others.
 #pragma once
 
 #include "clang/AST/Expr.h"
@@ -18,7 +18,7 @@ class Walker {
   virtual Value eval(const clang::Expr* e) = 0;
   // The place that an expression names.
   virtual Value address(const clang::Expr* e) = 0;
-  // Runs an expression for what it does. Its value is not even read.
+  // Runs an expression for its effects. Its value is not read.
   virtual void discard(const clang::Expr* e) = 0;
   // Whether the expression is true, simplified by the facts.
   virtual NodeId condition(const clang::Expr* e) = 0;
