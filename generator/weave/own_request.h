@@ -19,12 +19,12 @@ struct OwnRequest {
   Reading reading;                               // asks for the kernel: "lib::my_gemm<128>"
   std::string kernel;                            // the name of the woven kernel
   std::map<std::string, std::string> arguments;  // by parameter: whole or real numbers
-  std::map<std::string, std::string> memory;     // by parameter: "a", "b", "c", "nullptr"; or of
-                                                 // user data "data_.at[1]"
-  int32_t num_user = 0;                          // user data: data_.at has so many
+  std::map<std::string, std::string> memory;     // by parameter: "a", "b", "c", "nullptr", or user
+                                                 // data such as "data_.at[1]"
+  int32_t num_user = 0;                          // user data: how many addresses data_.at has
   std::array<int32_t, 3> threads = {1, 1, 1};    // x, y and z of a block
-  int32_t shared_bytes = 0;                      // dynamic, of a block
-  int32_t blocks_per_sm = 1;                     // as the spec says
+  int32_t shared_bytes = 0;                      // dynamic shared memory of a block
+  int32_t blocks_per_sm = 1;                     // as in the spec
   int32_t count_at = -1;                         // OwnKernel::count_at
   bool loop = false;                             // unmarked: a block computes several tiles
   bool cpu = false;      // the text is for the CPU shim (runtime/verify/host/shim)
@@ -32,8 +32,8 @@ struct OwnRequest {
   bool waits = false;    // A arrives while the kernel runs
   bool one_arch = true;  // the text is for the architecture of `reading` alone
   std::string out;       // which parameter points to the output
-  std::string launcher;  // the user's, "lib::launch": it gives the arguments; "": those above
-  std::string shape;     // of a kernel without marks that it launches: members of tilepost_shape_t
+  std::string launcher;  // the user's, "lib::launch", which gives the arguments, or ""
+  std::string shape;     // with a launcher and without marks: the members of tilepost_shape_t
 };
 
 // The text that declares the type of `data_`, for kernels that have user data; else "". It belongs

@@ -1,5 +1,5 @@
-// The weaver's passes, in the order they run. Each looks at a finished parse; those that change
-// something return edits of the text that was parsed. marks/ reads and rewrites marks, prune/ drops
+// The weaver's passes, in the order they run. Each pass reads a finished parse. A pass that changes
+// something makes edits of the text that was parsed. marks/ reads and rewrites marks, prune/ drops
 // branches that a plan does not take, pieces/ keeps what the kernel needs.
 #pragma once
 
@@ -38,8 +38,8 @@ Edits prune(const Parsed& parsed);
 // from a macro stays as it is.
 void fold_choices(const Parsed& parsed, Edits& edits);
 
-// Drops local variables whose last use `edits` removes, if nothing but their value is lost with
-// them.
+// Drops local variables whose last use `edits` removes, if this has no effect but to lose their
+// values.
 void drop_unused_locals(const Parsed& parsed, Edits& edits);
 
 // Sets `keep` on the pieces that the kernel and request.keep reach.

@@ -12,22 +12,24 @@ namespace tilepost {
 
 struct WeaveRequest {
   std::string file;                             // what messages call the source: "gemm_sm90.cu"
-  std::string source;                           // its text
+  std::string source;                           // the text of the source
   std::string function;                         // the kernel that is woven
   std::map<std::string, std::string> tunables;  // name -> literal
   std::vector<std::string> keep;  // further namespace-scope names to keep ("kThreads")
   std::string view_type;          // type of the view parameter: "View"
   bool cuda = true;               // a .cu file; else C++
-  bool waits = false;             // A arrives while the kernel runs: it must mark its reads
-  bool stores = false;            // it stores into other ranks' memory: it must mark its maps
-  bool fused = false;             // a warp of it begins and ends runs: it must mark where
-  bool sources = false;           // fused, and it adds other ranks' sums for its tiles
-  bool spreads = false;           // fused, and it stores finished tiles into other ranks' outputs
-  bool tasks = false;             // it must mark a helper warp, which does tasks
-  bool reads_own = false;         // it reads this rank's rows of A in place: it must mark the map
-  bool exchanges_parts = false;   // it exchanges tiles with other ranks: it must mark where
-  bool gathers = false;           // it exchanges rows of A with other ranks: likewise
-  std::string arch_guard;         // macro that must be non-zero for the kernel's body, or empty
+  // Whether the kernel does these things. It must then have the marks for them.
+  bool waits = false;            // waits for rows of A that arrive while it runs
+  bool stores = false;           // stores into other ranks' memory
+  bool fused = false;            // begins and ends runs, by one of its warps
+  bool sources = false;          // fused, and adds other ranks' sums for its tiles
+  bool spreads = false;          // fused, and stores finished tiles into other ranks' outputs
+  bool tasks = false;            // has a helper warp, which does tasks
+  bool reads_own = false;        // reads this rank's rows of A in place, with a tensor map
+  bool exchanges_parts = false;  // exchanges tiles with other ranks
+  bool gathers = false;          // exchanges rows of A with other ranks
+
+  std::string arch_guard;  // macro that must be non-zero for the kernel's body, or empty
 };
 
 struct WovenKernel {
@@ -38,14 +40,14 @@ struct WovenKernel {
   std::vector<std::string>
       includes;          // as spelled: "<tilepost/device/ptx_sm90.cuh>"; sorted, no mark.cuh
   std::string body;      // what goes inside the generated namespace
-  bool by_arch = false;  // its lines depend on the architecture it was read for
+  bool by_arch = false;  // whether the body depends on the architecture it was read for
 };
 
 // Weaves. Reports every refusal at its place in `source` and returns nothing if there was one.
 std::optional<WovenKernel> weave(const WeaveRequest& request, Diagnostics& diagnostics);
 
-// weave() with a cache of what succeeded in this process: plans that differ only in numbers that
-// the kernel does not fold share one result. Not thread-safe.
+// weave() with a cache of the results of this process. Plans that differ only in numbers that the
+// kernel does not fold share one result. Failures are not kept. Not thread-safe.
 std::optional<WovenKernel> weave_cached(const WeaveRequest& request, Diagnostics& diagnostics);
 
 }  // namespace tilepost

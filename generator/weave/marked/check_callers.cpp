@@ -1,6 +1,7 @@
 // Finds out which threads reach a tile_done. This depends on the conditions around the call and
-// around the calls that lead to it, and on statements before it by which threads leave. What a
-// condition depends on is followed through variables, without regard to order.
+// around the calls that lead to it, and on statements before it by which threads leave. The check
+// follows through variables whether a condition differs between threads. It does not regard the
+// order of statements.
 #include "clang/AST/Attr.h"
 #include "clang/AST/ExprCXX.h"
 #include "clang/AST/StmtCXX.h"
@@ -47,8 +48,9 @@ class Levels {
     }
   }
 
-  // The level of the conditions around `statement` in its function: which threads of those that
-  // enter the function reach it. Sets `why` to the condition that raises the level.
+  // The level of the conditions around `statement` in its function. They decide which of the
+  // threads that enter the function reach the statement. Sets `why` to the condition that raises
+  // the level.
   Level around(const clang::Stmt* statement, Around outer,
                const clang::Expr** why = nullptr) const {
     Level level = kBlock;
@@ -161,7 +163,7 @@ class Levels {
   void raise(const clang::ValueDecl* decl, Level level) {
     if (!decl) return;
     const auto* variable = dyn_cast<clang::VarDecl>(decl);
-    if (variable && variable->hasAttr<clang::CUDASharedAttr>()) return;  // one for all threads
+    if (variable && variable->hasAttr<clang::CUDASharedAttr>()) return;  // all threads share it
     Level& known = variables_[decl];
     if (level <= known) return;
     known = level;
@@ -224,7 +226,7 @@ class Levels {
 
  private:
   const Parsed& parsed_;
-  // The levels of variables, of members, and of what functions return.
+  // The levels of variables, of members, and of the results of functions.
   llvm::DenseMap<const clang::ValueDecl*, Level> variables_;
   bool changed_ = false;
 };
@@ -248,7 +250,7 @@ class CallerCheck {
  private:
   struct Context {
     Level level = kBlock;
-    const clang::Stmt* why = nullptr;  // a condition, or where threads leave before
+    const clang::Stmt* why = nullptr;  // a condition, or an exit by which threads leave before
     bool leaves = false;
   };
 
@@ -346,7 +348,7 @@ class CallerCheck {
   const Parsed& parsed_;
   const Functions& functions_;
   const Levels levels_;
-  llvm::DenseMap<const clang::FunctionDecl*, Context> contexts_;  // the worst of all their calls
+  llvm::DenseMap<const clang::FunctionDecl*, Context> contexts_;  // the worst of all calls
 };
 
 }  // namespace

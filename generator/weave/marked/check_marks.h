@@ -11,10 +11,10 @@
 
 namespace tilepost {
 
-// What the spec says of the kernel at the planned shape.
+// What the spec says about the kernel at the planned shape.
 struct MarkFacts {
   std::string out;  // the parameter that points to the output; "": a launcher gives the arguments
-  std::map<std::string, int64_t> numbers;  // by parameter
+  std::map<std::string, int64_t> numbers;  // the values of parameters, by name
   int64_t n = 0;                           // elements of a row of the output
   int64_t tile_m = 0, tile_n = 0, cluster = 1, signals = 1;
 };
@@ -22,13 +22,13 @@ struct MarkFacts {
 // Refuses in the code that the kernel reaches, each at its place:
 // - uses of the output outside of tilepost::out and tilepost::out_base, and rows whose length is
 //   not n (check_output);
-// - tiles that are stored but never done, or that tilepost::tile did not choose; tiles that are
-//   done more often than `signals` says, or stored after that; other sizes than the spec's
-//   (check_tiles);
+// - tiles that do not come from tilepost::tile, that are stored but never done, or that are stored
+//   after they are done; with `signals` 1 also tiles that are done twice; and sizes of the grid
+//   that are not the spec's (check_tiles);
 // - tile_done calls by other threads than must call it (check_callers).
 void check_marks(const Parsed& parsed, const Instance& instance, const MarkFacts& facts);
 
-// The parts of check_marks(). `functions` are those that the kernel reaches, itself first.
+// The parts of check_marks(). `functions`: the kernel, and then the functions that it reaches.
 using Functions = std::vector<const clang::FunctionDecl*>;
 void check_output(const Parsed& parsed, const Functions& functions, const MarkFacts& facts);
 void check_tiles(const Parsed& parsed, const Functions& functions, const MarkFacts& facts);

@@ -20,8 +20,8 @@ class OutputCheck {
   }
 
   void run() {
-    // Repeats this until no new pointer to the output is found: functions that get one must be
-    // looked at again.
+    // Repeats the search until it finds no new pointer to the output, because a function that gets
+    // such a pointer must be searched again.
     for (size_t known = 0; known != outputs_.size() + 1;) {
       known = outputs_.size() + 1;
       for (const clang::FunctionDecl* function : functions_)
@@ -56,9 +56,9 @@ class OutputCheck {
     }
   }
 
-  // Whether the use of the pointer is known: as an argument of a mark or of a function that the
-  // kernel reaches, as the value of a variable, in a comparison or in a capture. Uses of the new
-  // variable or parameter are looked at in turn.
+  // Whether the check can follow this use of the pointer: as an argument of a mark or of a function
+  // that the kernel reaches, as the value of a variable, in a condition or in a capture. Uses of a
+  // variable or parameter that gets the pointer are checked in turn.
   bool goes_on(const clang::Expr* value, const clang::Stmt* outer) {
     if (const auto* lambda = dyn_cast<clang::LambdaExpr>(outer))
       return follow_capture(value, lambda);

@@ -2,8 +2,8 @@
 // when.
 //
 // Tiles are followed through variables, members, parameters and results, without regard to order.
-// All places that one value may pass through form a *flow*. Within a function the order of what
-// happens to one variable is that of the text.
+// All places that one value may pass through form a *flow*. Within a function, what happens to one
+// variable is taken to happen in the order of the text.
 #include "clang/AST/ExprCXX.h"
 #include "clang/AST/StmtCXX.h"
 #include "generator/weave/marked/check_marks.h"
@@ -62,9 +62,9 @@ std::vector<const clang::VarDecl*> declared_in(const clang::Stmt* statement) {
   return list;
 }
 
-// The events of a function in the order in which they happen, as far as the text tells. What a
-// lambda does with tiles from outside happens where the lambda is called. Every place that names it
-// may call it.
+// The events of a function, in the order in which the text shows them. The events of a lambda for
+// tiles from outside of the lambda happen where the lambda is called. Every place that names the
+// lambda may call it.
 class EventsInOrder {
  public:
   explicit EventsInOrder(const clang::SourceManager& sm) : sm_(sm) {}
@@ -119,7 +119,7 @@ class EventsInOrder {
   const clang::SourceManager& sm_;
   llvm::DenseMap<const clang::CXXRecordDecl*, std::vector<Event>> later_;  // by a lambda's class
   llvm::DenseMap<const clang::ValueDecl*, const clang::ValueDecl*> same_;
-  llvm::SmallPtrSet<const clang::Expr*, 16> initial_;  // values of variables
+  llvm::SmallPtrSet<const clang::Expr*, 16> initial_;  // variables' first values
 };
 
 // Flows as a forest: expressions and variables that may have the same value have the same root.
@@ -160,8 +160,8 @@ class TileCheck {
  private:
   // ---- Flows
 
-  // The node that stands for the value of a tile's expression; null for a tile that is made by
-  // hand.
+  // The node that stands for the value of a tile's expression; null for a tile that the kernel
+  // makes without a mark.
   Flows::Node node_of(const clang::Expr* expression) {
     expression = plain(expression);
     if (const auto* choice = dyn_cast<clang::ConditionalOperator>(expression)) {
@@ -280,8 +280,8 @@ class TileCheck {
 
   // ---- Order
 
-  // Notes which functions store the tile of a parameter or say that it is done, themselves or by
-  // calls. Returns whether there was anything new.
+  // Notes the parameters whose tile their function stores or calls tile_done for, by itself or by
+  // calls of others. Returns whether a parameter was new.
   bool summarise() {
     bool grew = false;
     for (const clang::FunctionDecl* function : functions_)
@@ -299,7 +299,7 @@ class TileCheck {
 
   std::vector<Event> events_of(const clang::FunctionDecl* function) {
     EventsInOrder events(parsed_.sm);
-    // Pointers into a tile of the output. A store through one stores the tile.
+    // Pointers into a tile of the output. Every use of such a pointer counts as a store.
     Begins begins;
     walk(function, [&](const clang::Stmt* statement, Around around) {
       const auto add = [&](Event::Kind kind, const clang::ValueDecl* tile,
@@ -365,7 +365,8 @@ class TileCheck {
     }
   }
 
-  // Whether at most one of the two happens: they stand in different branches of one condition.
+  // Whether at most one of the events happens, because they are in different branches of one
+  // condition.
   static bool exclude_each_other(const Event& a, const Event& b) {
     size_t common = 0;
     while (common < a.around.size() && common < b.around.size() &&
@@ -408,8 +409,8 @@ class TileCheck {
     }
   }
 
-  // Refuses a tile_done in a loop whose turns all have the same tile: it would be done once in each
-  // turn.
+  // Refuses a tile_done in a loop whose turns all have the same tile: the tile would be done once
+  // in each turn.
   void check_loop(const std::vector<Event>& events, const Event& done) {
     for (const clang::Stmt* outer : llvm::reverse(done.around)) {
       if (isa<clang::LambdaExpr>(outer)) return;
@@ -440,10 +441,10 @@ class TileCheck {
   const Functions& functions_;
   const MarkFacts& facts_;
   Flows flows_;
-  const char unknown_ = 0;  // the node of tiles that go where they are not followed
+  const char unknown_ = 0;  // the node of tiles that are passed to unknown functions
   std::vector<const clang::CallExpr*> chosen_;
   std::vector<MarkCall> marks_;
-  // Parameters whose functions store their tile, or say that it is done.
+  // Parameters whose function stores their tile, or calls tile_done for the tile.
   llvm::DenseMap<const clang::ParmVarDecl*, bool> stored_, dones_;
 };
 

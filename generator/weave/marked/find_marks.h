@@ -1,4 +1,4 @@
-// Which marks a kernel of the user's own reaches, and which function launches it.
+// Finds the marks that a kernel of the user's own reaches, and the function that launches it.
 #pragma once
 
 #include <set>
@@ -13,9 +13,9 @@ namespace tilepost {
 // The marks that the kernel reaches; none for a kernel without marks.
 std::set<Mark> find_marks(const Parsed& parsed, const Instance& instance);
 
-// The function of that name, namespaces written out, that can launch a kernel: it takes a const
-// tilepost_launch_call_t* and a void*, and returns a cudaError_t or an int. Null if there is none,
-// after that was reported.
+// The function `name`, which is written with its namespaces, if it can launch a kernel: it takes a
+// const tilepost_launch_call_t* and a void*, and returns a cudaError_t or an int. Otherwise reports
+// an error and returns null.
 const clang::FunctionDecl* find_launcher(const Parsed& parsed, llvm::StringRef name);
 
 // Sets `keep` on the pieces that the kernel and its launcher, if it has one, reach. Returns false

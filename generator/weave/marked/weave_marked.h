@@ -1,8 +1,8 @@
-// Weaves a kernel of the user's own that says by marks where its tiles are chosen, stored and done.
+// Weaves a kernel of the user's own whose marks show where tiles are chosen, stored and done.
 //
-// The woven text is still a kernel. Its marks become the plan's schedule, places and signals, and
-// the view that they need is its last parameter. Behind the kernel comes a function that launches
-// it, with the arguments that the spec gives or by the launcher that its author has written.
+// The woven text is still a kernel. Code for the plan's schedule, places and signals replaces the
+// marks. This code needs the view, which becomes the kernel's last parameter. A function behind the
+// kernel launches it, with the arguments that the spec gives or by the author's own launcher.
 #pragma once
 
 #include <optional>

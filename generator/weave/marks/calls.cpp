@@ -208,8 +208,8 @@ std::optional<CallTokens> find_call_tokens(const Parsed& parsed, const Reference
                   "' is pasted together by the preprocessor (##) and cannot be "
                   "rewritten; spell it out");
   }
-  // Only names and :: may stand in between. Otherwise macros supply the parts from different
-  // places.
+  // Only names, :: and comments may stand in between. Otherwise macros supply the parts from
+  // different places.
   const Token* name = parsed.tokens.at(*begin);
   while (name && name->begin < *end) {
     const bool part = name->kind == clang::tok::raw_identifier ||

@@ -1,5 +1,5 @@
-// The calls of a source: which function calls which, and where. Folding tunables and handing down
-// the view are based on them.
+// The calls of a source: which function calls which, and where. The weaver needs them to fold
+// tunables and to hand the view down.
 #pragma once
 
 #include <optional>
@@ -50,7 +50,7 @@ enum class Mark {
 
 // The mark as it is spelled in sources: "tile_done".
 const char* name_of(Mark mark);
-// The mark that a declaration stands for, also by a using-declaration or as a template.
+// The mark that a declaration stands for, or none. It may be a using-declaration or a template.
 Mark mark_of(const clang::NamedDecl* decl);
 // The mark of that name, or none.
 Mark mark_named(llvm::StringRef name);
@@ -66,15 +66,14 @@ struct Scope {
   bool default_argument = false;
 };
 
-// A use of the name of a function or a mark, in a call or not, or a use of a variable that says
-// which block runs.
+// A use of the name of a function or a mark, in a call or not, or a use of blockIdx or gridDim.
 struct Reference {
   // DeclRefExpr or MemberExpr, in a template perhaps UnresolvedLookupExpr or UnresolvedMemberExpr.
   const clang::Expr* name = nullptr;
-  const clang::CallExpr* call = nullptr;              // null where its address is taken
-  std::vector<const clang::FunctionDecl*> functions;  // representatives of what it may name
+  const clang::CallExpr* call = nullptr;              // null if the name is not called
+  std::vector<const clang::FunctionDecl*> functions;  // representatives of those it may name
   Mark mark = Mark::none;
-  bool place = false;  // it names CUDA's blockIdx or gridDim
+  bool place = false;  // whether the name is CUDA's blockIdx or gridDim
   Scope scope;
 };
 
@@ -90,7 +89,8 @@ struct CallTokens {
   bool has_template_arguments;
 };
 
-// Finds the tokens that spell a call of `what`; refuses where macros take them from several places.
+// Finds the tokens that spell a call of `what`. Refuses a call whose tokens macros take from
+// several places.
 std::optional<CallTokens> find_call_tokens(const Parsed& parsed, const Reference& reference,
                                            llvm::StringRef what);
 

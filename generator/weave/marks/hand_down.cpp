@@ -176,7 +176,7 @@ void HandDown::pass_on(const Reference& reference) {
                              "call it by name");
     return;
   }
-  if (isa<clang::CXXOperatorCallExpr>(reference.call)) return;  // refused where it is defined
+  if (isa<clang::CXXOperatorCallExpr>(reference.call)) return;  // enter() refuses it
   if (const auto tokens = find_call_tokens(parsed_, reference, name)) pass_to(*tokens, reference);
 }
 
@@ -195,8 +195,8 @@ void HandDown::add_parameter(const clang::FunctionDecl* function) {
   }
 }
 
-// Refuses overloads that the new parameter may confuse. With it a call may choose another function
-// of the same name than before, if that function's first parameter can take a block's index.
+// Refuses overloads that the new parameter may confuse. If the first parameter of another function
+// with this name can take a block's index, a call may then choose the other function.
 void HandDown::check_overloads(const clang::FunctionDecl* function) const {
   for (const clang::NamedDecl* decl :
        function->getDeclContext()->getRedeclContext()->lookup(function->getDeclName())) {
@@ -213,8 +213,8 @@ void HandDown::check_overloads(const clang::FunctionDecl* function) const {
   }
 }
 
-// Refuses code that the preprocessor left out of this parse, if it names a function that now has
-// another parameter.
+// Refuses code that the preprocessor left out of this parse, if the code names a function that gets
+// the new parameter.
 void HandDown::check_skipped() {
   for (const Range skipped : parsed_.skipped) {
     for (const StringRef word : identifiers(parsed_, skipped)) {

@@ -45,8 +45,8 @@ class HandDown {
         edits_(edits) {}
 
   // Gives the scope of a reference the value: the function gets the parameter, and the lambdas
-  // capture it. False after refusing a scope where that is impossible. `what` names what needs the
-  // value there.
+  // capture it. Refuses a scope where that is impossible, and then returns false. `what`: what
+  // needs the value there, for the message.
   bool enter(const Reference& reference, const std::string& what);
   // Makes the value the first argument of a call.
   void pass_to(const CallTokens& tokens, const Reference& reference);

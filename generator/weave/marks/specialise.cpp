@@ -48,7 +48,7 @@ std::optional<std::string> literal_of(StringRef value, clang::QualType type,
   if (magnitude.getActiveBits() > room || (negative && type->isUnsignedIntegerType())) {
     return std::nullopt;
   }
-  // The type of the value must stay what it was: overloads and auto depend on it.
+  // The type of the value must stay the same, because overloads and auto depend on it.
   const auto* builtin = type->getAs<clang::BuiltinType>();
   switch (builtin ? builtin->getKind() : clang::BuiltinType::Int) {
     case clang::BuiltinType::UInt:
@@ -180,7 +180,7 @@ class Specialiser {
   const Parsed& parsed_;
   const WeaveRequest& request_;
   Edits edits_;
-  // Name -> fallback as written, and where.
+  // By name, the fallback of each tunable as it is written, and its place.
   std::map<std::string, std::pair<std::string, clang::SourceLocation>> declared_;
 };
 

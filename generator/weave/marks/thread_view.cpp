@@ -95,8 +95,8 @@ class Threader {
             "or move rows; call it in a warp that has nothing else to do");
   }
 
-  // Requires the marks by which the kernel begins runs, adds what other ranks have computed of its
-  // tiles, and stores tiles in other ranks' outputs.
+  // Requires the marks by which the kernel begins runs, adds other ranks' parts of its tiles, and
+  // stores tiles in other ranks' outputs.
   template <class Require>
   void check_sources(const Require& require) const {
     require(
@@ -144,8 +144,8 @@ class Threader {
             "up what other ranks store; call it in warps that have nothing else to do");
   }
 
-  // Requires the marks by which the kernels of all ranks exchange rows of A. Helper warps tell the
-  // thread that loads A which rows have arrived.
+  // Requires the marks by which the kernels of all ranks exchange rows of A. Helper warps signal to
+  // the thread that loads A which rows have arrived.
   template <class Require>
   void check_gathering(const Require& require) const {
     require(!request_.cuda || marks_.count(Mark::open_input),

@@ -28,7 +28,7 @@ void add_guard(const Parsed& parsed, const WeaveRequest& request, Edits& edits) 
   edits.insert(*close, line_starts ? "#endif\n" : "\n#endif\n");
 }
 
-// Whether a kept part of it defines a function.
+// Whether a kept part of the extern "C" block defines a function.
 bool defines_function(const Parsed& parsed, const Pieces& pieces,
                       const clang::LinkageSpecDecl* linkage) {
   return std::any_of(linkage->decls_begin(), linkage->decls_end(), [&](const clang::Decl* inner) {

@@ -9,8 +9,9 @@
 
 namespace tilepost {
 
-// `using ::max;` for each name of which the kernel reaches functions both of its own file and of a
-// header. Otherwise those of the file, which are in a namespace, would hide those of the header.
+// Lines such as `using ::max;`, one for each name of which the kernel reaches a function in its own
+// file and one in a header. Without such a line the file's function, which is in a namespace, would
+// hide the header's.
 std::string using_of_global(const Parsed& parsed, const clang::FunctionDecl* kernel);
 
 // Refuses `::name` for what the kernel's file declares: in generated code there is no such name, or

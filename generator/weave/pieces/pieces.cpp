@@ -161,7 +161,7 @@ class Cutter {
     if (piece.kind == Piece::Kind::close) close_scope(piece, Piece::Kind::open, at);
   }
 
-  // The last token in front of a place that is no comment.
+  // The last token in front of the place `at` that is not a comment.
   const Token& token_before(size_t at) const {
     size_t i = parsed_.tokens.index_at(at);
     while (tokens_[--i].kind == clang::tok::comment) continue;

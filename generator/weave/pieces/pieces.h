@@ -15,7 +15,7 @@ struct Piece {
     declaration,    // one or more declarations that share their text
     instantiation,  // an explicit instantiation: never kept, uses instantiate by themselves
     open,           // namespace x {, extern "C" {
-    close,          // its }
+    close,          // the } of an open piece
     include,
     define,     // also #undef
     condition,  // #if and the like, #else and #elif, #endif
@@ -49,9 +49,8 @@ Pieces cut_into_pieces(const Parsed& parsed);
 // The identifiers in a part of the source, comments and strings excluded.
 std::vector<llvm::StringRef> identifiers(const Parsed& parsed, Range range);
 
-// Declarations for the namespaces of headers that the source opens again, if the headers stay
-// inclusions. Code that is put into a namespace of its own has to find these namespaces there as
-// well.
+// Declarations for the namespaces of included headers that the source opens again. The woven code
+// is put into a namespace of its own, and must find what the headers declare there too.
 std::string joined_namespaces(const Parsed& parsed);
 
 }  // namespace tilepost

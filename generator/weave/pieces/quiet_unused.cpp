@@ -96,8 +96,8 @@ void quiet_unused(const Parsed& parsed, const WeaveRequest& request, const Piece
     if (!offset || !is_plain(variable) || !pieces.kept(*offset)) continue;
     const std::vector<size_t>& reads = visitor.reads[variable];
     bool used = !reads.empty();
-    if (!variable
-             ->isLocalVarDecl()) {  // what is kept is used somewhere, if only in the guarded body
+    // A kept variable outside of functions is used somewhere, perhaps only in the guarded body.
+    if (!variable->isLocalVarDecl()) {
       used = llvm::is_contained(request.keep, variable->getName()) || reads.empty() ||
              !llvm::all_of(reads, [&](size_t read) { return guarded_body.contains(read); });
     }

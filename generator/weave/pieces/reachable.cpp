@@ -111,7 +111,8 @@ class Reach {
     }
   }
 
-  // Keeps all declarations of that name; false if there is none. `host`: host functions too.
+  // Keeps all declarations of that name. Returns false if there is none. `host`: whether to keep
+  // host functions too.
   bool keep_named(StringRef name, bool host = true) {
     const auto found = declared_.find(name);
     if (found == declared_.end()) return false;
@@ -120,7 +121,7 @@ class Reach {
     return true;
   }
 
-  // Keeps what an expression names that is in none of the pieces.
+  // Keeps what the expression `e` names. The expression itself is in none of the pieces.
   void keep_named_in(const clang::Expr* e) {
     Dependencies visitor([&](const clang::Decl* needed) {
       if (const int at = piece_of(needed); at >= 0) keep(at);
@@ -141,13 +142,14 @@ class Reach {
     // kept.
     for (const Range skipped : parsed_.skipped) {
       if (skipped.end <= piece.code.begin || skipped.begin >= piece.code.end) continue;
-      // Skipped code beside the kept functions is often host code that names kernels.
+      // Skipped code beside the kept functions is often host code that names kernels. So host
+      // functions with its words are not kept.
       const bool beside = piece.kind == Piece::Kind::skipped;
       for (const StringRef name : identifiers(parsed_, skipped)) keep_named(name, !beside);
     }
   }
 
-  // Keeps macros, #if groups and assertions until nothing is added.
+  // Keeps macros, #if groups and assertions that the kept pieces need, until there are no more.
   void settle() {
     do {
       changed_ = false;

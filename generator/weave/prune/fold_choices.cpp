@@ -133,8 +133,8 @@ class Folder : public clang::RecursiveASTVisitor<Folder> {
     return false;
   }
 
-  // For `a && b` or `a || b` that is no constant: the operand that decides, if the other one is a
-  // constant that has no influence; else null.
+  // For `a && b` or `a || b` that is not constant: the operand that decides the result, if the
+  // other operand is a constant without influence. Otherwise null.
   const clang::Expr* operand_that_decides(const clang::BinaryOperator* operation) const {
     if (operation->getOperatorLoc().isMacroID() || has_macro(operation) || constant(operation))
       return nullptr;
@@ -153,7 +153,7 @@ class Folder : public clang::RecursiveASTVisitor<Folder> {
     return whole && !crosses_directive(*whole) && !is_referred_to(operation) ? taken : nullptr;
   }
 
-  // Replaces `whole` by `taken`, and removes parentheses around it that are no longer needed.
+  // Replaces `whole` by `taken`, and removes parentheses around `whole` that are no longer needed.
   void replace(const clang::Expr* whole, const Operand& taken) {
     Range range = *text_of(whole);
     const clang::Expr* written = taken.value->IgnoreImpCasts();
@@ -187,8 +187,8 @@ class Folder : public clang::RecursiveASTVisitor<Folder> {
     return {parsed_.tokens.next(question)->begin, parsed_.tokens.previous(colon)->end};
   }
 
-  // Whether a word stands right before, as in return(x) or sizeof(x). Without the parentheses the
-  // words would run together.
+  // Whether a word stands right before `offset`, as in return(x) or sizeof(x). Without the
+  // parentheses the words would run together.
   bool follows_word(size_t offset) const {
     const char before = offset > 0 ? parsed_.text.text[offset - 1] : ' ';
     return llvm::isAlnum(before) || before == '_';

@@ -24,8 +24,8 @@ class StatementLines {
   // Erases a statement with the comments right above and right behind it, and one of the empty
   // lines around it.
   void erase_statement(Range whole, Edits& edits) const;
-  // Moves the lines that begin in `range` to the left, except lines inside of literals. Moves of
-  // several calls add up; apply() makes them.
+  // Moves the lines that begin in `range` to the left, except lines inside of literals. The moves
+  // of several calls add up. apply() carries them out.
   void move_left(Range range, size_t columns);
   void apply(Edits& edits) const;
 

@@ -194,7 +194,7 @@ class Pruner : public clang::RecursiveASTVisitor<Pruner> {
   const std::string& source_;
   StatementLines& layout_;
   Edits& edits_;
-  Range function_ = {0, 0};  // the innermost one around
+  Range function_ = {0, 0};  // the innermost function around the statement
 };
 
 }  // namespace

@@ -16,14 +16,14 @@ bool is_place(StringRef name) {
   return name == "blockIdx" || name == "gridDim";
 }
 
-// Whether it is CUDA's variable, not one of the user's.
+// Whether the declaration is CUDA's variable and not one of the user's with its name.
 bool is_cuda(const clang::ValueDecl* decl) {
   const auto* variable = dyn_cast<clang::VarDecl>(decl);
   return variable && variable->hasExternalStorage() &&
          variable->getDeclContext()->getRedeclContext()->isTranslationUnit();
 }
 
-// Reads one function: which functions it reaches, and how it asks for its block's place.
+// Reads one function. Finds the functions that it reaches, and how it asks for its block's place.
 class Reader : public clang::RecursiveASTVisitor<Reader> {
  public:
   llvm::SetVector<const clang::FunctionDecl*> reached;
@@ -93,7 +93,7 @@ class Reader : public clang::RecursiveASTVisitor<Reader> {
   }
 };
 
-// Whether it is the toolkit's own function behind blockIdx.x.
+// Whether the function is the toolkit's own behind blockIdx.x.
 bool is_getter(const clang::FunctionDecl* function) {
   const auto* method = dyn_cast<clang::CXXMethodDecl>(function);
   return method && method->getParent()->getName().starts_with("__cuda_builtin_");

@@ -11,8 +11,8 @@ using llvm::StringRef;
 using From = ForeignMacro::From;
 using Use = ForeignMacro::Use;
 
-// Whether lines depend on the architecture by this macro. nv/target's macros choose lines by
-// architecture too.
+// Whether lines that depend on this macro depend on the architecture. The macros of <nv/target>
+// choose lines by architecture too.
 bool is_arch(StringRef name) {
   return name.starts_with("__CUDA_ARCH") || name.starts_with("NV_");
 }
@@ -24,13 +24,13 @@ bool is_version(StringRef name) {
          name == "__CUDA_API_VERSION";
 }
 
-// Whether full mode defines this macro. It knows no build number, which the toolkit's headers do
-// not tell.
+// Whether full mode defines this macro of the version. It does not define the build number, because
+// the toolkit's headers do not have it.
 bool is_known_version(StringRef name) {
   return name == "__CUDACC_VER_MAJOR__" || name == "__CUDACC_VER_MINOR__";
 }
 
-// Whether the macro is the same, wherever generated code is compiled, as when it was read.
+// Whether the macro is the same wherever generated code is compiled as when the kernel was read.
 bool is_same_everywhere(const ForeignMacro& macro) {
   if (macro.use == Use::expansion)
     return macro.name == "_Pragma" || !macro.written ||

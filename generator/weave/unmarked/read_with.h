@@ -22,8 +22,9 @@ struct ReadWith {
 // woven for a single one (`one_arch`).
 ReadWith check_foreign_macros(const Parsed& parsed, const Pieces& pieces, bool one_arch);
 
-// Lines that stop compilation if one of these macros is defined, or by another version of nvcc than
-// that of `reading`. Their messages name the kernel `kernel`.
+// Lines with #error that stop the compilation if one of `read_with.undefined` is defined. If lines
+// depend on the version, they also stop a compilation by another version of nvcc than that of
+// `reading`. The messages name the kernel `kernel`.
 std::string guards(const ReadWith& read_with, const Reading& reading, const std::string& kernel);
 
 // Whether kept lines depend on the version of nvcc, which stand-ins for CUDA's headers do not know.

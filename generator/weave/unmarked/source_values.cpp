@@ -11,7 +11,7 @@ class SourceValues : public clang::RecursiveASTVisitor<SourceValues> {
  public:
   explicit SourceValues(const Parsed& parsed) : parsed_(parsed) {}
 
-  clang::SourceLocation where;  // of the first that was found
+  clang::SourceLocation where;  // the place of the first value that was found
   std::string name;
 
   bool shouldVisitImplicitCode() const { return true; }  // default arguments where they are used
@@ -25,7 +25,7 @@ class SourceValues : public clang::RecursiveASTVisitor<SourceValues> {
         asks->isTypeDependent() || !type->isSpecificBuiltinType(clang::BuiltinType::LongDouble);
     return same || found(asks->getOperatorLoc(), "sizeof(long double)");
   }
-  // An assert may have such names, because it only prints them.
+  // An assert may use __PRETTY_FUNCTION__, because it only prints the name.
   bool VisitPredefinedExpr(clang::PredefinedExpr* text) {
     const auto kind = text->getIdentKind();
     const bool same = kind == clang::PredefinedIdentKind::Func ||

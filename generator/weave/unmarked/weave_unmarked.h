@@ -1,9 +1,9 @@
 // Weaves a kernel without marks, for which it is known which block makes which tile.
 //
-// The kernel's body stays as it is, token for token. It becomes a device function that is told
-// which block it is. The woven kernel calls this function with the block that makes the position's
-// tile, and with an output pointer that is moved by whole rows to where the tile goes. No store is
-// edited.
+// The kernel's body stays as it is, token for token. It becomes a device function that gets the
+// index of its block as an argument. The woven kernel calls this function with the block that makes
+// the position's tile, and with an output pointer that is moved by whole rows to the tile's place.
+// No store is edited.
 #pragma once
 
 #include <array>
@@ -16,10 +16,11 @@
 
 namespace tilepost {
 
-// In the texts `row` and `column` are the tile's, counted in tiles, out of `rows` and `columns`.
+// In the texts `row` and `column` are the place of the tile, out of `rows` and `columns`, all
+// counted in tiles.
 struct UnmarkedRequest : OwnRequest {
   std::string helpers;  // declarations before the kernel that the texts below need
-  std::array<std::string, 3> block, grid;  // the plain kernel's, as x, y and z
+  std::array<std::string, 3> block, grid;  // x, y and z of the plain kernel's block and grid
   bool clears_output = false;              // the block reads its tile, which must be zero before
 };
 
