@@ -19,8 +19,8 @@ using llvm::StringRef;
 
 constexpr char kPreludePath[] = "/prelude/tilepost_prelude.h";
 
-// Options for both CUDA and C++. The limit is higher than the number of errors that Diagnostics
-// shows.
+// Options for both CUDA and C++. The limit of errors is higher than the number of errors that
+// Diagnostics shows.
 constexpr char kCommonFlags[] =
     " -fsyntax-only -std=c++20 -fgnuc-version=4.2.1 -nostdsysteminc -w -fno-caret-diagnostics"
     " -ferror-limit 50 -internal-isystem /stub/ -internal-isystem /include/ ";
@@ -48,8 +48,9 @@ constexpr char kNewestArch[] = "sm_90a";
 std::string source_path(const Reading& reading) {
   if (!reading.full) return reading.cuda ? "/kernel.cu" : "/kernel.cpp";
   if (reading.full->path.empty()) return "/.tilepost/kernel.cu";
-  // The path must be absolute, because files in memory have no working folder. It is read from
-  // memory, not from disk: the text has the variable that asks for the function behind it.
+  // The path must be absolute, because files in memory have no working folder. The file is read
+  // from memory, not from disk, because the variable that asks for the function is added behind its
+  // text.
   llvm::SmallString<256> path(reading.full->path);
   llvm::sys::fs::make_absolute(path);
   return path.str().str();
@@ -61,8 +62,8 @@ void add_words(std::vector<std::string>& list, StringRef line) {
   for (const StringRef word : words) list.push_back(word.str());
 }
 
-// A source for an architecture that Clang does not know is read as for the newest that Clang knows,
-// but with the number of its own in __CUDA_ARCH__.
+// A source for an architecture that Clang does not know is read as for the newest that Clang knows.
+// But __CUDA_ARCH__ then has the number of the source's architecture.
 void add_arch(std::vector<std::string>& list, StringRef arch) {
   if (clang::StringToOffloadArch(arch) != clang::OffloadArch::UNKNOWN) {
     list.push_back("--cuda-gpu-arch=" + arch.str());
@@ -95,8 +96,8 @@ std::vector<std::string> full_arguments(const FullMode& full, StringRef arch) {
 }
 
 // Adds the folder of Clang's own headers. The driver names this folder only if it is on the disk,
-// and Debian's driver names the installed one instead. The folder belongs in front of that of the C
-// library, which is the first of the folders of C.
+// and Debian's driver names the installed one instead. The folder must stand in front of the C
+// library's, which is the first folder of the group ExternCSystem.
 void use_own_headers(clang::HeaderSearchOptions& options, llvm::vfs::FileSystem& files) {
   const std::string own = std::string(kClangFolder) + "/include";
   auto& entries = options.UserEntries;
@@ -123,8 +124,8 @@ std::vector<std::string> arguments(const Reading& reading) {
 
 namespace {
 
-// In Clang's headers threadIdx and the like have class types whose objects cannot be copied. nvcc's
-// are vectors, which `auto t = threadIdx;` copies.
+// In Clang's headers threadIdx and the like have class types whose objects cannot be copied. In
+// nvcc's they are vectors, which `auto t = threadIdx;` copies.
 std::string with_plain_variables(StringRef header) {
   std::string text = header.str();
   constexpr std::pair<StringRef, StringRef> kTypes[] = {

@@ -1,4 +1,4 @@
-// How Clang is invoked for a source, and the files that it finds.
+// How Clang is invoked for a source, and the files that Clang finds.
 #pragma once
 
 #include <memory>
@@ -17,7 +17,7 @@ using Files = llvm::IntrusiveRefCntPtr<llvm::vfs::FileSystem>;
 // `source` under the name that Clang is given, and all files that it may include.
 Files make_files(llvm::StringRef source, const Reading& reading);
 
-// The invocation for a reading. Null if Clang does not accept the options; then it has reported
+// The invocation for a reading. Null if Clang does not accept the options. Clang has then reported
 // why.
 std::shared_ptr<clang::CompilerInvocation> make_invocation(
     const Reading& reading, const Files& files,

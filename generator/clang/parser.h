@@ -28,17 +28,17 @@ struct Inclusion {
 
 // A place where the file asks for or uses a macro that it does not define.
 struct ForeignMacro {
-  enum class From { nobody, compiler, header };  // who has defined it there
+  enum class From { nobody, compiler, header };  // who has defined the macro at that place
   enum class Use {
-    expansion,   // in the code, or while a condition is evaluated
-    value,       // a condition depends on its value
-    definition,  // #ifdef or #ifndef: depends on whether it is defined
+    expansion,   // the macro is expanded, in the code or while a condition is evaluated
+    value,       // a condition depends on the macro's value
+    definition,  // a condition such as #ifdef depends on whether the macro is defined
   };
-  size_t at;  // its name, or the use of the macro that leads to it
+  size_t at;  // the place of the name, or of the use of another macro that leads to it
   llvm::StringRef name;
   From from;
   Use use;
-  bool written;  // in the file, not in a header's macro
+  bool written;  // whether the name is written in the file, not in a header's macro
 };
 
 // What a pass works on. All offsets are into `text`, the main file of the parse.
@@ -47,17 +47,18 @@ class Parsed {
   Parsed(const Text& source, const Tokens& source_tokens, clang::ASTContext& tree, Report& to)
       : text(source), tokens(source_tokens), ast(tree), sm(tree.getSourceManager()), report(to) {}
 
-  // Where the token is spelled, which may be inside a #define; nothing if the token is spelled in
-  // another file or the preprocessor pasted it together.
+  // Where the token is spelled, which may be inside a #define. Nothing if it is spelled in another
+  // file, or if the preprocessor pasted it together.
   std::optional<size_t> spelled(clang::SourceLocation where) const;
-  // Where the token stands after expansion: for a token from a macro, the macro's use. Nothing if
-  // that is in another file.
+  // Where the token stands after expansion: for a token from a macro, the place of the macro's use.
+  // Nothing if this place is in another file.
   std::optional<size_t> expanded(clang::SourceLocation where) const;
   bool in_main(const clang::Decl* decl) const { return expanded(decl->getLocation()).has_value(); }
-  // The end of the last token of the expansion.
+  // The end of the token. For a token from a macro, the end of the macro's use.
   std::optional<size_t> expanded_end(clang::SourceLocation where) const;
 
-  // Errors point at the spelling. If that is in a macro, a note says what expanded the macro.
+  // Errors point at the place where a token is spelled. If this is in a macro, a note points at the
+  // use of the macro.
   void error(clang::SourceLocation where, const llvm::Twine& message) const;
   void note(clang::SourceLocation where, const llvm::Twine& message) const;
   void error_at(Range where, const llvm::Twine& message) const;
@@ -67,17 +68,17 @@ class Parsed {
   clang::ASTContext& ast;
   const clang::SourceManager& sm;
   Report& report;
-  std::vector<Inclusion> inclusions, missing;  // found, and not
-  // The lines that generated code must have in front of its includes, if headers ask for macros of
-  // the file's own or come from a library; else empty. These are all inclusions up to the last one,
-  // and the lines before it that define or undefine such macros, in their order.
+  std::vector<Inclusion> inclusions, missing;  // those whose header was found, and the others
+  // The lines that generated code must have in front of its includes: all inclusions, and the lines
+  // before the last inclusion that define or undefine macros that headers ask for, in their order.
+  // Empty unless headers ask for macros of the file's own or come from a library.
   std::vector<std::string> first;
-  std::vector<ForeignMacro> foreign_macros;  // without conditions that were not evaluated
+  std::vector<ForeignMacro> foreign_macros;  // except those in conditions not evaluated
   std::vector<Range> skipped;  // #if branches not taken: whole lines, without directives
   // Full mode: the files on disk that were included, sorted.
   std::vector<std::string> headers;
-  // Full mode: the places in the text of Clang's errors that do not matter to the function and were
-  // left out.
+  // Full mode: the places in the text of those errors of Clang's that were left out, because they
+  // do not matter to the function.
   std::vector<size_t> left_out;
 
  private:
@@ -97,7 +98,7 @@ class Parse {
 
   // Whether this is the parse of that text, read in that way.
   bool is_of(const Text& text, const Reading& reading) const;
-  // Hands the tree to `use`, which may report errors. Returns whether none was reported.
+  // Hands the tree to `use`, which may report errors. Returns whether it has reported none.
   bool look(Report& report, llvm::function_ref<void(Parsed&)> use) const;
 
  private:

@@ -59,7 +59,7 @@ __attribute__((device)) float2 __ffma2_rn(float2, float2, float2);
 constexpr char kNothing[] = "#pragma once\n";
 
 constexpr VirtualFile kFullHeaders[] = {
-    // CUDA 13 has this header no more, but Clang 19 includes it.
+    // CUDA 13 no longer has this header, but Clang 19 includes it.
     {"texture_fetch_functions.h", kNothing},
     {"tilepost_unasked.h", kUnasked},
     {"cpuid.h", kNothing},

@@ -62,7 +62,7 @@ TILEPOST_BOTH double fma(double, double, double);
 #undef TILEPOST_BOTH
 )";
 
-// CUDA sources have memcpy, memset and printf from the prelude, for both sides.
+// CUDA sources have memcpy, memset and printf from the prelude, for host and device.
 constexpr char kCstring[] = R"(#pragma once
 #include <stddef.h>
 #ifndef __CUDACC__

@@ -51,7 +51,8 @@ class NamedDeclarations : public clang::RecursiveASTVisitor<NamedDeclarations> {
   llvm::SetVector<const clang::Decl*>& found_;
 };
 
-// The definition of what is declared; for a template, of its instantiation.
+// The definition that belongs to a declaration, or the declaration if there is none. For a template
+// this is the definition of the instantiation.
 const clang::Decl* definition_of(const clang::Decl* decl) {
   if (const auto* function = dyn_cast<clang::FunctionDecl>(decl)) {
     const clang::FunctionDecl* definition = nullptr;
@@ -81,7 +82,8 @@ Reached::Reached(const clang::FunctionDecl* root, const clang::SourceManager& sm
     const clang::Decl* decl = definition_of(found[i]);
     declarations_.insert(decl);
     add_range(decl->getSourceRange());
-    // A class brings its bases and fields. Its other members are reached one by one.
+    // A class reaches its bases and fields. Its other members are reached only where code names
+    // them.
     if (const auto* record = dyn_cast<clang::CXXRecordDecl>(decl)) {
       if (!record->hasDefinition()) continue;
       for (const clang::CXXBaseSpecifier& base : record->bases()) {

@@ -1,4 +1,4 @@
-// What a function reaches, in any file. Errors in this code matter, others do not.
+// Finds the code that a function reaches, in any file. Clang's errors matter only in this code.
 #pragma once
 
 #include <map>
@@ -13,14 +13,14 @@ namespace tilepost {
 class Reached {
  public:
   // Collects all declarations that the code of `root` names, and in turn those that their code
-  // names. `asking`, which may be null, is the declaration that asks for `root`; the types that it
-  // names are reached too.
+  // names. `asking`, which may be null, is the declaration that asks for `root`. The types that
+  // `asking` names are reached too.
   Reached(const clang::FunctionDecl* root, const clang::SourceManager& sm,
           const clang::Decl* asking = nullptr);
 
   const llvm::SetVector<const clang::Decl*>& declarations() const { return declarations_; }
-  // Whether `where`, or the text or the use of the macro that it comes from, is in one of the
-  // declarations.
+  // Whether `where` is in one of the declarations. For a place in a macro, whether the macro's text
+  // or its use is.
   bool covers(clang::SourceLocation where) const;
 
  private:

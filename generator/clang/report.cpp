@@ -16,7 +16,7 @@ llvm::StringRef Report::known(size_t file) {
 void Report::say(Kind kind, const Text& text, size_t begin, size_t end,
                  const llvm::Twine& message) {
   const size_t first = text.origin_of(begin);
-  // Up to the last character, so that text inserted behind it does not stretch the range.
+  // The range ends with its last character, so that text inserted behind this does not stretch it.
   const size_t last = end > begin ? text.origin_of(end - 1) + 1 : first;
   const OneFile::Origin origin = source_.origin_of(first);
   const llvm::StringRef file = known(origin.file);

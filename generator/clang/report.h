@@ -1,5 +1,5 @@
-// Reports refusals at their place in the source that the user wrote, whichever text a pass was
-// looking at.
+// Reports refusals at their place in the source that the user wrote, even if a pass has read an
+// edited text.
 #pragma once
 
 #include <map>
@@ -18,10 +18,11 @@ class Report {
 
   Report(Diagnostics& diagnostics, OneFile source);
 
-  // [begin, end) are offsets in `text`, which descends from the source. The same message at the
+  // [begin, end) are offsets in `text`, which was made from the source. The same message at the
   // same place is reported once. A note belongs to the message before it.
   void say(Kind kind, const Text& text, size_t begin, size_t end, const llvm::Twine& message);
-  // Reports at a place in another file, such as a header. The file is made known on first use.
+  // Reports at a place in another file, such as a header. Adds the file to the diagnostics on first
+  // use.
   void say_in(Kind kind, llvm::StringRef name, llvm::StringRef content, size_t begin,
               const llvm::Twine& message);
   // Reports an error about the source as a whole.
@@ -36,10 +37,10 @@ class Report {
 
   Diagnostics& diagnostics_;
   const OneFile source_;
-  std::vector<llvm::StringRef> known_;  // by file of the source; null: not yet made known
+  std::vector<llvm::StringRef> known_;  // by file of the source; null: not yet added
   std::map<std::string, llvm::StringRef, std::less<>> headers_;
   std::set<std::pair<const char*, std::string>> said_;
-  bool muted_ = false;  // the notes of a repeated message
+  bool muted_ = false;  // whether the message was a repetition, so that its notes are left out
   int errors_ = 0;
 };
 

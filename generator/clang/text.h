@@ -16,7 +16,7 @@ namespace tilepost {
 
 struct Text {
   std::string text;
-  std::vector<uint32_t> origin;  // of each character; one more for the end
+  std::vector<uint32_t> origin;  // by character: its offset in the original; one more for the end
 
   Text() = default;
   // The original source: every character comes from itself.
@@ -41,7 +41,7 @@ class Edits {
   void erase(size_t begin, size_t end) { replace(begin, end, ""); }
 
   bool empty() const { return edits_.empty(); }
-  // Whether what stands at `offset` is replaced or erased.
+  // Whether the character at `offset` is replaced or erased.
   bool replaces(size_t offset) const;
   // The part [begin, end) of `text` with the edits that start in it. An edit inside of a part that
   // an earlier edit replaced is dropped. Two erasures that overlap erase both parts.

@@ -32,8 +32,8 @@ class Tokens {
   // The bracket that closes the ( [ or { at `open`, or nothing. Stops at a comma of the same level
   // if `commas` is set.
   const Token* closing(const Token* open, bool commas = false) const;
-  // Where the preprocessor line that starts at `offset` ends: after its last character, backslash
-  // continuations and block comments included, the newline not.
+  // The end of the preprocessor line that starts at `offset`. The line includes continuations by
+  // backslash and block comments, but not the newline.
   size_t end_of_directive(size_t offset) const;
 
  private:

@@ -15,7 +15,7 @@ namespace {
 
 namespace path = llvm::sys::path;
 
-// The folders above bin/nvcc and, if that is a link or a script from elsewhere, above its target.
+// The folder above bin/nvcc. If bin/nvcc is a link, also the folder above the link's target.
 std::vector<std::string> folders_of(const std::string& nvcc) {
   const auto above = [](llvm::StringRef file) {
     return path::parent_path(path::parent_path(file)).str();
@@ -30,7 +30,7 @@ std::vector<std::string> folders_of(const std::string& nvcc) {
 constexpr const char* kBarriers[] = {"/include/cccl/cuda/__barrier/barrier_block_scope.h",
                                      "/include/cuda/__barrier/barrier_block_scope.h"};
 
-// The text with an empty destructor; "" if it is not written as expected.
+// The header's text with an empty destructor, or "" if the destructor is not written as expected.
 std::string without_destructor(llvm::StringRef text) {
   const size_t name = text.find("~barrier()");
   const size_t open = name == llvm::StringRef::npos ? name : text.find_first_of("{;=", name);

@@ -8,12 +8,12 @@
 namespace tilepost {
 
 // The folder of the toolkit, whose include/ has cuda_runtime.h: that of $CUDACXX, of the nvcc on
-// PATH, $CUDA_PATH, $CUDA_HOME, /usr/local/cuda. Nothing if there is no toolkit; then `looked` says
-// where it was looked for.
+// PATH, $CUDA_PATH, $CUDA_HOME, /usr/local/cuda. Nothing if there is no toolkit. Then `looked`
+// becomes the part of a message that has the searched folders.
 std::optional<std::string> find_toolkit(std::string& looked);
 
-// The version of a toolkit, as in nvcc's __CUDACC_VER_MAJOR__ and __CUDACC_VER_MINOR__; 0 if its
-// headers do not say it.
+// The version of a toolkit, as in nvcc's __CUDACC_VER_MAJOR__ and __CUDACC_VER_MINOR__. Both are 0
+// if the toolkit's headers do not have it.
 struct ToolkitVersion {
   int major = 0, minor = 0;
 };
@@ -22,7 +22,7 @@ ToolkitVersion version_of_toolkit(const std::string& folder);
 // Whether `folder` has the headers of a toolkit.
 bool is_toolkit(const std::string& folder);
 
-// A header that Clang takes only with a change.
+// A header that Clang accepts only with a change.
 struct AdaptedHeader {
   std::string path;  // on disk; `text` is read in place of this file
   std::string text;

@@ -9,15 +9,15 @@ namespace {
 
 using llvm::StringRef;
 
-// The line of the directive that has the macro's name.
+// The line of the directive in which a macro's name is at the offset `name`.
 StringRef directive_at(const Tokens& tokens, StringRef text, size_t name) {
   const Token* hash = tokens.at(name);
   while (hash && hash->kind != clang::tok::hash) hash = tokens.previous(hash);
   return hash ? text.slice(hash->begin, tokens.end_of_directive(hash->begin)) : "";
 }
 
-// Whether headers of CUDA or of the standard library may ask for a macro of this name. They ask for
-// no name that is in a user's style, nor for a header guard.
+// Whether headers of CUDA or of the standard library may ask for a macro of this name. They do not
+// ask for names in a user's style or for header guards.
 bool may_be_asked(StringRef name, StringRef line) {
   const StringRef end = name.rtrim('_');
   const bool guards = line.ends_with(name) &&
@@ -36,7 +36,7 @@ std::vector<std::string> HeaderMacros::lines(const Tokens& tokens, StringRef tex
   const auto last = std::ranges::find_if(
       events_.rbegin(), events_.rend(), [](const Event& event) { return !event.included.empty(); });
   std::vector<std::string> found;
-  std::set<std::string> since;  // included since the last macro: a repetition adds nothing
+  std::set<std::string> since;  // headers since the last macro; a repeated one adds nothing
   bool defines = false, matters = reading.full && !reading.full->include_dirs.empty();
   for (auto event = events_.begin(); event != last.base(); ++event) {
     if (!event->included.empty()) {

@@ -22,15 +22,15 @@ class HeaderMacros {
   }
   void ask(const clang::IdentifierInfo* name) { asked_.insert(name->getName().str()); }
 
-  // The lines of Parsed::first. Real headers may ask for more macros than their stand-ins do, and
-  // headers of a library may need others in front of them.
+  // The lines of Parsed::first. Real headers may ask for more macros than their stand-ins do.
+  // Headers of a library may need other headers in front of them.
   std::vector<std::string> lines(const Tokens& tokens, llvm::StringRef text,
                                  const Reading& reading) const;
 
  private:
   struct Event {
     size_t at;
-    std::string included;  // "": the event is about a macro
+    std::string included;  // the header; "" if the event is about a macro
     std::string macro;
   };
 
