@@ -1,4 +1,4 @@
-// How the blocks of a kernel that knows no tiles are numbered.
+// How the blocks of a kernel without marks are numbered.
 #pragma once
 
 namespace tilepost {

@@ -1,4 +1,4 @@
-// Reads a kernel of the user's own and finds out what planner and weaver need to know of it.
+// Reads a kernel of the user's own and finds out what planner and weaver need to know about it.
 #pragma once
 
 #include <memory>
@@ -16,7 +16,7 @@ namespace tilepost {
 std::shared_ptr<const OwnKernel> examine_kernel(const Spec& spec, std::string_view spec_path,
                                                 Diagnostics& diagnostics);
 
-// How the kernel's source is read. All code that reads it uses this.
+// How the kernel's source is read. All code that reads the source uses this.
 Reading reading_of(const OwnKernel& own);
 
 }  // namespace tilepost

@@ -1,5 +1,5 @@
-// A kernel of the user's own, for the planner and the emitter: what the spec says of it, with its
-// numbers at the planned shape, and what examining its source has found out.
+// A kernel of the user's own, for the planner and the emitter. It has the spec's fields, with the
+// numbers at the planned shape, and the results of examining the kernel's source.
 #pragma once
 
 #include <array>
@@ -16,17 +16,16 @@ namespace tilepost {
 struct OwnKernel {
   KernelSpec spec;
   std::string name;                  // of the woven kernel: "woven_my_gemm"
-  OneFile source;                    // kernel.cutlass: the file alone, which is included
-  std::vector<std::string> folders;  // those it is compiled with, absolute: of headers that
-                                     // generated code includes
-  Arch arch =
-      Arch::sm_90a;     // whose lines of it are read, where it has some for each: the spec's first
-  std::string toolkit;  // the CUDA Toolkit whose headers it is read with; "": stand-ins suffice
+  OneFile source;                    // with kernel.cutlass only the file, which is included
+  std::vector<std::string> folders;  // absolute include folders to compile generated code with
+  Arch arch = Arch::sm_90a;          // the spec's first: the source is read for it
+  std::string toolkit;  // the CUDA Toolkit with whose headers it is read; "": stand-ins suffice
   std::array<int32_t, 3> threads = {1, 1, 1};  // of a block: x, y, z
-  int32_t shared_bytes = 0;                    // dynamic, of a block
-  bool marked = false;      // its tiles are said by marks, or by the types it is made of; else they
-                            // are proven, as `order` says
-  bool persistent = false;  // a block computes several tiles; else one
+  int32_t shared_bytes = 0;                    // dynamic shared memory of a block
+  // Whether marks, or the CUTLASS types that the kernel is made of, show its tiles. Otherwise the
+  // tiles are proven, in the order `order`.
+  bool marked = false;
+  bool persistent = false;                  // a block computes several tiles; else one
   std::array<int64_t, 3> grid = {1, 1, 1};  // of the plain kernel at the planned shape
   bool reads_output = false;                // a block reads its tile, which must be zero before
   // Where in dynamic shared memory, in bytes, the woven kernel counts a block's threads that have

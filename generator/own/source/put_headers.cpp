@@ -30,14 +30,14 @@ class Splicer {
   bool splice(size_t file, size_t depth, bool always) {
     llvm::SmallVector<scan::Token, 64> tokens;
     llvm::SmallVector<scan::Directive, 32> directives;
-    // A copy: `files` grows.
+    // This must be a copy, because `files` grows.
     const std::string text = one_.files[file].text;
     // Clang will report what this scanner cannot read.
     if (clang::scanSourceForDependencyDirectives(text, tokens, directives)) directives.clear();
     size_t done = 0;
     std::string guard;
     const bool guarded = has_guard(text, directives);
-    size_t conditions = 0;  // open around the directive, the guard included
+    size_t conditions = 0;  // how many are open around the directive, the guard included
     open_.push_back({file, guarded});
     for (const scan::Directive& directive : directives) {
       if (directive.Tokens.empty()) continue;
@@ -183,7 +183,7 @@ class Splicer {
   FindHeader find_;
   OneFileError& error_;
   std::vector<Open> open_;  // files that are being put in place, the outermost first
-  std::set<size_t> put_;    // files with `#pragma once` that surely were
+  std::set<size_t> put_;    // files with `#pragma once` that surely were put in place
 };
 
 }  // namespace

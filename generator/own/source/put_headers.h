@@ -1,4 +1,4 @@
-// Puts the headers of a source's author in place.
+// Replaces the inclusions of an author's own headers in a source by the text of the headers.
 #pragma once
 
 #include <optional>
@@ -11,8 +11,8 @@
 
 namespace tilepost {
 
-// Finds the header to put in place of an inclusion of `name`, in quotes or in brackets. Nothing:
-// the inclusion stays as it is. A header must have the same name every time.
+// Finds the header to put in place of an inclusion of `name`, in quotes or in brackets. If it finds
+// nothing, the inclusion stays as it is. A header must have the same name every time.
 using FindHeader = llvm::function_ref<std::optional<OneFile::File>(
     const OneFile::File& includer, llvm::StringRef name, bool quoted)>;
 
@@ -24,8 +24,8 @@ struct OneFileError {
 
 // Puts the headers that `find` finds into `one`, whose first file is the source. `defines` are
 // defined in front of the source: "NAME" as 1, "NAME=value" as the value. As in a preprocessor, a
-// header is read wherever it is included, and guards itself by `#pragma once` or by a macro. False
-// after an error; then `one` has the files read so far.
+// header is read wherever it is included, and guards itself by `#pragma once` or by a macro.
+// Returns false after an error. Then `one` has the files that were read so far.
 bool put_headers_in_place(OneFile& one, const std::vector<std::string>& defines, FindHeader find,
                           OneFileError& error);
 

@@ -65,7 +65,7 @@ class Headers {
   }
 
  private:
-  // A file that several paths lead to is known by the first of them.
+  // A file to which several paths lead has the first of them as its name.
   std::optional<OneFile::File> read(const std::string& file) {
     llvm::SmallString<256> real;
     std::string text;
@@ -91,7 +91,7 @@ class Headers {
 
   std::vector<std::string> dirs_;
   std::map<std::string, std::string> names_;  // by real path
-  std::optional<std::string> toolkit_;        // its folder; "": there is none
+  std::optional<std::string> toolkit_;        // the toolkit's folder; "": there is none
 };
 
 }  // namespace

@@ -16,11 +16,11 @@ namespace tilepost {
 // come first, so that the kernel can be included by the name that the spec gives it.
 std::vector<std::string> folders_of(const KernelSpec& kernel, std::string_view spec_path);
 
-// Reads the file that the spec names and puts headers in place. An inclusion in quotes looks beside
-// the file that contains it, and every inclusion looks in kernel.include_dirs. Headers stay
+// Reads the file that the spec names and puts headers in place. A header in quotes is looked for
+// beside the file that includes it, and every header in kernel.include_dirs. Headers stay
 // inclusions if tilepost has stand-ins for them, if a CUDA Toolkit has them, or if they are found
 // nowhere. Paths are relative to the folder of the spec. A CUTLASS kernel is compiled as it is, and
-// so are its headers. If something cannot be read, reports it at its place and returns false.
+// so are its headers. If something cannot be read, reports this at its place and returns false.
 bool read_source(const KernelSpec& kernel, std::string_view spec_path, OneFile& source,
                  Diagnostics& diagnostics);
 
