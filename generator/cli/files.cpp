@@ -62,7 +62,7 @@ class FolderLock {
 };
 
 // Removes temporary files of `files` that killed programs have left. Because of the lock no other
-// program uses any of them.
+// program uses such a file.
 void remove_abandoned(const std::string& dir, const std::vector<OutputFile>& files) {
   std::error_code error;
   for (fs::directory_iterator entry(dir, error), end; !error && entry != end;
@@ -79,7 +79,8 @@ bool make_folder(const std::string& dir, Diagnostics& diagnostics) {
   return !error;
 }
 
-// Renaming over a device would replace it, and reading one may never end.
+// Whether an output may be put at `path`. Renaming a file over a device would replace the device,
+// and reading a device may never end.
 bool may_replace(llvm::StringRef path, Diagnostics& diagnostics) {
   if (!fs::exists(path) || fs::is_regular_file(path)) return true;
   diagnostics.error(

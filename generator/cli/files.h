@@ -1,4 +1,5 @@
-// Reading specs and writing results: all or nothing, and only what changed.
+// Reads specs and writes results. Of a set of files it writes all or none, and only those that
+// change.
 #pragma once
 
 #include <optional>
@@ -14,10 +15,10 @@ namespace tilepost {
 std::optional<std::string> read_text(const std::string& path, Diagnostics& diagnostics);
 
 // Writes every file into `dir`, which is created if missing. A file whose bytes would not change is
-// left alone, so that nothing is rebuilt. Each file is written beside its place and then renamed,
-// headers last, after all could be written; on an error none is changed. One program at a time
-// writes into a folder. What killed programs left of these files is removed. On an error, reports
-// it and returns false.
+// left alone, so that nothing is rebuilt. Each file is first written beside its place. When all are
+// written they are renamed, headers last. If a file cannot be written, none is changed. One program
+// at a time writes into a folder. Temporary files of these that killed programs have left are
+// removed. Reports an error and then returns false.
 bool write_files(const std::string& dir, const std::vector<OutputFile>& files,
                  Diagnostics& diagnostics);
 
@@ -29,14 +30,14 @@ bool write_file(const std::string& path, const std::string& text, Diagnostics& d
 // be written.
 bool can_write_file(const std::string& path, Diagnostics& diagnostics);
 
-// Whether `path`, which `flag` names, is none of the sources, the first of which is the spec.
-// Reports which it is.
+// Whether `path`, which `flag` names, is none of the sources. The first source is the spec. If not,
+// reports whether `path` is the spec or the kernel.
 bool check_apart(const char* flag, const std::string& path, const std::vector<std::string>& sources,
                  Diagnostics& diagnostics);
 
 // Whether `depfile` can hold the rule of make_depfile(): it is none of the files and none of the
-// sources, the first of which is the spec, and their names have no line ends. Reports why it
-// cannot.
+// sources, and the names of these have no line ends. The first source is the spec. If not, reports
+// why.
 bool check_depfile(const std::string& depfile, const std::string& dir,
                    const std::vector<OutputFile>& files, const std::vector<std::string>& sources,
                    Diagnostics& diagnostics);

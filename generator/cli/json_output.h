@@ -21,7 +21,7 @@ class JsonDiagnostics : public Diagnostics {
     return sources_.add(name, text);
   }
 
-  // A JSON array.
+  // The messages as a JSON array.
   std::string text() const;
 
  private:
@@ -29,8 +29,8 @@ class JsonDiagnostics : public Diagnostics {
 
   SourceTexts sources_;
   llvm::json::Array messages_;
-  std::set<std::string> warnings_;  // each is said once, with its notes
-  bool hidden_ = false;             // the last error or warning
+  std::set<std::string> warnings_;  // each is shown once, with its notes
+  bool hidden_ = false;             // whether the last error or warning was left out
 };
 
 // What a command adds to its document: keys and JSON texts, in the order in which they are printed.

@@ -22,7 +22,7 @@ namespace {
 
 using llvm::json::Object;
 
-// An item of a list: a line of text, and the same as a JSON object for programs.
+// An item of a list: a line of text, and a JSON object for programs with the same content.
 struct Item {
   std::string text;
   Object object;
@@ -66,11 +66,11 @@ Items list_machines(const MachineProfile&) {
 // The text of a machine's profile, to be edited and given to --machine.
 Items list_machine(const MachineProfile& machine) {
   std::string text = write_machine(machine);
-  text.pop_back();  // the last line's end
+  text.pop_back();  // the line end of the last line
   return {{text, Object{{"name", machine.name}, {"text", text}}}};
 }
 
-// Says of each 8-bit type, under its name, whether a kernel is for it alone.
+// Adds for each 8-bit type, under the type's name, whether the kernel is for this type alone.
 void mark_narrow(Object& kernel, tilepost_dtype_t element) {
   for (const DtypeRow& row : kDtypes)
     if (row.is_narrow()) kernel[fmt::format("{}_only", row.name)] = row.value == element;
@@ -170,7 +170,7 @@ struct Section {
   llvm::StringRef name;
   Items (*items)(const MachineProfile& machine);
 };
-// The section that a list of everything leaves out, because it is for programs.
+// The sections that a list of everything leaves out. They are listed only by name.
 constexpr llvm::StringLiteral kVariants = "variants", kMachine = "machine";
 const Section kSections[] = {{"patterns", list_patterns},     {"archs", list_archs},
                              {"machines", list_machines},     {"kernels", list_kernels},

@@ -32,7 +32,7 @@ void print(const List& list, const KernelConfig& config, const Plan& plan, int c
   request.band = band_of(config, cluster, plan.map.m, list.machine.gemm.band_rows);
   KernelPlan kernel = make_kernel(config, request);
   if (takes_epilogue(config, plan, cluster)) kernel.source.tunables["EPILOGUE"] = "*";
-  if (!stores_to_peers(config)) kernel.source.tunables.erase("ADD");  // to what other ranks have
+  if (!stores_to_peers(config)) kernel.source.tunables.erase("ADD");  // only such kernels add to C
   llvm::raw_ostream& out = list.out;
   out << kernel.source.file << " " << digits(plan.arch);
   for (const auto& [name, value] : kernel.source.tunables) out << " " << name << "=" << value;
@@ -67,8 +67,8 @@ void list_sm80(const List& list, const std::vector<KernelConfig>& configs, const
   }
 }
 
-// Lists variants that store rows one by one. Waiting for the input makes no variants: only the view
-// asks for it, and un-woven kernels have no view.
+// Lists variants that store rows one by one. Waiting for the input makes no variants, because only
+// the view asks for it, and the listed kernels are un-woven and have no view.
 void list_routed(const List& list, Plan plan, bool first_only) {
   plan.routing = TILEPOST_ROUTING_ROWS;
   for (const KernelConfig& config : sm90_configs()) {
@@ -78,8 +78,8 @@ void list_routed(const List& list, Plan plan, bool first_only) {
   }
 }
 
-// Lists kernels for few rows: all configurations for each m. `first_only`: one for each tile
-// height, and for some m only.
+// Lists kernels for few rows: all configurations for each m. With `first_only` it lists fewer m,
+// and one configuration for each height of tiles.
 void list_small(const List& list, Plan plan, bool first_only) {
   for (const int64_t m :
        {8, 16, 32, 48, 64, 80, 96, 112, 128, 144, 160, 176, 192, 208, 224, 240, 256}) {
@@ -94,8 +94,8 @@ void list_small(const List& list, Plan plan, bool first_only) {
   }
 }
 
-// Types of 16 bits give the same code except for a conversion, so only the first configuration is
-// listed for all but the first of them.
+// All types of 16 bits give the same code except for a conversion. So all configurations are listed
+// for the first type, and only the first ones for each other type.
 void list_16_bit(const List& list, Arch arch) {
   bool first_only = false;
   for (const DtypeRow& row : kDtypes) {

@@ -13,9 +13,9 @@
 
 namespace {
 
-// Opens standard descriptors that are closed. Otherwise the next file or pipe would get such a
-// number, and children would lose what goes there. Input is opened for writing and output for
-// reading, so that using one of them still fails.
+// Opens standard descriptors that are closed. Otherwise the next file or pipe would get the number
+// of such a descriptor, and child processes would lose its data. Standard input is opened for
+// writing and standard output for reading, so that using one of them still fails.
 void occupy_standard_descriptors() {
   constexpr int kModes[] = {O_WRONLY, O_RDONLY, O_WRONLY};
   for (int descriptor = 0; descriptor < 3; ++descriptor)
