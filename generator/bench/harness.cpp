@@ -18,7 +18,7 @@ std::string key_of(const Plan& plan) {
   return key;
 }
 
-// The template's own includes: they must not end up in the namespace that the template goes into.
+// The template's own includes. They must not be in the namespace that the template is put into.
 std::string includes_of(const std::string& path) {
   std::string text;
   llvm::SmallVector<llvm::StringRef> lines;
@@ -28,7 +28,7 @@ std::string includes_of(const std::string& path) {
   return text;
 }
 
-// The planned value of a tunable. LENDS is an exception: un-woven helper warps do nothing, so they
+// The planned value of a tunable, except for LENDS: un-woven helper warps do nothing, so they
 // cannot hand panels on.
 std::string unwoven_value(const std::string& tunable, const std::string& value) {
   return tunable == "LENDS" ? "0" : value;

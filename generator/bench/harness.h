@@ -9,18 +9,18 @@
 
 namespace tilepost {
 
-// A template as it stands, un-woven, with the numbers of a plan: what a signal's cost is measured
-// against. Programs whose kernels have the same numbers share one. A kernel of the user's own is
-// launched as its author does (harness/programs.h).
+// An un-woven template with the tunables of a plan. The cost of signals is measured against this
+// kernel. Programs whose kernels have the same tunables share one. A kernel of the user's own has
+// none: it is launched as its author does (harness/programs.h).
 struct PlainSource {
-  std::string name;  // "plain_3": of the file and of the function that returns the kernel
+  std::string name;  // "plain_3", for the file and for the function that returns the kernel
   Arch arch;
   std::string text;
 };
 
 struct BenchHarness {
   std::vector<PlainSource> plain;
-  std::vector<size_t> plain_of;  // per program: index into `plain`, of no meaning for own kernels
+  std::vector<size_t> plain_of;  // by program: index into `plain`; no meaning for own kernels
 };
 
 // The plain kernels of programs that have one plan each.
@@ -31,7 +31,8 @@ SourcesResult write_bench_sources(const std::vector<HarnessProgram>& programs,
                                   const BenchHarness& harness, const WorkDir& dir,
                                   Progress& progress, Diagnostics& diagnostics);
 
-// `cublas_lt`: the library's file.
+// The build of the harness, for GPUs of compute capability `sm`. `cublas_lt`: the file of the
+// library cuBLASLt.
 BuildPlan plan_bench_build(const std::vector<HarnessProgram>& programs, const BenchHarness& harness,
                            const CudaTools& tools, const std::string& cublas_lt, int sm,
                            const WorkDir& dir);

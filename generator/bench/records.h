@@ -11,7 +11,7 @@
 
 namespace tilepost {
 
-// One comparison of an output.
+// One comparison of a variant's results with `against`: another variant, or what counts as right.
 struct CheckRecord {
   std::string variant;  // "ours", "plain", "cublaslt", "overlap"
   std::string against;
@@ -22,13 +22,13 @@ struct CheckRecord {
 // All samples of one program in one mode.
 struct ModeSamples {
   std::string mode;  // "cool", "sustained"; from end to end "overlap", "steady", "graph", "torch …"
-  std::map<std::string, std::vector<double>> us;  // per variant: microseconds, a value per round
-  std::vector<double> mhz, watts;                 // those that are known
-  int candidates = 0, fastest = -1;               // of cuBLASLt
-  std::string cublas_kernels;                     // of the fastest, or "" where nobody tells
-  int cublas_sms = 0;                             // that it may use
-  int cublas_operations = 0;                      // of the plan's epilogue that it computes
-  int64_t rows = 0;                               // that the GEMM multiplies; 0: the plan's
+  std::map<std::string, std::vector<double>> us;  // by variant: microseconds, a value per round
+  std::vector<double> mhz, watts;                 // the known ones, a value per round
+  int candidates = 0, fastest = -1;               // how many cuBLASLt has, index of the fastest
+  std::string cublas_kernels;                     // the fastest candidate's, or "" if unknown
+  int cublas_sms = 0;                             // how many SMs cuBLASLt may use
+  int cublas_operations = 0;                      // those of the epilogue that cuBLASLt computes
+  int64_t rows = 0;                               // how many the GEMM multiplies; 0: the plan's
 };
 
 struct ProgramSamples {
@@ -37,14 +37,15 @@ struct ProgramSamples {
   std::vector<ModeSamples> modes;
   std::vector<std::string> notes;
   std::string failure;  // why there is no measurement, or ""
-  bool ended = false;   // the harness came to its end
+  bool ended = false;   // whether the harness has come to the program's end
 
   // How many elements were wrong in the worst check.
   int64_t wrong() const;
-  // Null if there is none of this name.
+  // The samples of the mode of this name; null if there are none.
   const ModeSamples* mode(llvm::StringRef name) const;
   bool has_mode(llvm::StringRef name) const { return mode(name) != nullptr; }
-  // Whether the harness came to its end, nothing failed and no element was wrong.
+  // Whether the harness has come to the program's end, has measured in some mode, nothing failed
+  // and no element was wrong.
   bool ok() const;
 };
 
@@ -52,11 +53,11 @@ class BenchLog {
  public:
   enum class Event { none, machine, begin, sample, end };
 
-  // Takes one line; a line that is no record is ignored. Returns what the record is about, and in
-  // `program` which program.
+  // Takes one line. A line that is no record is ignored. Returns what the record is about, and sets
+  // `program` to the record's program.
   Event take(llvm::StringRef line, std::string& program);
 
-  // These add what was measured outside of the harness.
+  // These functions add what was measured outside of the harness.
   void add_mode(const std::string& program, ModeSamples samples);
   void add_note(const std::string& program, const std::string& text);
   void set_torch(const std::string& version, const std::string& nccl);

@@ -1,5 +1,5 @@
-// PyTorch's fused operations at the same points, measured by a script that the tool carries
-// (runtime/bench/async_tp.py) in a Python of the user's.
+// Measures PyTorch's fused operations at the same points. A Python of the user's runs a script that
+// the tool carries (runtime/bench/async_tp.py).
 #pragma once
 
 #include <string>
@@ -19,21 +19,21 @@ struct TorchRun {
   std::vector<std::string> shapes;  // "8192x8192x2048", each once
 };
 
-// The runs of those programs for which PyTorch has operations of its own: gemm_reduce_scatter,
-// all_gather_gemm, and gemm_all_reduce as a GEMM before PyTorch's AllReduce operations. Their types
-// have 16 bits, their layout is tn, they have no epilogue and no consumer but unpermute, and at
-// most `gpus` ranks.
+// The runs for those programs for which PyTorch has operations of its own: gemm_reduce_scatter,
+// all_gather_gemm, and gemm_all_reduce as a GEMM before PyTorch's AllReduce operations. Input and
+// output of such a program have the same type, its layout is tn, it has no epilogue, no consumer
+// but unpermute, and at most `gpus` ranks.
 std::vector<TorchRun> torch_runs(const std::vector<HarnessProgram>& programs, int gpus);
 
-// Adds what the script wrote for `run` to every program that it is about, as modes "torch" and, of
-// few rows, "torch graph" with the variants "fused" and "sequence", for AllReduce "one_shot" and
-// "two_shot" too, or as a note where there is no time. Returns false if `json` is none of its
-// files.
+// Adds the script's results for `run` to every program that the run is about: as the mode "torch"
+// and, for few rows, also as "torch graph". The variants are "fused" and "sequence", and for
+// AllReduce "one_shot" and "two_shot" too. A point without a time gives a note. Returns false if
+// `json` is not a file of the script.
 bool take_torch(llvm::StringRef json, const TorchRun& run,
                 const std::vector<HarnessProgram>& programs, BenchLog& log);
 
-// Measures all these programs with the Python `python`. What could not be measured becomes notes of
-// the programs.
+// Measures PyTorch for all these programs with the Python `python`. Where this fails, the program
+// gets a note with the reason.
 void measure_torch(const std::string& python, int rounds, uint64_t seed,
                    const std::vector<HarnessProgram>& programs, int gpus, const WorkDir& dir,
                    BenchLog& log, Progress& progress);
