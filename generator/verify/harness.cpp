@@ -53,7 +53,7 @@ std::vector<Unit> program_units(const std::vector<HarnessProgram>& programs) {
   std::vector<Unit> units;
   size_t count = 0;
   for (const HarnessProgram& program : programs) {
-    if (has_plain(program)) continue;  // compiled alone: it has headers of its own
+    if (has_plain(program)) continue;  // compiled alone, because it has headers of its own
     if (count++ % kProgramsPerUnit == 0)
       units.push_back({"unit_" + std::to_string(units.size()) + ".cpp", ""});
     units.back().text += "#include \"programs/" + program.name + ".cpp\"\n";

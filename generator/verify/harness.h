@@ -9,30 +9,30 @@
 
 namespace tilepost {
 
-// The text of the harness's registry.cpp. `audited`: it has the plain kernels of programs that are
-// audited.
+// The text of the harness's registry.cpp. `audited`: whether to list the plain kernels of programs
+// that are audited.
 std::string emit_registry(const std::vector<HarnessProgram>& programs, bool audited);
 
-// The harness's own C++ sources, with those of one of the two targets.
+// The harness's own C++ sources, with those for GPUs (`cuda`) or for the host target.
 Unit verify_unit(bool cuda);
 
-// The translation units of programs for the host, each with many programs.
+// The translation units of programs for the host, each with up to kProgramsPerUnit programs.
 inline constexpr size_t kProgramsPerUnit = 40;
 std::vector<Unit> program_units(const std::vector<HarnessProgram>& programs);
 
-// The folder, in the working folder, of headers that stand in for CUDA's where a kernel of the
-// user's own runs on the CPU.
+// A folder in the working folder. Its headers stand in for CUDA's where a kernel of the user's own
+// runs on the CPU.
 inline constexpr const char* kShimHeaders = "runtime/verify/host/shim/include";
 
 // Writes all that the compiler will read: resources, programs, registry, units.
 SourcesResult write_sources(const std::vector<HarnessProgram>& programs, bool cuda,
                             const WorkDir& dir, Progress& progress, Diagnostics& diagnostics);
 
-// A harness for the host target; the words of `compiler` begin each command.
+// The build of a harness for the host target. The words of `compiler` begin each command.
 BuildPlan plan_host_build(const std::vector<HarnessProgram>& programs,
                           const std::vector<std::string>& compiler, const WorkDir& dir);
 
-// A harness for GPUs of compute capability `sm`.
+// The build of a harness for GPUs of compute capability `sm`.
 BuildPlan plan_cuda_build(const std::vector<HarnessProgram>& programs, const CudaTools& tools,
                           int sm, const WorkDir& dir);
 

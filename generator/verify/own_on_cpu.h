@@ -1,4 +1,5 @@
-// Whether kernels of the user's own run on the CPU, by the shim, in place of a GPU.
+// Finds out whether a kernel of the user's own can run on the CPU in place of a GPU. The shim
+// (runtime/verify/host/shim) stands in for CUDA there.
 #pragma once
 
 #include <string>
@@ -11,9 +12,9 @@
 namespace tilepost {
 
 // Why the plan's kernel cannot run on the CPU, or "". It may need what only a GPU has, take too
-// long for `runs` runs, or not compile with the shim's headers in place of CUDA's. The last is
-// tried in `dir`, where the files that the tool carries must be, with a compiler whose command
-// begins with the words of `compiler`.
+// long for `runs` runs, or not compile with the shim's headers in place of CUDA's. The function
+// tries to compile it in `dir`, which must have the files that the tool carries. The words of
+// `compiler` begin the compiler's command.
 std::string obstacle_on_cpu(const Plan& plan, int runs, const std::vector<std::string>& compiler,
                             const WorkDir& dir, Diagnostics& diagnostics);
 

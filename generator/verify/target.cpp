@@ -18,7 +18,7 @@ int max_ranks(const std::vector<HarnessProgram>& programs) {
 }
 
 // The GPUs that are assumed on another machine: those of the newest architecture that the first
-// program has a plan for. Their `sm` is 0 if it has none.
+// program has a plan for. `sm` is 0 if the program has no plan for GPUs.
 Gpus asked_gpus(const std::vector<HarnessProgram>& programs) {
   Gpus gpus;
   gpus.count = max_ranks(programs);
@@ -27,8 +27,8 @@ Gpus asked_gpus(const std::vector<HarnessProgram>& programs) {
   return gpus;
 }
 
-// Why the programs cannot run, or "" if they can; then `choice` is filled in. `elsewhere`: on the
-// GPUs of asked_gpus(), else on this machine's.
+// Why the programs cannot run on GPUs, or "" if they can. In that case `choice` is filled in. With
+// `elsewhere` the GPUs are those of asked_gpus(), otherwise this machine's.
 std::string obstacle(const std::vector<HarnessProgram>& programs, bool elsewhere,
                      TargetChoice& choice) {
   for (const HarnessProgram& program : programs)

@@ -14,14 +14,14 @@ namespace tilepost {
 struct TargetChoice {
   bool cuda = false;
   int sm = 0;                         // cuda: compute capability of the GPUs
-  CudaTools tools;                    // cuda
-  std::vector<std::string> compiler;  // host: the words that begin its commands
-  std::string reason;                 // host: why not GPUs, where they were not excluded
+  CudaTools tools;                    // cuda: what compiles and links
+  std::vector<std::string> compiler;  // host: the words that begin the compiler's commands
+  std::string reason;                 // host: why not on GPUs, unless the host was asked for
 };
 
-// Picks the target. Nothing, with the reason reported, if the one asked for or its compiler is
-// missing. `elsewhere`: the programs will run on another machine, so GPUs need not be here; they
-// are what the specs' newest architecture says.
+// Picks the target. If the target that is asked for or its compiler is missing, reports why and
+// returns nothing. `elsewhere`: whether the programs will run on another machine. GPUs need not be
+// here then, and are taken to be of the first program's newest architecture.
 std::optional<TargetChoice> choose_target(const std::vector<HarnessProgram>& programs,
                                           VerifyTarget target, bool elsewhere,
                                           Diagnostics& diagnostics);
