@@ -8,8 +8,8 @@
 namespace tilepost::inference {
 namespace {
 
-// How many kinds of m there may be, and how much work (work_of) all runs together may be. The work
-// at the greatest m does not count.
+// The limits on the number of kinds of m, and on the work (work_of) of all trials together. The
+// trial at the greatest m does not count.
 constexpr size_t kMostKinds = 512;
 constexpr double kMostWork = 4e9;
 

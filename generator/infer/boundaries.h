@@ -24,7 +24,7 @@ class Boundaries {
   // `most`: the greatest m; `at`: the launch at each m.
   Boundaries(int64_t most, const FactsAt& at);
 
-  // Runs of the kernel note its decisions here.
+  // The runs of the kernel note the kernel's decisions here.
   Terms& terms() { return terms_; }
   // The next m to try. Nothing if no m is left, or if there are too many kinds or too much work.
   std::optional<int64_t> next();

@@ -48,8 +48,9 @@ std::optional<Inferred> infer(const Parsed& parsed, const clang::FunctionDecl* k
                               const std::vector<KernelFacts>& shapes, const FactsAt& at = {},
                               std::optional<KernelFacts>* failed = nullptr);
 
-// Reports why a kernel whose output is in a structure parameter is not proven: it does something
-// that a proof cannot follow, or the only reason is that pointers in structures are not followed.
+// Reports why a kernel whose output is in a structure parameter is not proven. Either the kernel
+// does something that a proof cannot follow, or the only reason is the structure: pointers in
+// structures are not followed.
 void refuse_structure(const Parsed& parsed, const clang::FunctionDecl* kernel,
                       const clang::ParmVarDecl* parameter);
 

@@ -11,7 +11,8 @@
 // Code that is not understood is refused if it could store into global memory. Otherwise its result
 // is unknown.
 //
-// The state of a run is in state/, and what runs statements, expressions and calls is in walk/.
+// The state of a run is in state/. The classes that run statements, expressions and calls are in
+// walk/.
 #pragma once
 
 #include <optional>

@@ -105,8 +105,8 @@ bool is_own(const clang::Expr* place) {
   }
 }
 
-// Finds out whether a function does more than compute with its arguments. The user's functions that
-// it calls are looked at on their own.
+// Finds out whether a function does more than compute with its arguments. Calls of the user's
+// functions do not count, because each of these functions is checked by itself.
 class Actions : public clang::RecursiveASTVisitor<Actions> {
  public:
   using IsForeign = llvm::function_ref<bool(const clang::FunctionDecl*)>;

@@ -1,5 +1,5 @@
-// Finds in the source of functions what they may do, without running them: bulk stores, atomic
-// instructions, and uses of tensor maps.
+// Finds bulk stores, atomic instructions and uses of tensor maps in functions, without running the
+// functions.
 #pragma once
 
 #include <map>

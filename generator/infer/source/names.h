@@ -1,4 +1,4 @@
-// Short names for what the interpreter takes from Clang's tree everywhere.
+// Short names for types of Clang's that all parts of the interpreter use.
 #pragma once
 
 #include "clang/AST/Type.h"

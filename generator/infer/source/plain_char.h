@@ -1,5 +1,5 @@
-// Numbers in a plain char. The host decides whether the type is signed: on x86 it is, on ARM it is
-// not. So a number outside of 0 to 127 becomes another one if the code is compiled for another
+// Numbers in a plain char. The host decides whether this type is signed: it is on x86, but not on
+// ARM. So a number outside of 0 to 127 becomes another number if the code is compiled for another
 // host.
 #pragma once
 
@@ -25,7 +25,7 @@ class PlainChars {
  private:
   const clang::ASTContext& ast_;
   Nodes& nodes_;
-  std::unordered_map<const clang::Expr*, bool> decided_;  // answers so far
+  std::unordered_map<const clang::Expr*, bool> decided_;  // the known results of decide()
 };
 
 }  // namespace tilepost::inference

@@ -1,4 +1,4 @@
-// The C++ types of the source, as sizes and as types of whole numbers.
+// Sizes of the source's C++ types, and the integer types in which nodes compute their numbers.
 #pragma once
 
 #include <cstdint>

@@ -15,8 +15,8 @@ class AccessLog {
  public:
   const Effects& effects() const { return effects_; }
 
-  // Notes an access. If turns of a loop repeat the access at the same address, it is noted once. An
-  // access by a warp is noted each time, because add_rows changes it afterwards.
+  // Notes an access. If turns of a loop repeat an access at the same address, the access is noted
+  // once. An access by a warp is noted each time, because add_rows changes the access afterwards.
   void note(bool stores, const Access& access);
   // Makes the last access that of a matrix of `rows` rows, which are `pitch` bytes apart.
   void add_rows(bool stores, int64_t rows, NodeId pitch);
@@ -29,8 +29,8 @@ class AccessLog {
   void run_once(Where where, const std::string& what);
   const std::optional<InferredPlace>& runs_once() const { return runs_once_; }
 
-  // The place of asynchronous copies that nobody has waited for yet. It is invalid if there are
-  // none.
+  // The place of asynchronous copies that nobody has waited for yet. The place is invalid if there
+  // are no such copies.
   void begin_copies(Where where) { pending_copies_ = where; }
   void end_copies() { pending_copies_ = {}; }
   Where pending_copies() const { return pending_copies_; }

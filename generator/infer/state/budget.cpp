@@ -4,10 +4,10 @@ namespace tilepost::inference {
 
 namespace {
 
-constexpr int kMaxSteps = 4'000'000;      // statements and expressions
-constexpr int kMaxSharedSteps = 400'000;  // of both, if blocks may share a tile; also of values
+constexpr int kMaxSteps = 4'000'000;      // steps: statements and expressions
+constexpr int kMaxSharedSteps = 400'000;  // steps, and also values, if blocks may share a tile
 constexpr size_t kMaxNodes = 2'000'000;   // values
-constexpr size_t kMaxStores = 100'000;    // stores of a thread; also its reads of the output
+constexpr size_t kMaxStores = 100'000;    // a thread's stores, and also its reads of the output
 
 }  // namespace
 

@@ -1,5 +1,5 @@
-// How a run of the kernel goes: whether it goes on, ends with a refusal, or must be done again with
-// more loops unrolled.
+// Decides how a run of the kernel continues: whether it goes on, ends with a refusal, or is done
+// again with more loops unrolled.
 #pragma once
 
 #include <map>
@@ -19,9 +19,9 @@ namespace tilepost::inference {
 // What one run of a kernel passes on to the next.
 struct Unrolling {
   std::set<const clang::Stmt*> loops;  // the loops to unroll
-  std::set<const clang::Stmt*> tried;  // those that could not be unrolled
-  // A place where blocks may share work, if they ever get there. A kernel that takes long to follow
-  // is refused with this as the reason.
+  std::set<const clang::Stmt*> tried;  // the loops that could not be unrolled
+  // A place where blocks may share work, if a block ever gets there. It is the reason in the
+  // message if the kernel is refused because following it takes too long.
   std::optional<SharedWork> shared_work;
   // For each loop that is unrolled to see which threads meet, the place where they meet.
   std::map<const clang::Stmt*, clang::SourceLocation> meetings;
@@ -50,7 +50,7 @@ class Course {
   // Whether the complaints of the trial must now be reported: it has had some, and it is not inside
   // another trial.
   bool must_say_why(const Trial& trial) const { return !trial.within_another && complained_; }
-  // From here on complaints of the trial are certain.
+  // Makes all further complaints of the trial certain.
   void be_certain() { trial_ = false; }
   void end_trial(const Trial& trial);
   // Makes complaints certain during the life of the object.
@@ -89,8 +89,8 @@ class Course {
   Unrolling& unrolling_;
   std::vector<Complaint> complaints_;
   bool restart_ = false;
-  bool trial_ = false;       // complaints of this turn are not yet certain
-  bool complained_ = false;  // there was a complaint that is not yet certain
+  bool trial_ = false;       // whether complaints are not yet certain
+  bool complained_ = false;  // whether there was a complaint that is not yet certain
 };
 
 }  // namespace tilepost::inference

@@ -20,9 +20,9 @@ struct InferredPlace {
 
 namespace inference {
 
-// One store of each thread into the output, or one read of the output by each thread. If a warp
-// moves a matrix together, this has `rows` rows of `width` bytes, which are `pitch` bytes apart.
-// The values of lane 0 then count.
+// One store of each thread into the output, or one read of the output by each thread. A matrix that
+// a warp moves together has `rows` rows of `width` bytes, which are `pitch` bytes apart. Address
+// and pitch are then those of lane 0.
 struct Access {
   NodeId address;  // bytes from the output's start
   NodeId guard;    // whether the thread gets here
@@ -31,14 +31,14 @@ struct Access {
   NodeId pitch = 0;
   bool by_warp = false;
   clang::SourceLocation where;
-  clang::SourceLocation loop;  // the outermost loop around it, if there is one
+  clang::SourceLocation loop;  // the outermost unrolled loop around the access, if there is one
 };
 
 // A *meeting*: a barrier, or an operation that lanes of a warp do together.
 struct Meeting {
   NodeId guard;   // whether the thread gets here, by conditions that are known or alike in a block
   NodeId unsure;  // … by conditions that may be unknown and may differ
-  NodeId gone;    // whether the thread has left the kernel before
+  NodeId gone;    // whether the thread has already left the kernel
   bool of_warp;
   NodeId lanes;  // mask of the lanes that a thread waits for here; 0: only those that come
   clang::SourceLocation where;
@@ -46,7 +46,7 @@ struct Meeting {
 
 // What is wrong with a kernel's stores, and where.
 struct Complaint {
-  clang::SourceLocation where;  // invalid: about the kernel as a whole
+  clang::SourceLocation where;  // invalid if the complaint is about the kernel as a whole
   std::string text;
   clang::SourceLocation note_at;
   std::string note;

@@ -1,4 +1,4 @@
-// The calls that are being run, each within the one before, and the objects of their variables.
+// The stack of calls that are being run, and the objects of their variables.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// The loops around the statement that is being run. For a loop that is passed over, also the
-// variables that its turns assign.
+// Keeps the loops around the statement that is being run. For a loop that is passed over, it also
+// keeps the variables that the loop's turns assign.
 #pragma once
 
 #include <cstdint>
@@ -28,7 +28,7 @@ struct Passed {
   const clang::Stmt* loop;
   std::map<std::pair<uint32_t, int64_t>, Target> cells;  // by object and offset
   std::set<uint32_t> objects;                            // objects with stores at unknown offsets
-  Alike alike = Alike::block;                            // which threads take as many turns
+  Alike alike = Alike::block;                            // which threads take equally many turns
 };
 
 class OpenLoops {

@@ -1,5 +1,5 @@
-// What is known at the statement that is being run. A member may use those that are declared before
-// it.
+// What is known at the statement that is being run. A member may use members that are declared
+// before it.
 #pragma once
 
 #include "generator/infer/source/origins.h"

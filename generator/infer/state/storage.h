@@ -31,18 +31,18 @@ class Storage {
   void store_variable(Value to, Value value, Type type, Where where);
   // Copies a struct.
   void copy_record(Value to, Value from, int64_t size, Where where);
-  // Makes the memory that the pointer points into unknown, after a possible store through it.
+  // Makes the contents of the memory that the pointer points into unknown, after a possible store.
   void forget(Value pointer);
 
   Value moved(Value pointer, NodeId bytes);
   // The value that is `a` if the condition holds and `b` otherwise.
   Value choose(NodeId condition, Value a, Value b, Where where);
-  // The bytes of `value`, which may have been stored in another type, read in the type `type`.
+  // `value`, which may have been stored in another type, when its bytes are read as `type`.
   Value read_as(Value value, Type type, Where where);
 
   // Refuses an access through a pointer that the launch sets to null, if threads may get here.
   bool follows_null(Value pointer, const char* what, Where where);
-  // The number 0 for a pointer that the launch sets to null; else the value. For comparisons.
+  // For comparisons: the number 0 if the launch sets this pointer to null, else the value itself.
   Value number_if_null(Value value);
   // Whether the value is a pointer into the output, or a struct with such a pointer in it.
   bool carries_output(Value value, Type type) const;

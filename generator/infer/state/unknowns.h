@@ -1,4 +1,4 @@
-// Values that are not known, and why.
+// Values that are not known, and the reasons.
 #pragma once
 
 #include <algorithm>

@@ -6,8 +6,8 @@ namespace tilepost::inference {
 
 namespace {
 
-// Calls `use` with `condition` and with each part of it that must hold too, because it is joined by
-// "and". A part that occurs several times is visited once.
+// Calls `use` with `condition`. If `condition` is a conjunction, calls it with all parts too, once
+// for each part: conjunctions may share parts.
 template <class Use>
 void for_each_part(const Nodes& nodes, NodeId condition, const Use& use) {
   std::set<NodeId> seen{condition};
@@ -76,7 +76,7 @@ NodeId Facts::assume_anew(NodeId node, int depth) {
     case Op::less:
     case Op::equal:
     case Op::choice:
-    case Op::unknown:  // an unknown condition: see Nodes::condition
+    case Op::unknown:  // an unknown condition, made by Nodes::condition
       if (!at.safe && at.op != Op::unknown) return node;
       if (known_.count(node)) return nodes_.constant(1);
       if (const NodeId opposite = nodes_.negation(node); known_.count(opposite)) {

@@ -20,7 +20,7 @@ class Facts {
   const std::vector<NodeId>& all() const { return facts_; }
   // Whether all facts from number `first` on hold.
   NodeId since(size_t first);
-  // The node, simplified by the facts. Looks into choices and conditions, not into arithmetic.
+  // The node, simplified by the facts. Only choices and conditions are simplified, not arithmetic.
   NodeId assume(NodeId node) { return assume(node, 0); }
 
  private:

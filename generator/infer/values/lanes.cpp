@@ -64,7 +64,7 @@ namespace {
 // The lanes of an operand, and how to step through them.
 struct Input {
   const int64_t* values;
-  const uint8_t* lost;  // null: none
+  const uint8_t* lost;  // null if no value is lost
   size_t step, lost_step;
   explicit Input(const Lanes& lanes)
       : values(lanes.values.data()),

@@ -8,10 +8,10 @@
 
 namespace tilepost::inference {
 
-// The value of a node in each thread; one value for all where it does not depend on the thread.
+// The values of a node in all threads. If they do not depend on the thread, there is one value.
 struct Lanes {
   std::vector<int64_t> values;
-  std::vector<uint8_t> lost;  // empty: no thread's value is lost
+  std::vector<uint8_t> lost;  // by thread, whether its value is lost; empty if none is
   int64_t value(size_t thread) const { return values[values.size() == 1 ? 0 : thread]; }
   bool is_lost(size_t thread) const { return !lost.empty() && lost[lost.size() == 1 ? 0 : thread]; }
 };

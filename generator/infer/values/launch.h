@@ -1,4 +1,4 @@
-// What the spec says of a kernel's launch.
+// How the spec describes a kernel's launch.
 #pragma once
 
 #include <array>
@@ -11,8 +11,8 @@
 
 namespace tilepost {
 
-// What the spec says of a kernel's launch at one shape. The output is m rows of n elements. A
-// column-major output is described with m and n exchanged, and the tile's sides too.
+// A kernel's launch at one shape, as the spec describes it. The output is m rows of n elements. For
+// a column-major output m and n are exchanged here, and so are the sides of the tile.
 struct KernelFacts {
   int64_t m = 0, n = 0, k = 0;
   std::array<int64_t, 2> tile{};  // rows, columns

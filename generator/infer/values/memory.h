@@ -45,16 +45,16 @@ constexpr Value pointer_to(uint32_t object) {
 struct Cell {
   int64_t size;
   Value value;
-  bool real = false;  // a floating-point number
+  bool real = false;  // whether the value is a floating-point number
 };
 
 // The cells of one object, by their offset.
 struct Object {
   std::string name;            // of the variable, for messages
-  size_t facts = 0;            // how many facts held when its life began
+  size_t facts = 0;            // how many facts held when the object's life began
   const void* loop = nullptr;  // the loop that made cells unknown, or null
-  bool held_output = false;    // a pointer into the output was stored here
-  bool is_parameter = false;   // memory that a pointer parameter points to
+  bool held_output = false;    // whether a pointer into the output was ever stored here
+  bool is_parameter = false;   // whether this is memory that a pointer parameter points to
   std::map<int64_t, Cell> cells;
   std::set<std::pair<int64_t, int64_t>> lost;  // bytes that were set to unknown values: from, to
 };
@@ -80,8 +80,8 @@ class Memory {
   // Sets these bytes to unknown values, and forgets cells that overlap with them.
   void forget(uint32_t id, int64_t offset, int64_t size);
   void forget(uint32_t id) { forget(id, 0, kAll); }
-  // Whether any of these bytes was ever set to an unknown value. Otherwise they are known, or were
-  // not set.
+  // Whether any of these bytes was set to an unknown value. Otherwise each byte is known, or was
+  // never set.
   bool is_lost(uint32_t id, int64_t offset, int64_t size) const;
   // Whether a cell that overlaps with these bytes points into the output.
   bool holds_output(uint32_t id, int64_t offset = 0, int64_t size = kAll) const;

@@ -230,7 +230,7 @@ NodeId Nodes::truth(NodeId a) {
   const Node& x = nodes_[a];
   if (x.least >= 0 && x.most <= 1) {
     const bool decided = is_comparison(x.op) || x.op == Op::both || x.op == Op::negation;
-    if (!decided) decide(a);  // otherwise the comparisons in it were noted
+    if (!decided) decide(a);  // otherwise the comparisons inside of `a` are already noted
     return a;
   }
   return negation(binary(Op::equal, a, constant(0), kInt64));

@@ -28,16 +28,16 @@ constexpr int64_t kWarp = 32;
 struct Node {
   Op op;
   IntType type;  // the result's; for comparisons the operands'
-  bool thread;   // depends on the thread's index, or may do so because it is unknown
-  bool block;    // depends on the block's index
-  bool safe;     // has a value in every thread
-  bool lost;     // has a value in none
-  bool exact;    // the operation needs neither wrapping nor an overflow check
+  bool thread;   // whether the node depends on the thread's index, or may do so, being unknown
+  bool block;    // whether the node depends on the block's index
+  bool safe;     // whether the node has a value in every thread
+  bool lost;     // whether the node has a value in no thread
+  bool exact;    // whether the operation needs neither wrapping nor an overflow check
   NodeId a, b, c;
   int64_t value;
   int64_t least, most;  // bounds of the value
-  bool rows = false;    // depends on m, if m is bounded
-  TermId term = 0;      // for a constant: how it follows from m
+  bool rows = false;    // whether the node depends on m, if m is bounded
+  TermId term = 0;      // for a constant: the term that says how it follows from m
 };
 
 // Which of the threads that compute a number have the same one: possibly no two, those of each
@@ -50,7 +50,7 @@ struct Reason {
   unsigned where = 0;          // a clang::SourceLocation's raw encoding
   const void* loop = nullptr;  // the loop that was passed over without running it
   Alike alike = Alike::none;
-  unsigned serial = 0;  // not 0: a condition; no other number shares its node
+  unsigned serial = 0;  // for a condition: its own number, so that no other shares the node; else 0
 };
 
 class Nodes {
@@ -65,7 +65,7 @@ class Nodes {
   NodeId symbol(Symbol which) { return symbols_[which]; }
   // The thread's place in its warp.
   NodeId lane();
-  // The choice of that name, e.g. "beta == 0".
+  // The choice of this name, such as "beta == 0": a condition that the whole launch shares.
   NodeId choice(const std::string& name);
   // An unknown number. If it is the same in the whole launch, `key` names it, and choices may refer
   // to it. Otherwise `key` is empty. All nodes with one key are the same number, so the result of
@@ -132,12 +132,12 @@ class Nodes {
   std::vector<std::string> keys_;
   std::map<std::tuple<std::string, unsigned, const void*, Alike, unsigned, std::string>, NodeId>
       unknown_;
-  mutable std::unordered_map<NodeId, bool> same_in_warp_;  // answers so far
+  mutable std::unordered_map<NodeId, bool> same_in_warp_;  // the known results of is_same_in_warp()
   unsigned serial_ = 0;
   std::vector<std::string> choices_;
   std::map<std::string, NodeId> choice_;
   Terms* terms_;
-  std::unordered_map<NodeId, TermId> term_;  // answers so far
+  std::unordered_map<NodeId, TermId> term_;  // the known results of term_of()
 };
 
 }  // namespace tilepost::inference

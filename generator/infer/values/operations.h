@@ -6,10 +6,10 @@
 namespace tilepost::inference {
 
 enum class Op : uint8_t {
-  constant,  // value
-  symbol,    // value: one of Symbol
-  choice,    // value: index of a condition that is the same in the whole launch, but not known
-  unknown,   // value: index of a reason
+  constant,  // Node::value is the constant
+  symbol,    // Node::value is a Symbol
+  choice,    // Node::value is the index of an unknown condition that the whole launch shares
+  unknown,   // Node::value is the index of a Reason
   add,
   subtract,
   multiply,

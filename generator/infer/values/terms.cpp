@@ -219,7 +219,8 @@ bool Terms::add_outcomes(std::vector<uint64_t>& outcomes) {
   const size_t corners = corners_.size();
   for (auto& [comparison, done] : index_)
     if (!std::exchange(done, true)) find_corners(comparison);
-  std::vector<Decision> guards, fresh, seen;  // swept at one corner; at all corners; at new corners
+  // `guards` are swept at one corner, `fresh` at all corners, and `seen` at new corners.
+  std::vector<Decision> guards, fresh, seen;
   for (auto& [decision, done] : decisions_) {
     const Term& term = terms_[decision.term];
     const bool everywhere = term.indexed && !is_guard(term);

@@ -29,23 +29,24 @@ struct Term {
   Op op;  // constant, choice and unknown as in nodes
   IntType type;
   TermId a, b, c;
-  int64_t value;        // symbol: from kSymbols on it stands for a table
+  int64_t value;        // for a symbol: a Symbol, or kSymbols + the index of a table
   int64_t least, most;  // bounds at all m
-  bool varies;          // depends on m
-  bool indexed;         // depends on the thread, the block or a choice
-  bool affine;          // grows by the same number from each m to the next
+  bool varies;          // whether the term depends on m
+  bool indexed;         // whether the term depends on the thread, the block or a choice
+  bool affine;          // whether the term grows by the same number from each m to the next
 };
 
 // A number that the kernel's behaviour depends on and that is not the same at every m.
 struct Decision {
   TermId term;
-  bool by_steps;  // its growth from one m to the next decides, not its value
+  bool by_steps;  // whether the term's growth from one m to the next decides, not its value
   bool operator<(const Decision& other) const {
     return std::pair(term, by_steps) < std::pair(other.term, other.by_steps);
   }
 };
 
-// Values of the symbols, in the order of Symbol, and of all choices, for which terms are evaluated.
+// A point at which terms are evaluated: the values of the symbols, in the order of Symbol, and of
+// all choices.
 struct Corner {
   std::array<int64_t, kSymbols> at{};
   int64_t choice = 0;
@@ -91,7 +92,7 @@ class Terms {
   std::map<std::string, TermId> given_;
   std::array<int64_t, kSymbols> extent_;
   int64_t most_;
-  std::map<Decision, bool> decisions_;  // whether its outcomes were added
+  std::map<Decision, bool> decisions_;  // by decision, whether its outcomes were added
   std::vector<Evaluated> values_;
   std::map<TermId, bool> index_;  // comparisons, and whether corners were looked for
   std::vector<Corner> corners_;

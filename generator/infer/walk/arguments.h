@@ -26,7 +26,8 @@ class Arguments {
   // the effects of that code would be missed. Returns whether the call was refused.
   bool refused_callback(Where where, const clang::FunctionDecl* function);
   // Takes an argument for the function `name`, whose body is not seen. The function may read and
-  // store where the argument points, and where pointers in an object that it gets point.
+  // store through the argument, and through pointers inside of an object that the argument points
+  // to.
   void hand_over(const std::string& name, Value value, Type type, Type declared, Where where);
 
  private:

@@ -20,7 +20,7 @@ struct Instruction {
   std::vector<StringRef> operands;  // as written
 };
 
-// How the names of instructions begin that store into no global memory.
+// Instructions that do not store into global memory, by the first words of their names.
 constexpr StringRef kHarmless[] = {".reg",         ".pred",
                                    ".shared",      "mov",
                                    "cvt",          "cvta",
@@ -214,7 +214,7 @@ struct InlineAssembly::Assembly {
   std::vector<Value> operands;
   std::map<StringRef, NodeId> predicates;
   std::set<StringRef> declared;  // names of predicates
-  bool hidden = false;           // a predicate hides another of the same name
+  bool hidden = false;           // whether a predicate hides another of the same name
 
   // Whether an operand whose form is not recognised uses the output's address.
   bool hides_output(StringRef operand) const {
@@ -249,7 +249,8 @@ void InlineAssembly::note_one_shot(Assembly& assembly, StringRef name, StringRef
   }
 }
 
-// Runs an instruction that stores into no global memory. What it writes becomes unknown.
+// Runs an instruction that does not store into global memory. The operands that it writes become
+// unknown.
 void InlineAssembly::exec_harmless(Assembly& assembly, StringRef name,
                                    const std::vector<StringRef>& operands, bool predicated) {
   const Where where = assembly.statement->getAsmLoc();

@@ -1,6 +1,6 @@
 // Inline PTX: which instructions a kernel may have, and what they store.
 //
-// An instruction is recognised by the beginning of its name. An unknown one is refused.
+// An instruction is recognised by the beginning of its name. An unknown instruction is refused.
 #pragma once
 
 #include <vector>

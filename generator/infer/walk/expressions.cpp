@@ -164,8 +164,8 @@ Value Expressions::eval_plain(const clang::Expr* e) {
                        e->getExprLoc());
 }
 
-// Runs the operands of an expression that is not understood, because they could store. An
-// expression with an address among its operands could store itself, and is refused.
+// Runs the operands of an expression that is not understood, because the operands could store. If
+// an operand is an address, the expression itself could store, and is refused.
 void Expressions::run_operands(const clang::Expr* e) {
   for (const clang::Stmt* child : e->children()) {
     const auto* operand = clang::dyn_cast_or_null<clang::Expr>(child);

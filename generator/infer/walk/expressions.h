@@ -1,4 +1,4 @@
-// Expressions: their values and the places they name.
+// Computes the values of expressions and the places that they name.
 #pragma once
 
 #include "generator/infer/source/plain_char.h"
@@ -54,7 +54,7 @@ class Expressions {
   Value bump(const clang::UnaryOperator* e);
   bool fold(const clang::Expr* e, Value& value);
 
-  // casts.cpp
+  // These functions are in casts.cpp.
   Value eval_cast(const clang::CastExpr* e);
   Value cast_class(const clang::CastExpr* e, Type derived, int direction);
   Value bit_cast(const clang::CastExpr* e);

@@ -20,8 +20,8 @@ class Lambdas {
         walker_(walker) {}
 
   // Makes the lambda's object. Captures by copy are copied now, captures by reference are the
-  // variables themselves. The object holds the index of its captures, so a copy of it has the same
-  // ones.
+  // variables themselves. The object holds the index of its captures. So a copy of the object has
+  // the same captures.
   Value make(const clang::LambdaExpr* e);
   // Sets the captures of the lambda whose call was entered.
   void open(Value self, Where where);

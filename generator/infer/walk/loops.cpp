@@ -8,8 +8,10 @@ namespace tilepost::inference {
 
 namespace {
 
-constexpr int kMaxTurns = 20'000;        // of one loop that is unrolled
-constexpr int kMaxMeetingTurns = 2'000;  // … if threads meet in the loop: each turn adds work
+// How many turns of one loop are unrolled at most. The second limit is for loops in which threads
+// meet, because there each turn adds work.
+constexpr int kMaxTurns = 20'000;
+constexpr int kMaxMeetingTurns = 2'000;
 
 }  // namespace
 
@@ -23,7 +25,7 @@ void Loops::exec(const Loop& loop) {
   frame.continued = nodes_.constant(0);
   if (course_.unrolls(loop.statement)) {
     if (!unroll(loop)) {
-      // The loop cannot be unrolled, so what depends on it stays unknown.
+      // The loop cannot be unrolled, so values that depend on the loop stay unknown.
       course_.give_up(loop.statement);
     }
   } else {
@@ -97,8 +99,8 @@ bool Loops::unroll(const Loop& loop) {
   return known;
 }
 
-// Makes everything unknown that the loop's turns assign. A pointer that always points into the same
-// memory still does so.
+// Makes all variables that the loop's turns assign unknown. Of a pointer that always points into
+// the same memory, only the offset becomes unknown.
 void Loops::widen(const Passed& assigned) {
   const std::string text = "a value that is carried round a loop";
   for (const uint32_t object : assigned.objects) {

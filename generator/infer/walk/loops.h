@@ -1,4 +1,4 @@
-// Loops: passed over, or unrolled where a store needs what they compute.
+// Runs loops. They are passed over, or unrolled where a store or a barrier needs what they compute.
 #pragma once
 
 #include <map>
@@ -15,7 +15,7 @@ struct Loop {
   const clang::Stmt* condition_variable;
   const clang::Expr* condition;
   const clang::Expr* step;
-  const clang::Stmt* before;  // at the start of each turn
+  const clang::Stmt* before;  // what runs at the start of each turn
   const clang::Stmt* body;
   bool body_first;
 };

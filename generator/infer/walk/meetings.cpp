@@ -126,7 +126,7 @@ void Meetings::note(Where where, StringRef instruction, const std::vector<String
 
 // Notes a meeting. The proof must know which threads come. So an unknown condition is allowed only
 // if it is the same for all threads that wait for each other. `lanes` is the mask of the lanes of
-// its warp that a thread waits for here. If `lanes` is 0, it waits only for lanes that come.
+// its warp that a thread waits for here. If `lanes` is 0, a thread waits only for lanes that come.
 void Meetings::meet(Where where, bool of_warp, NodeId lanes) {
   Meeting meeting{
       nodes_.constant(1), nodes_.constant(1), frames_.outermost().returned, of_warp, lanes, where};

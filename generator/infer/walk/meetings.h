@@ -1,4 +1,4 @@
-// Where threads of a block wait for each other.
+// Finds where threads of a block wait for each other.
 //
 // CUDA lets threads leave the kernel while others go on. A barrier then waits for those that are
 // left (CUDA C++ Programming Guide, Synchronization Functions; PTX ISA, bar: "all non-exited
@@ -28,9 +28,9 @@ class Meetings {
         log_(state.log),
         walker_(walker) {}
 
-  // Notes a call of a function that waits; other calls are left alone.
+  // Notes the call if it is of a function that waits.
   void note(const clang::CallExpr* e, const clang::FunctionDecl* function);
-  // Notes an instruction that waits. `last` is its last operand, if that is a number.
+  // Notes the instruction if it waits. `last` is its last operand, if this is a number.
   void note(Where where, llvm::StringRef instruction, const std::vector<llvm::StringRef>& operands,
             Value last);
   // The lanes that a mask names, or 0 if the mask is not known.

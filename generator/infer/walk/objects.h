@@ -1,4 +1,5 @@
-// The beginning of objects: their first values and constructors. Destructors are run then too.
+// Begins objects: gives them their first values and runs constructors. Destructors are run at that
+// point too.
 #pragma once
 
 #include <vector>
