@@ -24,13 +24,13 @@ struct OwnRequest {
   int32_t num_user = 0;                          // user data: how many addresses data_.at has
   std::array<int32_t, 3> threads = {1, 1, 1};    // x, y and z of a block
   int32_t shared_bytes = 0;                      // dynamic shared memory of a block
-  int32_t blocks_per_sm = 1;                     // as in the spec
+  int32_t blocks_per_sm = 1;                     // kernel.blocks_per_sm of the spec
   int32_t count_at = -1;                         // OwnKernel::count_at
-  bool loop = false;                             // unmarked: a block computes several tiles
-  bool cpu = false;      // the text is for the CPU shim (runtime/verify/host/shim)
-  bool stores = false;   // the kernel stores into other ranks' memory
-  bool waits = false;    // A arrives while the kernel runs
-  bool one_arch = true;  // the text is for the architecture of `reading` alone
+  bool loop = false;     // whether a block of a kernel without marks computes several tiles
+  bool cpu = false;      // whether the text is for the CPU shim (runtime/verify/host/shim)
+  bool stores = false;   // whether the kernel stores into other ranks' memory
+  bool waits = false;    // whether A arrives while the kernel runs
+  bool one_arch = true;  // whether the text is for the architecture of `reading` alone
   std::string out;       // which parameter points to the output
   std::string launcher;  // the user's, "lib::launch", which gives the arguments, or ""
   std::string shape;     // with a launcher and without marks: the members of tilepost_shape_t
@@ -39,11 +39,11 @@ struct OwnRequest {
 // The text that declares the type of `data_`, for kernels that have user data; else "". It belongs
 // in front of the user's namespace.
 std::string user_type(const OwnRequest& request);
-// An expression of that type: the first `count` addresses that `from` points to.
+// An expression of the type of `data_`: the first `count` addresses that `from` points to.
 std::string user_of(int32_t count, const std::string& from);
 
-// Functions in the user's namespace of a woven text that has a launch of its own: one returns the
-// kernel as a pointer, one launches it.
+// Functions in the user's namespace of a woven text that launches its kernel itself. The first
+// returns a pointer to the kernel, the second launches the kernel.
 inline constexpr char kWovenFunction[] = "woven_function_";
 inline constexpr char kWovenLauncher[] = "woven_launcher_";
 

@@ -1,4 +1,4 @@
-// From kernel source and plan to specialised kernel source.
+// Makes the specialised source of a kernel from the kernel's source and a plan.
 #pragma once
 
 #include <map>
@@ -18,7 +18,7 @@ struct WeaveRequest {
   std::vector<std::string> keep;  // further namespace-scope names to keep ("kThreads")
   std::string view_type;          // type of the view parameter: "View"
   bool cuda = true;               // a .cu file; else C++
-  // Whether the kernel does these things. It must then have the marks for them.
+  // Whether the kernel does each of these things. It must then have the marks for it.
   bool waits = false;            // waits for rows of A that arrive while it runs
   bool stores = false;           // stores into other ranks' memory
   bool fused = false;            // begins and ends runs, by one of its warps
@@ -43,7 +43,7 @@ struct WovenKernel {
   bool by_arch = false;  // whether the body depends on the architecture it was read for
 };
 
-// Weaves. Reports every refusal at its place in `source` and returns nothing if there was one.
+// Weaves. Reports every refusal at its place in `source`. Returns nothing if anything was refused.
 std::optional<WovenKernel> weave(const WeaveRequest& request, Diagnostics& diagnostics);
 
 // weave() with a cache of the results of this process. Plans that differ only in numbers that the

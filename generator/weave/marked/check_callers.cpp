@@ -1,7 +1,7 @@
 // Finds out which threads reach a tile_done. This depends on the conditions around the call and
 // around the calls that lead to it, and on statements before it by which threads leave. The check
-// follows through variables whether a condition differs between threads. It does not regard the
-// order of statements.
+// follows through variables whether a condition differs between threads. It disregards the order of
+// statements.
 #include "clang/AST/Attr.h"
 #include "clang/AST/ExprCXX.h"
 #include "clang/AST/StmtCXX.h"

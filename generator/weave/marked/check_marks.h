@@ -13,9 +13,9 @@ namespace tilepost {
 
 // What the spec says about the kernel at the planned shape.
 struct MarkFacts {
-  std::string out;  // the parameter that points to the output; "": a launcher gives the arguments
+  std::string out;  // the parameter that points to the output; "" if a launcher gives the arguments
   std::map<std::string, int64_t> numbers;  // the values of parameters, by name
-  int64_t n = 0;                           // elements of a row of the output
+  int64_t n = 0;                           // how many elements a row of the output has
   int64_t tile_m = 0, tile_n = 0, cluster = 1, signals = 1;
 };
 

@@ -101,7 +101,7 @@ class OutputCheck {
     return true;
   }
 
-  // ---- ld
+  // ---- The length of rows (ld)
 
   std::optional<int64_t> value_of(const clang::Expr* expression) const {
     clang::Expr::EvalResult result;

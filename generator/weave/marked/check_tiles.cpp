@@ -22,7 +22,7 @@ using clang::isa;
 struct Event {
   enum class Kind { stored, done, chosen };
   Kind kind;
-  const clang::ValueDecl* tile;  // the variable; null for an expression
+  const clang::ValueDecl* tile;  // the variable that holds the tile; null for an expression
   const clang::Expr* where;
   std::vector<const clang::Stmt*> around;
 };
@@ -280,8 +280,8 @@ class TileCheck {
 
   // ---- Order
 
-  // Notes the parameters whose tile their function stores or calls tile_done for, by itself or by
-  // calls of others. Returns whether a parameter was new.
+  // Notes the parameters whose tile is stored or done by the parameter's function, or by functions
+  // that this function calls. Returns whether it has noted a new parameter.
   bool summarise() {
     bool grew = false;
     for (const clang::FunctionDecl* function : functions_)
@@ -294,7 +294,7 @@ class TileCheck {
     return grew;
   }
 
-  // For each pointer into a tile of the output, the tile.
+  // Maps each pointer into a tile of the output to the tile.
   using Begins = llvm::DenseMap<const clang::ValueDecl*, const clang::ValueDecl*>;
 
   std::vector<Event> events_of(const clang::FunctionDecl* function) {
@@ -444,7 +444,7 @@ class TileCheck {
   const char unknown_ = 0;  // the node of tiles that are passed to unknown functions
   std::vector<const clang::CallExpr*> chosen_;
   std::vector<MarkCall> marks_;
-  // Parameters whose function stores their tile, or calls tile_done for the tile.
+  // Parameters whose tile is stored, and those whose tile is done, by the parameter's function.
   llvm::DenseMap<const clang::ParmVarDecl*, bool> stored_, dones_;
 };
 

@@ -18,7 +18,7 @@ namespace tilepost {
 // parameters are a, b, c, the shape and the view.
 inline constexpr char kWovenThread[] = "woven_thread_";
 
-// Reports every refusal at its place in `source` and returns nothing if there was one.
+// Reports every refusal at its place in `source`. Returns nothing if anything was refused.
 std::optional<WovenKernel> weave_marked(const OwnRequest& request, Diagnostics& diagnostics);
 
 }  // namespace tilepost

@@ -55,7 +55,7 @@ Mark mark_of(const clang::NamedDecl* decl);
 // The mark of that name, or none.
 Mark mark_named(llvm::StringRef name);
 
-// The function that stands for all of its redeclarations, instantiations and specialisations: they
+// The function that stands for all of its redeclarations, instantiations and specialisations, which
 // share one parameter list.
 const clang::FunctionDecl* representative(const clang::FunctionDecl* function);
 
@@ -77,9 +77,9 @@ struct Reference {
   Scope scope;
 };
 
-// Every reference from the main file's code, instantiations included. If a template calls a member
-// of an object whose type depends on the template's arguments, only its instantiations show which
-// function that is.
+// Every reference from the main file's code, including its instantiations. If a template calls a
+// member of an object whose type depends on the template's arguments, only the instantiations show
+// which function is called.
 std::vector<Reference> find_references(const Parsed& parsed);
 
 // The tokens of a call. `open` is the ( of its arguments.

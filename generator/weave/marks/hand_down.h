@@ -1,5 +1,5 @@
-// Hands a value from the kernel down to the functions that need it. It becomes their first
-// parameter, and is passed through their callers and captured by the lambdas in between.
+// Hands a value from the kernel down to the functions that need it. The value becomes their first
+// parameter. Their callers pass it on, and the lambdas in between capture it.
 #pragma once
 
 #include <string>
@@ -45,8 +45,8 @@ class HandDown {
         edits_(edits) {}
 
   // Gives the scope of a reference the value: the function gets the parameter, and the lambdas
-  // capture it. Refuses a scope where that is impossible, and then returns false. `what`: what
-  // needs the value there, for the message.
+  // capture it. Refuses a scope where that is impossible, and then returns false. `what` names the
+  // code that needs the value there, for the message.
   bool enter(const Reference& reference, const std::string& what);
   // Makes the value the first argument of a call.
   void pass_to(const CallTokens& tokens, const Reference& reference);

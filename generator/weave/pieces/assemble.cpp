@@ -39,8 +39,8 @@ std::vector<std::string> sorted_includes(const Parsed& parsed) {
   return {includes.begin(), includes.end()};
 }
 
-// Formats the lines of `text` that are no lines of `source`: those that the weaver changed. All
-// others stay as the kernel's author wrote them.
+// Formats the lines of `text` that are not in `source`, because the weaver changed them. All other
+// lines stay as the kernel's author wrote them.
 std::string format_changed_lines(StringRef text, StringRef source) {
   llvm::SmallVector<StringRef, 0> lines;
   source.split(lines, '\n');

@@ -36,8 +36,8 @@ const Token* end_of_mark(const Tokens& tokens, const Token& token) {
   return name && mark_named(tokens.text(*name)) != Mark::none ? name : nullptr;
 }
 
-// Refuses marks and inclusions in kept text that this parse did not see, because they would stay as
-// they are.
+// Refuses marks and inclusions in kept text that the preprocessor left out of this parse, because
+// the weaver could not change them.
 void check_skipped(const Parsed& parsed, const Pieces& pieces, Range skipped) {
   const std::vector<Token>& tokens = parsed.tokens.all();
   for (size_t i = parsed.tokens.index_at(skipped.begin);

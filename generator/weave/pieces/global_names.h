@@ -1,4 +1,4 @@
-// Names of the global scope of the kernel's file. In generated code they are in a namespace.
+// Names of the global scope of the kernel's file. In generated code these names are in a namespace.
 #pragma once
 
 #include <string>
@@ -14,8 +14,8 @@ namespace tilepost {
 // hide the header's.
 std::string using_of_global(const Parsed& parsed, const clang::FunctionDecl* kernel);
 
-// Refuses `::name` for what the kernel's file declares: in generated code there is no such name, or
-// it means something else.
+// Refuses `::name` for a name that the kernel's file declares. In generated code `::name` does not
+// exist or means something else.
 void check_global_names(const Parsed& parsed, const Pieces& pieces);
 
 }  // namespace tilepost

@@ -131,7 +131,7 @@ class Cutter {
 
   void cut_declaration(const Token& token) {
     while (span_ < spans_.size() && spans_[span_].range.end <= token.begin) ++span_;
-    if (span_ == spans_.size()) {  // there is only a macro that expands to nothing
+    if (span_ == spans_.size()) {  // only a macro that expands to nothing is left
       add(Piece::Kind::declaration, token.begin, token.end);
       return;
     }
@@ -283,8 +283,8 @@ class Cutter {
   const std::vector<Token>& tokens_;
   std::vector<Span> spans_;
   Pieces pieces_;
-  size_t index_ = 0;         // of the next token
-  size_t span_ = 0;          // of the next span
+  size_t index_ = 0;         // the index of the next token
+  size_t span_ = 0;          // the index of the next span
   size_t comments_ = kNone;  // where comments not yet part of a piece begin
   size_t behind_ = 0;        // end of the last piece
   std::vector<int> scopes_;

@@ -1,5 +1,5 @@
-// A source cut into what can be kept or dropped: declarations with their comments, namespace
-// brackets, preprocessor lines.
+// Cuts a source into pieces that can be kept or dropped: declarations with their comments,
+// namespace brackets, and preprocessor lines.
 #pragma once
 
 #include <string>
@@ -13,7 +13,7 @@ namespace tilepost {
 struct Piece {
   enum class Kind {
     declaration,    // one or more declarations that share their text
-    instantiation,  // an explicit instantiation: never kept, uses instantiate by themselves
+    instantiation,  // an explicit one; never kept, because uses instantiate templates anyway
     open,           // namespace x {, extern "C" {
     close,          // the } of an open piece
     include,
@@ -26,12 +26,12 @@ struct Piece {
 
   Kind kind;
   Range code;         // without comments
-  Range text;         // with the comments that go with it; from a token to a token
-  bool blank_before;  // an empty line stands before it
+  Range text;         // with the comments of the code; begins and ends with a token
+  bool blank_before;  // whether an empty line stands before the piece
   std::string name;   // define: the macro; condition: "if", "else" or "endif"
   std::vector<const clang::Decl*> declarations;
-  int partner = -1;          // open: its close; condition "if": its endif
-  std::vector<int> parents;  // the open pieces and #ifs around it, outermost first
+  int partner = -1;          // index of the piece that closes this one or that it closes; -1: none
+  std::vector<int> parents;  // the open pieces and #ifs around the piece, outermost first
   bool keep = false;
 };
 

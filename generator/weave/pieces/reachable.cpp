@@ -138,12 +138,12 @@ class Reach {
     if (piece.kind == Piece::Kind::open) keep(piece.partner);
     for (const int needed : needs_[static_cast<size_t>(at)]) keep(needed);
     for (const StringRef name : identifiers(parsed_, piece.code)) used_.insert(name.str());
-    // The parse did not see skipped code, so everything that has the name of one of its words is
+    // The parse did not see skipped code. So every declaration whose name is a word in this code is
     // kept.
     for (const Range skipped : parsed_.skipped) {
       if (skipped.end <= piece.code.begin || skipped.begin >= piece.code.end) continue;
-      // Skipped code beside the kept functions is often host code that names kernels. So host
-      // functions with its words are not kept.
+      // Skipped code beside the kept functions is often host code that names kernels. So no host
+      // function is kept for it.
       const bool beside = piece.kind == Piece::Kind::skipped;
       for (const StringRef name : identifiers(parsed_, skipped)) keep_named(name, !beside);
     }

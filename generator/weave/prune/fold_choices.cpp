@@ -25,7 +25,8 @@ bool has_macro(const clang::Expr* expression) {
   return finder.found;
 }
 
-// Whether no operator around the expression can take a part of it.
+// Whether the expression needs no parentheses, because no operator around it can bind to a part of
+// it.
 bool is_closed(const clang::Expr* expression) {
   expression = expression->IgnoreImpCasts();
   return isa<clang::DeclRefExpr, clang::IntegerLiteral, clang::FloatingLiteral,
@@ -83,7 +84,7 @@ class Folder : public clang::RecursiveASTVisitor<Folder> {
     return taken;
   }
 
-  // The value of a constant expression that has nothing from a macro.
+  // The value of the condition, if it is constant and no part of it comes from a macro.
   std::optional<bool> constant(const clang::Expr* condition) const {
     bool value = false;
     if (condition->isValueDependent() || condition->isTypeDependent() || has_macro(condition) ||
@@ -178,7 +179,7 @@ class Folder : public clang::RecursiveASTVisitor<Folder> {
     return Range{*begin, *end};
   }
 
-  // The text of the operand before (`value`) or behind the colon, from its first token to its last.
+  // The text of the operand before the colon if `value` is true, and else of the one behind it.
   Range operand_text(const clang::ConditionalOperator* choice, bool value) const {
     const Token* colon = parsed_.tokens.at(*parsed_.spelled(choice->getColonLoc()));
     if (!value)

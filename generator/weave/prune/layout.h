@@ -9,7 +9,7 @@
 
 namespace tilepost {
 
-// The range from the statement's first character to behind its last, the ; included.
+// The range of the statement with its ; at the end.
 Range range_of(const Parsed& parsed, const clang::Stmt* statement);
 
 class StatementLines {

@@ -113,9 +113,9 @@ class Pruner : public clang::RecursiveASTVisitor<Pruner> {
     return isa<clang::NullStmt>(statement) || (block && block->body_empty());
   }
 
-  // Whether the block's statements may stand without its braces. A variable that it declares must
-  // not have a name that the function uses elsewhere, must not be jumped over in a switch, and must
-  // need no destructor.
+  // Whether the block's statements may stand without the block's braces. A variable that the block
+  // declares must not have a name that the function uses elsewhere, must not be jumped over in a
+  // switch, and must need no destructor.
   bool can_unwrap(const clang::IfStmt* statement, const clang::CompoundStmt* block,
                   Range whole) const {
     const bool in_switch = isa_and_nonnull<clang::SwitchStmt>(parent_of(parent_of(statement)));
@@ -159,7 +159,7 @@ class Pruner : public clang::RecursiveASTVisitor<Pruner> {
     }
     const auto* outer = dyn_cast_or_null<clang::IfStmt>(parent_of(statement));
     if (outer && outer->getElse() == statement) {
-      const size_t end = range_of(outer->getThen()).end;  // ` else` goes too
+      const size_t end = range_of(outer->getThen()).end;  // ` else` is removed too
       edits_.erase(end, whole.end);
     } else {
       edits_.replace(whole.begin, whole.end, "{}");

@@ -49,8 +49,8 @@ class LocalVariables : public clang::RecursiveASTVisitor<LocalVariables> {
   }
 
  private:
-  // Whether dropping the variable loses nothing but its value: it is no shared memory, and has no
-  // call and no destructor.
+  // Whether dropping the variable loses nothing but its value. It must not be shared memory, its
+  // initialiser must have no side effects, and it must need no destructor.
   bool is_value(const clang::VarDecl* variable) const {
     const clang::QualType type = variable->getType();
     return (variable->hasLocalStorage() || variable->isConstexpr()) && !type->isReferenceType() &&
@@ -74,11 +74,12 @@ void drop_unused_locals(const Parsed& parsed, Edits& edits) {
     for (const llvm::StringRef word : identifiers(parsed, skipped)) hidden.insert(word);
   const StatementLines layout(parsed);
   std::set<const clang::VarDecl*> dropped;
-  for (size_t before = ~size_t{0}; before != dropped.size();) {  // dropping one may free another
+  // If a variable is dropped, another one may become unused.
+  for (size_t before = ~size_t{0}; before != dropped.size();) {
     before = dropped.size();
     for (const Local& local : visitor.locals) {
       const std::vector<size_t>& uses = visitor.uses[local.variable];
-      const bool used = uses.empty() ||  // its author never used it
+      const bool used = uses.empty() ||  // the author never used it, so it stays
                         !llvm::all_of(uses, [&](size_t use) { return edits.replaces(use); });
       if (used || dropped.count(local.variable) || hidden.count(local.variable->getName()) ||
           edits.replaces(local.statement.begin))

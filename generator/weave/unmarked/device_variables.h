@@ -1,4 +1,4 @@
-// Variables in the device's memory.
+// Checks the variables in global and constant memory that a kernel reaches.
 #pragma once
 
 #include "clang/AST/Decl.h"

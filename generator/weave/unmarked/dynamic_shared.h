@@ -1,4 +1,4 @@
-// Dynamic shared memory on the CPU shim, where nvcc does not allocate it.
+// Defines dynamic shared memory for the CPU shim, where no CUDA launch provides it.
 #pragma once
 
 #include <string>

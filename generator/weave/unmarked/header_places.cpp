@@ -41,7 +41,7 @@ class Reader : public clang::RecursiveASTVisitor<Reader> {
     reach(dyn_cast<clang::FunctionDecl>(decl));
     return true;
   }
-  // The woven parameter would hide a member of that name that is used without its object.
+  // The woven parameter would hide a member with such a name that is used without its object.
   bool VisitMemberExpr(clang::MemberExpr* member) {
     const clang::ValueDecl* decl = member->getMemberDecl();
     if (member->isImplicitAccess() && decl->getIdentifier() && is_place(decl->getName()))

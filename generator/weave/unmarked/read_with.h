@@ -1,4 +1,4 @@
-// What the lines of a kernel's file depend on, apart from the file itself.
+// Finds out on which macros from outside of a kernel's file its lines depend.
 #pragma once
 
 #include <set>
@@ -10,16 +10,16 @@
 namespace tilepost {
 
 // The conditions under which the kept lines were read. Generated code must be compiled under the
-// same ones, because nothing was proven about other lines.
+// same conditions, because nothing was proven about other lines.
 struct ReadWith {
   std::set<std::string> undefined;  // macros that conditions depend on, and nobody defines
-  bool arch = false;                // lines depend on __CUDA_ARCH__
+  bool arch = false;                // whether lines depend on __CUDA_ARCH__
   bool version = false;             // … on __CUDACC_VER_MAJOR__ or __CUDACC_VER_MINOR__
 };
 
-// Refuses kept conditions and code that depend on macros of a header or of the compiler whose
-// values may be others when generated code is compiled. The architecture is allowed if the text is
-// woven for a single one (`one_arch`).
+// Refuses kept conditions and code that depend on macros of a header or of the compiler, if their
+// values may differ when generated code is compiled. Macros of the architecture are allowed if the
+// text is woven for a single architecture (`one_arch`).
 ReadWith check_foreign_macros(const Parsed& parsed, const Pieces& pieces, bool one_arch);
 
 // Lines with #error that stop the compilation if one of `read_with.undefined` is defined. If lines

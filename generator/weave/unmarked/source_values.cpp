@@ -14,7 +14,8 @@ class SourceValues : public clang::RecursiveASTVisitor<SourceValues> {
   clang::SourceLocation where;  // the place of the first value that was found
   std::string name;
 
-  bool shouldVisitImplicitCode() const { return true; }  // default arguments where they are used
+  // Finds default arguments in the calls that use them.
+  bool shouldVisitImplicitCode() const { return true; }
   bool VisitSourceLocExpr(clang::SourceLocExpr* place) {
     return found(place->getLocation(), place->getBuiltinStr());
   }

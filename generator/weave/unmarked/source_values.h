@@ -6,8 +6,8 @@
 
 namespace tilepost {
 
-// Refuses a kernel that uses __builtin_LINE() and the like, or __PRETTY_FUNCTION__. In generated
-// code line numbers are others, and functions are in a namespace and have more parameters.
+// Refuses a kernel that uses __builtin_LINE() and the like, or __PRETTY_FUNCTION__. Generated code
+// has other line numbers, and its functions are in a namespace and have more parameters.
 void check_source_values(const Parsed& parsed, const clang::FunctionDecl* kernel);
 
 }  // namespace tilepost

@@ -24,7 +24,7 @@ struct UnmarkedRequest : OwnRequest {
   bool clears_output = false;              // the block reads its tile, which must be zero before
 };
 
-// Reports every refusal at its place in `source` and returns nothing if there was one.
+// Reports every refusal at its place in `source`. Returns nothing if anything was refused.
 std::optional<WovenKernel> weave_unmarked(const UnmarkedRequest& request, Diagnostics& diagnostics);
 
 // The parts of the kernel's file that the kernel needs, as its author wrote them, in a namespace
