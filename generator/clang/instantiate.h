@@ -37,8 +37,8 @@ std::optional<Instance> find_instance(const Parsed& parsed, const Reading& readi
 
 // Reads a kernel's file within the limits of limits.h, finds the function that `reading` asks for
 // and hands both to `use`. Reports every refusal at its place. Returns whether neither this
-// function nor `use` has refused anything. A source that was also the last one to be read is not
-// parsed again. Not thread-safe.
+// function nor `use` has refused anything. If the same source is read again in the same way, it is
+// not parsed again. Not thread-safe.
 bool read_function(const OneFile& source, const Reading& reading, Diagnostics& diagnostics,
                    llvm::function_ref<void(Parsed&, const Instance&)> use);
 

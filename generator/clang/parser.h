@@ -16,13 +16,13 @@
 namespace tilepost {
 
 struct Range {
-  size_t begin, end;  // offsets
+  size_t begin, end;  // offsets in the text
   bool contains(size_t offset) const { return begin <= offset && offset < end; }
 };
 
 // An #include that the preprocessor followed.
 struct Inclusion {
-  size_t at;            // of its #
+  size_t at;            // the place of its #
   std::string spelled;  // "<cuda_runtime.h>"
 };
 
@@ -41,7 +41,7 @@ struct ForeignMacro {
   bool written;  // whether the name is written in the file, not in a header's macro
 };
 
-// What a pass works on. All offsets are into `text`, the main file of the parse.
+// The result of a parse, on which passes work. All offsets are into `text`, the main file.
 class Parsed {
  public:
   Parsed(const Text& source, const Tokens& source_tokens, clang::ASTContext& tree, Report& to)
@@ -74,7 +74,7 @@ class Parsed {
   // Empty unless headers ask for macros of the file's own or come from a library.
   std::vector<std::string> first;
   std::vector<ForeignMacro> foreign_macros;  // except those in conditions not evaluated
-  std::vector<Range> skipped;  // #if branches not taken: whole lines, without directives
+  std::vector<Range> skipped;  // the lines of #if branches not taken, without the directives
   // Full mode: the files on disk that were included, sorted.
   std::vector<std::string> headers;
   // Full mode: the places in the text of those errors of Clang's that were left out, because they
@@ -90,7 +90,7 @@ class Parsed {
 // A parse in which Clang found no error. Its tree can be looked at any number of times.
 class Parse {
  public:
-  // Parses a text. Clang's errors are reported in tilepost's form; null if there was one.
+  // Parses a text. Reports Clang's errors in tilepost's form. Null if there was an error.
   static std::unique_ptr<Parse> of(const Text& text, const Reading& reading, Report& report);
   ~Parse();
   Parse(const Parse&) = delete;

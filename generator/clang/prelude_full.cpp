@@ -3,9 +3,10 @@
 namespace tilepost {
 namespace {
 
-// Included before the first line. nvcc includes some of the C library's headers unasked, with host
-// versions of min and max; Clang leaves out some of CUDA's own headers, which declare functions.
-// Clang drops attributes that it does not know, so these become annotations, which are in the tree.
+// This header is included before the first line. nvcc includes some of the C library's headers
+// unasked, with host versions of min and max. Clang leaves out some of CUDA's own headers, which
+// declare functions. Clang also drops attributes that it does not know. So these attributes become
+// annotations, which are in the tree.
 constexpr char kUnasked[] = R"(#pragma once
 #include <assert.h>
 #include <stdio.h>
@@ -55,7 +56,8 @@ __attribute__((device)) float2 __ffma2_rn(float2, float2, float2);
 #define __maxnreg__(...) __attribute__((annotate("maxnreg", __VA_ARGS__)))
 )";
 
-// Intrinsics of CPUs are used in host code only, which does not matter here.
+// The text of headers with intrinsics of CPUs. Only host code uses these, which does not matter
+// here.
 constexpr char kNothing[] = "#pragma once\n";
 
 constexpr VirtualFile kFullHeaders[] = {

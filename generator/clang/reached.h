@@ -19,8 +19,8 @@ class Reached {
           const clang::Decl* asking = nullptr);
 
   const llvm::SetVector<const clang::Decl*>& declarations() const { return declarations_; }
-  // Whether `where` is in one of the declarations. For a place in a macro, whether the macro's text
-  // or its use is.
+  // Whether `where` is in one of the declarations. A place in a macro is also in a declaration if
+  // the macro's text or the macro's use is.
   bool covers(clang::SourceLocation where) const;
 
  private:

@@ -40,7 +40,7 @@ class Report {
   std::vector<llvm::StringRef> known_;  // by file of the source; null: not yet added
   std::map<std::string, llvm::StringRef, std::less<>> headers_;
   std::set<std::pair<const char*, std::string>> said_;
-  bool muted_ = false;  // whether the message was a repetition, so that its notes are left out
+  bool muted_ = false;  // whether the last message was a repetition, so its notes are left out
   int errors_ = 0;
 };
 

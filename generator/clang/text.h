@@ -1,7 +1,7 @@
 // Source text that remembers where each character came from, and edits of it.
 //
-// A pass works on the output of the pass before it; a refusal must still point into what the user
-// wrote. So every character carries its offset in the original source.
+// A pass works on the output of the pass before it. But a refusal must point into the text that the
+// user wrote. So every character has its offset in the original source.
 #pragma once
 
 #include <cstddef>

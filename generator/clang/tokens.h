@@ -1,5 +1,5 @@
-// The tokens of a source text by offset: comments and preprocessor lines included, nothing
-// expanded.
+// The tokens of a source text by offset. They include comments and preprocessor lines, and macros
+// are not expanded.
 #pragma once
 
 #include <optional>

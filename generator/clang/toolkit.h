@@ -9,7 +9,7 @@ namespace tilepost {
 
 // The folder of the toolkit, whose include/ has cuda_runtime.h: that of $CUDACXX, of the nvcc on
 // PATH, $CUDA_PATH, $CUDA_HOME, /usr/local/cuda. Nothing if there is no toolkit. Then `looked`
-// becomes the part of a message that has the searched folders.
+// becomes a text that names the searched folders, for a message.
 std::optional<std::string> find_toolkit(std::string& looked);
 
 // The version of a toolkit, as in nvcc's __CUDACC_VER_MAJOR__ and __CUDACC_VER_MINOR__. Both are 0
