@@ -7,9 +7,9 @@
 
 namespace tilepost {
 
-// Whether every parameter is given a value of its type, except those that a launcher gives. Names
-// that are no parameters must not be given values. Reports each fault, in the spec or at the
-// parameter.
+// Whether `kernel.arguments` gives every parameter a value of its type, except parameters that a
+// launcher gives, and gives no value to a name that is no parameter. Reports each fault, in the
+// spec or at the parameter.
 bool check_arguments(const Parsed& parsed, const Instance& instance, const Spec& spec,
                      const OwnKernel& own, Diagnostics& diagnostics);
 

@@ -15,7 +15,7 @@ namespace tilepost {
 
 struct OwnKernel {
   KernelSpec spec;
-  std::string name;                  // of the woven kernel: "woven_my_gemm"
+  std::string name;                  // the woven kernel's name: "woven_my_gemm"
   OneFile source;                    // with kernel.cutlass only the file, which is included
   std::vector<std::string> folders;  // absolute include folders to compile generated code with
   Arch arch = Arch::sm_90a;          // the spec's first: the source is read for it
@@ -25,9 +25,9 @@ struct OwnKernel {
   // Whether marks, or the CUTLASS types that the kernel is made of, show its tiles. Otherwise the
   // tiles are proven, in the order `order`.
   bool marked = false;
-  bool persistent = false;                  // a block computes several tiles; else one
+  bool persistent = false;                  // whether a block computes several tiles
   std::array<int64_t, 3> grid = {1, 1, 1};  // of the plain kernel at the planned shape
-  bool reads_output = false;                // a block reads its tile, which must be zero before
+  bool reads_output = false;                // whether a block reads its tile, so it must be zero
   // Where in dynamic shared memory, in bytes, the woven kernel counts a block's threads that have
   // not ended their part of a tile. The place is behind the kernel's own memory. -1: there is no
   // count, because threads wait for each other.

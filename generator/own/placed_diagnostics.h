@@ -5,8 +5,8 @@
 
 namespace tilepost {
 
-// Passes messages on. An error without a place gets a place in the spec: that of the field which
-// asks for what the source lacks.
+// Passes messages on. An error without a place gets the place of the field in the spec that asks
+// for what the source lacks.
 class PlacedDiagnostics : public Diagnostics {
  public:
   PlacedDiagnostics(Diagnostics& to, Place asked) : to_(to), asked_(asked) {}

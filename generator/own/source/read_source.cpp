@@ -65,7 +65,7 @@ class Headers {
   }
 
  private:
-  // A file to which several paths lead has the first of them as its name.
+  // If several paths lead to a file, the first path is the file's name.
   std::optional<OneFile::File> read(const std::string& file) {
     llvm::SmallString<256> real;
     std::string text;
