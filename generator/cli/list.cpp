@@ -1,4 +1,4 @@
-// `tilepost list`: what this version supports, from the tables that decide it.
+// `tilepost list`: lists what this version supports, from the tables that the planner uses.
 #include <fmt/format.h>
 
 #include "generator/cli/commands.h"

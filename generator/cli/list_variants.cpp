@@ -32,7 +32,7 @@ void print(const List& list, const KernelConfig& config, const Plan& plan, int c
   request.band = band_of(config, cluster, plan.map.m, list.machine.gemm.band_rows);
   KernelPlan kernel = make_kernel(config, request);
   if (takes_epilogue(config, plan, cluster)) kernel.source.tunables["EPILOGUE"] = "*";
-  if (!stores_to_peers(config)) kernel.source.tunables.erase("ADD");  // only such kernels add to C
+  if (!stores_to_peers(config)) kernel.source.tunables.erase("ADD");  // only stores to peers add
   llvm::raw_ostream& out = list.out;
   out << kernel.source.file << " " << digits(plan.arch);
   for (const auto& [name, value] : kernel.source.tunables) out << " " << name << "=" << value;

@@ -1,4 +1,4 @@
-// The tool's entry point: parse, run, and turn a crash into a report.
+// The tool's entry point. It parses the options, runs the command, and reports exceptions.
 #include <fcntl.h>
 
 #include <cstdlib>
