@@ -11,7 +11,7 @@
 namespace tilepost {
 namespace {
 
-// A key of everything that the plain kernel's text depends on.
+// A key that differs if the plain kernels' texts differ.
 std::string key_of(const Plan& plan) {
   std::string key = plan.source.file + " " + plan.kernel.name + " " + name_of(plan.arch);
   for (const auto& [name, value] : plan.source.tunables) key += " " + name + "=" + value;

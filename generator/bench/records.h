@@ -23,12 +23,13 @@ struct CheckRecord {
 struct ModeSamples {
   std::string mode;  // "cool", "sustained"; from end to end "overlap", "steady", "graph", "torch …"
   std::map<std::string, std::vector<double>> us;  // by variant: microseconds, a value per round
-  std::vector<double> mhz, watts;                 // the known ones, a value per round
-  int candidates = 0, fastest = -1;               // how many cuBLASLt has, index of the fastest
-  std::string cublas_kernels;                     // the fastest candidate's, or "" if unknown
-  int cublas_sms = 0;                             // how many SMs cuBLASLt may use
-  int cublas_operations = 0;                      // those of the epilogue that cuBLASLt computes
-  int64_t rows = 0;                               // how many the GEMM multiplies; 0: the plan's
+  std::vector<double> mhz, watts;                 // a value per round in which it is known
+  // How many candidates cuBLASLt has, and the index of the fastest.
+  int candidates = 0, fastest = -1;
+  std::string cublas_kernels;  // the kernels of the fastest candidate, or "" if unknown
+  int cublas_sms = 0;          // how many SMs cuBLASLt may use
+  int cublas_operations = 0;   // which operations of the plan's epilogue cuBLASLt computes
+  int64_t rows = 0;            // how many rows the GEMM multiplies; 0: as many as in the plan
 };
 
 struct ProgramSamples {

@@ -150,7 +150,7 @@ std::string table_rows(const HarnessProgram& program, const ProgramSamples& samp
            refusal(samples) + varied + "\n";
   } else {
     for (const ModeSamples& mode : samples.modes) {
-      if (llvm::StringRef(mode.mode).starts_with("torch")) continue;  // columns of another row
+      if (llvm::StringRef(mode.mode).starts_with("torch")) continue;  // shown in other rows
       const bool whole = mode.mode == "overlap" || mode.mode == "steady" || mode.mode == "graph";
       text +=
           (whole ? overlap_row(program, samples, mode) : mode_row(program, mode)) + varied + "\n";

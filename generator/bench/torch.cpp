@@ -15,7 +15,8 @@ namespace {
 
 using llvm::json::Object;
 
-constexpr int kStartSeconds = 120, kShapeSeconds = 20;  // the script's deadline
+// The script may take kStartSeconds, and kShapeSeconds more for each shape.
+constexpr int kStartSeconds = 120, kShapeSeconds = 20;
 
 std::string shape_of(const Plan& plan) {
   return fmt::format("{}x{}x{}", plan.map.m, plan.map.n, plan.k);
