@@ -8,7 +8,7 @@
 namespace tilepost {
 namespace {
 
-constexpr double kCompileSeconds = 600;  // for the host
+constexpr double kCompileSeconds = 600;  // how long compiling a source for the host may take
 
 // Groups are chosen with floating-point numbers, and every rank must choose the same groups. So no
 // multiplication is contracted with an addition.

@@ -1,4 +1,4 @@
-// Where the programs will run.
+// Chooses where programs run: on GPUs or on the host target.
 #pragma once
 
 #include <optional>
