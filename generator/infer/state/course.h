@@ -16,7 +16,7 @@
 
 namespace tilepost::inference {
 
-// What one run of a kernel passes on to the next.
+// The state that one run of a kernel passes on to the next run.
 struct Unrolling {
   std::set<const clang::Stmt*> loops;  // the loops to unroll
   std::set<const clang::Stmt*> tried;  // the loops that could not be unrolled

@@ -12,7 +12,7 @@
 
 namespace tilepost {
 
-// A fact and where it is in the source.
+// Something that the proof has found, and its place in the source.
 struct InferredPlace {
   clang::SourceLocation where;
   std::string what;
@@ -25,8 +25,8 @@ namespace inference {
 // and pitch are then those of lane 0.
 struct Access {
   NodeId address;  // bytes from the output's start
-  NodeId guard;    // whether the thread gets here
-  int64_t width;   // bytes
+  NodeId guard;    // whether the thread makes the access
+  int64_t width;   // in bytes
   int64_t rows = 1;
   NodeId pitch = 0;
   bool by_warp = false;
@@ -55,7 +55,7 @@ struct Complaint {
 // The effects of a kernel's threads that other threads can see.
 struct Effects {
   std::vector<Access> stores;
-  std::vector<Access> reads;  // of the output
+  std::vector<Access> reads;  // reads of the output
   std::vector<Meeting> meetings;
 };
 

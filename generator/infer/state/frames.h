@@ -76,7 +76,7 @@ class Frames {
   Memory& memory_;
   std::vector<Frame> frames_;
   std::map<std::pair<uint32_t, const void*>, uint32_t> ids_;
-  std::map<std::pair<uint32_t, const void*>, uint32_t> objects_;  // frame, maker -> object
+  std::map<std::pair<uint32_t, const void*>, uint32_t> objects_;  // by frame and maker
 };
 
 }  // namespace tilepost::inference

@@ -25,8 +25,8 @@ enum class Root : uint8_t {
   object,   // a variable of the thread
   shared,   // shared memory
   other,    // global memory that is not the output
-  null,     // nothing: the launch gives the parameter null
-  unknown,  // any memory: it may be the output
+  null,     // no memory, because the launch gives the parameter null
+  unknown,  // any memory, perhaps the output
 };
 
 struct Value {
@@ -56,7 +56,7 @@ struct Object {
   bool held_output = false;    // whether a pointer into the output was ever stored here
   bool is_parameter = false;   // whether this is memory that a pointer parameter points to
   std::map<int64_t, Cell> cells;
-  std::set<std::pair<int64_t, int64_t>> lost;  // bytes that were set to unknown values: from, to
+  std::set<std::pair<int64_t, int64_t>> lost;  // [from, to) of bytes set to unknown values
 };
 
 class Memory {

@@ -54,7 +54,7 @@ struct Corner {
 
 class Terms {
  public:
-  // `extent`: the most values that each symbol has; `most`: the greatest m.
+  // `extent`: how many values each symbol has at most. `most`: the greatest m.
   Terms(LaunchTables tables, const std::array<int64_t, kSymbols>& extent, int64_t most);
 
   // The term of the launch's number that has this name; 0 if the number is the same at every m.
