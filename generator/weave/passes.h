@@ -49,8 +49,8 @@ void mark_reachable(const Parsed& parsed, const WeaveRequest& request, Pieces& p
 void mark_reachable(const Parsed& parsed, const std::vector<const clang::FunctionDecl*>& functions,
                     Pieces& pieces);
 
-// Refuses in the kept pieces: names that the woven text needs for itself, marks that the
-// preprocessor hides from the parse, and inclusions that cannot be moved to the top.
+// Refuses kept pieces that declare names which the woven text needs for itself, that have marks
+// which the preprocessor hides from the parse, or inclusions that cannot be moved to the top.
 void check_kept(const Parsed& parsed, const WeaveRequest& request, const Pieces& pieces);
 
 // Rewrites the marks in the kept pieces and hands the view of `kernel` down to them.
@@ -67,7 +67,7 @@ void wrap_kernel(const Parsed& parsed, const WeaveRequest& request, const Pieces
 void quiet_unused(const Parsed& parsed, const WeaveRequest& request, const Pieces& pieces,
                   Edits& edits);
 
-// Puts together the kept pieces with their edits, tidily spaced, and the includes.
+// Puts the kept pieces together, with their edits and the includes, and spaces them tidily.
 WovenKernel assemble(const Parsed& parsed, const WeaveRequest& request, const Pieces& pieces,
                      const Edits& edits);
 

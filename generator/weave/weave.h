@@ -11,13 +11,13 @@
 namespace tilepost {
 
 struct WeaveRequest {
-  std::string file;                             // what messages call the source: "gemm_sm90.cu"
+  std::string file;                             // the source's name in messages: "gemm_sm90.cu"
   std::string source;                           // the text of the source
   std::string function;                         // the kernel that is woven
-  std::map<std::string, std::string> tunables;  // name -> literal
-  std::vector<std::string> keep;  // further namespace-scope names to keep ("kThreads")
+  std::map<std::string, std::string> tunables;  // the literal of each tunable, by name
+  std::vector<std::string> keep;  // names at namespace scope that must stay too, as "kThreads"
   std::string view_type;          // type of the view parameter: "View"
-  bool cuda = true;               // a .cu file; else C++
+  bool cuda = true;               // whether the source is a .cu file; else it is C++
   // Whether the kernel does each of these things. It must then have the marks for it.
   bool waits = false;            // waits for rows of A that arrive while it runs
   bool stores = false;           // stores into other ranks' memory

@@ -117,7 +117,7 @@ class EventsInOrder {
   }
 
   const clang::SourceManager& sm_;
-  llvm::DenseMap<const clang::CXXRecordDecl*, std::vector<Event>> later_;  // by a lambda's class
+  llvm::DenseMap<const clang::CXXRecordDecl*, std::vector<Event>> later_;  // by lambda's class
   llvm::DenseMap<const clang::ValueDecl*, const clang::ValueDecl*> same_;
   llvm::SmallPtrSet<const clang::Expr*, 16> initial_;  // variables' first values
 };

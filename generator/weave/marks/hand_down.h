@@ -19,7 +19,7 @@ struct Handed {
   std::string parameter;  // "const View& view_"
   std::string argument;   // "view_"
   std::string capture;    // of a lambda: "&view_"
-  std::string use;        // what a function that needs it does: "carries a mark"
+  std::string use;        // what a function that needs the value does: "carries a mark"
 };
 
 // All declarations of one function, with the explicit specialisations of a template.

@@ -18,17 +18,17 @@ struct Piece {
     close,          // the } of an open piece
     include,
     define,     // also #undef
-    condition,  // #if and the like, #else and #elif, #endif
+    condition,  // #if, #ifdef, #ifndef, #else, #elif and #endif
     pragma,
     skipped,  // lines of a branch not taken
-    comment,  // the file's head
+    comment,  // the comment at the head of the file
   };
 
   Kind kind;
   Range code;         // without comments
   Range text;         // with the comments of the code; begins and ends with a token
   bool blank_before;  // whether an empty line stands before the piece
-  std::string name;   // define: the macro; condition: "if", "else" or "endif"
+  std::string name;   // the macro of a define; "if", "else" or "endif" of a condition
   std::vector<const clang::Decl*> declarations;
   int partner = -1;          // index of the piece that closes this one or that it closes; -1: none
   std::vector<int> parents;  // the open pieces and #ifs around the piece, outermost first

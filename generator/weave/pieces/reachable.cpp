@@ -177,7 +177,7 @@ class Reach {
         return true;
       case Piece::Kind::define:
         return used_.count(piece.name) > 0;
-      case Piece::Kind::condition:  // the rest of a kept group
+      case Piece::Kind::condition:  // the #else and #endif of a kept #if
         return piece.name != "if" && piece.partner >= 0 &&
                pieces_.all[static_cast<size_t>(piece.partner)].keep;
       case Piece::Kind::skipped:
@@ -189,8 +189,8 @@ class Reach {
     }
   }
 
-  // Whether a declaration without a name is kept: a using-directive is kept with its namespace, an
-  // assertion if everything it needs is kept.
+  // Whether to keep a declaration without a name. A using-directive is kept if its namespace is. An
+  // assertion is kept if all declarations that it needs are.
   bool follows(const Piece& piece, size_t at) const {
     for (const clang::Decl* decl : piece.declarations) {
       if (const auto* directive = dyn_cast<clang::UsingDirectiveDecl>(decl)) {
@@ -240,13 +240,13 @@ class Reach {
     if (const auto* list = dyn_cast<clang::EnumDecl>(decl)) {
       for (const auto* enumerator : list->enumerators()) declare(at, enumerator);
     }
-    // Each declaration of an entity needs the others.
+    // Each declaration of a function, class or variable needs its other declarations.
     for (const clang::Decl* other : decl->redecls()) {
       needs(at, piece_of(other));
       needs(piece_of(other), at);
     }
     if (const auto* record = dyn_cast<clang::CXXRecordDecl>(decl->getDeclContext())) {
-      needs(piece_of(record), at);  // a member defined outside its class
+      needs(piece_of(record), at);  // `decl` is a member that is defined outside of its class
       needs(at, piece_of(record));
     }
     if (const clang::Decl* primary = primary_of(decl)) needs(piece_of(primary), at);

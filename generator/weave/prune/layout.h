@@ -35,7 +35,7 @@ class StatementLines {
  private:
   const Parsed& parsed_;
   const std::string& source_;
-  std::map<size_t, size_t> moves_;  // start of a line -> columns to take away
+  std::map<size_t, size_t> moves_;  // by start of a line, how many columns to take away
 };
 
 }  // namespace tilepost
