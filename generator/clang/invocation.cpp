@@ -24,7 +24,7 @@ constexpr char kPreludePath[] = "/prelude/tilepost_prelude.h";
 constexpr char kCommonFlags[] =
     " -fsyntax-only -std=c++20 -fgnuc-version=4.2.1 -nostdsysteminc -w -fno-caret-diagnostics"
     " -ferror-limit 50 -internal-isystem /stub/ -internal-isystem /include/ ";
-// The triples are fixed: the tree must not depend on the machine the generator runs on.
+// The triples are fixed, because the tree must not depend on the machine the generator runs on.
 constexpr char kCudaFlags[] =
     "-x cuda -triple nvptx64-nvidia-cuda -aux-triple x86_64-unknown-linux-gnu"
     " -fcuda-is-device -include /prelude/tilepost_prelude.h -target-cpu ";
@@ -39,8 +39,8 @@ constexpr char kFull[] =
     " -Xclang -target-sdk-version=12.5 -Xclang -target-feature -Xclang +ptx85"
     " -isystem /.tilepost/nvcc -isystem /.tilepost/include"
     " -include /.tilepost/nvcc/tilepost_unasked.h";
-// Clang's own headers come from the tool: where the driver looks for them depends on the machine
-// that Clang was built for, and Debian's also on what is installed.
+// Clang's own headers come from the tool. The folders where the driver looks for them depend on the
+// machine that Clang was built for. In Debian they also depend on what is installed.
 constexpr char kClangFolder[] = "/.tilepost/clang";
 // The newest architecture that Clang can read a source for.
 constexpr char kNewestArch[] = "sm_90a";

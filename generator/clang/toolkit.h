@@ -1,4 +1,4 @@
-// Where the CUDA Toolkit is, and how its headers are read.
+// Finds the CUDA Toolkit, its version, and the headers of it that Clang reads with a change.
 #pragma once
 
 #include <optional>
