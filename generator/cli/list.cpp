@@ -145,7 +145,7 @@ Items list_flags(const MachineProfile&) {
   return items;
 }
 
-// Every variant with its template, the digits of its architecture and its tunables.
+// Lists every variant: its template, its architecture and its tunables.
 Items list_all_variants(const MachineProfile& machine) {
   std::string text;
   llvm::raw_string_ostream out(text);
