@@ -16,7 +16,7 @@ struct TargetChoice {
   int sm = 0;                         // cuda: compute capability of the GPUs
   CudaTools tools;                    // cuda: what compiles and links
   std::vector<std::string> compiler;  // host: the words that begin the compiler's commands
-  std::string reason;                 // host: why not on GPUs, unless the host was asked for
+  std::string reason;                 // host: why GPUs cannot be used; "" if the host was asked for
 };
 
 // Picks the target. If the target that is asked for or its compiler is missing, reports why and
