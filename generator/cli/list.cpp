@@ -1,4 +1,4 @@
-// `tilepost list`: lists what this version supports, from the tables that the planner uses.
+// `tilepost list`: lists what this version supports, from the tables that decide this.
 #include <fmt/format.h>
 
 #include "generator/cli/commands.h"
