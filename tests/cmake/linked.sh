@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The runtime as shared libraries, pkg-config's files, and prefixes that were moved. Usage: linked.sh static|shared
+# The runtime as shared libraries, pkg-config's files, and prefixes that were moved. Usage: linked.sh static|shared|cuda
 . "$(dirname "$0")/common.sh"
 here=$(cd "$(dirname "$0")" && pwd)
 moved=$scratch/moved
@@ -73,6 +73,44 @@ case $1 in
       readelf -d "$scratch/program" >"$scratch/log"
       says "[libtilepost_host.so.$abi]" "$scratch/log"
     fi
+    ;;
+  cuda)
+    # Kernels must be known to the instance of the CUDA runtime that launches them: no program may have a second one.
+    step "configure" "$CMAKE" -S "$SOURCE" -B "$scratch/build" -G Ninja -DCMAKE_BUILD_TYPE=None -DTILEPOST_SHARED=ON \
+      -DTILEPOST_BUILD_TESTS=OFF -DTILEPOST_WITH_CUDA=ON -DTILEPOST_CUDA_ARCHITECTURES=90 \
+      -Dtilepost_GENERATOR_EXECUTABLE="$BUILD/bin/tilepost"
+    step "build" "$CMAKE" --build "$scratch/build"
+    step "install" "$CMAKE" --install "$scratch/build" --prefix "$moved"
+    exports cuda | sed 's/@.*//' | sort >"$scratch/exported"
+    printf '%s\n' tilepost_comm_adopt tilepost_comm_init tilepost_get_unique_id | diff - "$scratch/exported" ||
+      fail "not these (<) are exported (>)"
+    mkdir "$scratch/app"
+    cat >"$scratch/app/CMakeLists.txt" <<'END'
+cmake_minimum_required(VERSION 3.25)
+project(app LANGUAGES CXX CUDA)
+find_package(tilepost REQUIRED COMPONENTS cuda generator)
+add_tilepost_library(small SPEC ${SPEC} ARCHS 90a)
+foreach(suffix cpp cu)
+  add_executable(app_${suffix} main.${suffix})
+  set_target_properties(app_${suffix} PROPERTIES CUDA_ARCHITECTURES 90a)
+  target_link_libraries(app_${suffix} PRIVATE small)
+endforeach()
+END
+    cat >"$scratch/app/main.cpp" <<'END'
+#include "small.h"
+int main() {
+  tilepost_op_t op;
+  return tilepost_op_create(nullptr, small_program(), nullptr, &op) == TILEPOST_INVALID_ARGUMENT ? 0 : 1;
+}
+END
+    { echo '__global__ void own() {}'; sed 's/^int main() {/&\n  own<<<1, 1>>>();/' "$scratch/app/main.cpp"; } >"$scratch/app/main.cu"
+    build "$scratch/app/build" -S "$scratch/app" -G Ninja -Dtilepost_ROOT="$moved" -DSPEC="$here/consumer/small.yaml" \
+      -Dtilepost_GENERATOR_EXECUTABLE="$BUILD/bin/tilepost"
+    for suffix in cpp cu; do
+      step "run app_$suffix" "$scratch/app/build/app_$suffix"
+      nm "$scratch/app/build/app_$suffix" >"$scratch/log"
+      grep -q ' U __cudaRegisterFatBinary@libcudart' "$scratch/log" || fail "app_$suffix has a CUDA runtime of its own"
+    done
     ;;
   *) fail "no case '$1'" ;;
 esac
