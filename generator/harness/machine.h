@@ -16,9 +16,10 @@ struct Gpus {
 // The GPUs visible to this process (CUDA_VISIBLE_DEVICES applies), by asking the driver.
 Gpus find_gpus();
 
-// The words that compile C++: those of $CXX, split and unquoted as make's shell does it ("ccache
-// g++ -m64"), the first of them looked up; else c++, g++, clang++. Empty, with what was looked for
-// in `looked_for`, if there is none.
+// The command that compiles C++, as words: $CXX ("ccache g++ -m64") if it is set, otherwise c++,
+// g++ or clang++. $CXX is split and unquoted as a shell does it, unless all of it names a program.
+// The first word becomes the program's path. Returns nothing if the program is not found;
+// `looked_for` says what was looked for.
 std::vector<std::string> find_host_compiler(std::string& looked_for);
 
 // The CUDA Toolkit and NCCL as the compiler needs them.

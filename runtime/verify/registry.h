@@ -1,4 +1,5 @@
-// The programs that a harness was built with. `tilepost verify` writes the definition.
+// The programs that a harness was built with. `tilepost verify` writes the definition of
+// registry().
 #pragma once
 
 #include "runtime/harness/plain_launch.h"

@@ -21,8 +21,9 @@ std::vector<TurnsWorld> worlds_of_two_kinds() {
           {{1, 0}, {0, 1, 0, 0}}, {{2, 2}, {0, 1, 0}, 2}, {{1, 0, 0}, {0, 1, 0}}};
 }
 
-// Worlds in whose second run the numbers of runs wrap to 0, which fresh memory also holds, and one
-// half way to the wrap.
+// Worlds in which run 2 has the number 0, because numbers wrap there. Fresh memory holds 0 too. In
+// the last world run 2 has the number 64, half of all numbers. For numbers above 64 a word that
+// still holds 0 counts as later.
 std::vector<TurnsWorld> worlds_of_zero() {
   return {{{1, 1}, {0, 0, 0}, 1, 0, 126},
           {{2, 1}, {0, 0, 0}, 2, 0, 126},

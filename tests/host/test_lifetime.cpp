@@ -14,7 +14,8 @@ namespace {
 
 constexpr double kDeadline = 0.2;
 
-// Pages that cannot be read yet. The first reader waits in the signal handler until `let_go`.
+// The test takes away the right to read some pages. The first thread that reads one sets `reached`
+// and is held in the signal handler until `let_go`. Then the handler makes the page readable.
 std::atomic<bool> reached{false}, let_go{false};
 
 void hold_reader(int /*signal*/, siginfo_t* info, void* /*context*/) {

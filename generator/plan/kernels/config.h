@@ -41,7 +41,7 @@ inline int columns_of_cta(const KernelConfig& config) {
   return config.tile_n / config.across;
 }
 
-// What the chosen configuration is specialised to besides its row.
+// What a plan asks of a kernel besides its configuration. The kernel is specialised to both.
 struct KernelRequest {
   tilepost_dtype_t element = {};  // of A and B
   tilepost_dtype_t output = {};

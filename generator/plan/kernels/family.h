@@ -49,7 +49,7 @@ class KernelFamily {
   virtual int64_t shared_bytes(const KernelConfig& config) const = 0;
   // Elements of K per pipeline stage.
   virtual int tile_k(const KernelConfig& config, tilepost_dtype_t element) const;
-  // How often a CTA raises the group's counter for one tile.
+  // How often all CTAs that share a tile, together, raise the counter of its group for the tile.
   virtual int signals_per_tile(const KernelConfig& config) const { return config.across; }
 
   // ---- What a configuration can do

@@ -20,11 +20,13 @@ struct RowBlocks {
   bool in_parts = false;
 };
 
-// PatternCheck::follow where rows of A arrive. Checks that every rank gets every row that is for it
-// once, and that the rows lie where the blocks say. Sends and receives must pair up. Where ranks
-// touch each other's memory, what a step takes there must have been announced. A group must bring
-// what its cuts say. Every tile must wait for the group that brings the last of the rows it reads,
-// and for no later one, also in the tables of other ranks, which differ.
+// PatternCheck::follow where rows of A arrive. Checks:
+// - Every rank gets every row that is for it once, and the rows lie where the blocks say.
+// - Sends and receives pair up. Where ranks share memory, a rank takes the rows that another rank
+//   has stored only after both have announced.
+// - In the division by arrivals a group brings what its cuts say, and every tile waits for the
+//   group that brings the last of the rows it reads, and for no later one. Tile tables differ
+//   between ranks, so those of ranks_to_check() are checked besides the plan's own.
 void follow_arrivals(const Plan& plan, const Traffic& traffic, const RowBlocks& arrivals,
                      Findings& findings);
 

@@ -98,9 +98,9 @@ __device__ __forceinline__ uint32_t add_words(const uint4 (&found)[kRanks], int 
   return pack<kType>(sum.x, sum.y);
 }
 
-// Stores to out those elements of line number `line` of a part (`units`) whose rows this rank gets
-// (`own`). `found` has that line of every rank. The stored elements are the sums over ranks, in the
-// order of ranks, or (All-to-All) the elements of every rank.
+// Stores to out the elements of line `line` of a part (`units`) that lie in rows which this rank
+// gets (`own`). `found` has the line of every rank. Where View::kSums, the elements of all ranks
+// are added up in the order of ranks. Otherwise (All-to-All) those of every rank are stored.
 template <class View, DType kType>
 __device__ __forceinline__ void add_line(const View& view, const PartUnits<View::kTileN>& units,
                                          const PartUnits<View::kTileN>& own,

@@ -15,8 +15,9 @@ constexpr int64_t kMaxSets = 512;
 constexpr int kEpilogueMax = 8;  // The largest bias and residual. They are whole numbers, exact in
                                  // every type.
 constexpr int64_t kDenseLimit = 1 << 19;  // fp32 sums this many products of numbers up to 4 exactly
-// The number of non-zero products of a sum, on average. They are so few that the sum's parts are
-// exact in the short sums of some dtypes and in outputs of 16 bits.
+// The average number of non-zero products of a sum, where operands are sparse. They are so few that
+// every partial sum, and each rank's sum, is exact in 16-bit outputs and in the few bits in which
+// tensor cores add some dtypes (DtypeRow::sums_short).
 constexpr double kSparseProducts = 64;
 
 bool has(const tilepost_plan_t& plan, int operations) {

@@ -149,9 +149,10 @@ tilepost_result_t SharedArena::make_numbers() {
   return kRunsBefore == 0 ? TILEPOST_OK : start_late(kRunsBefore);
 }
 
-// Lets all numbers begin as if there had been `runs` runs. Numbers that are compared by size begin
-// at `runs`. Numbers that are compared for equality get one of the last two numbers, by parity.
-// Counters soon reach 2^32.
+// For tests of the wrap at 2^32 (kRunsBefore): sets all numbers as if there had been `runs` runs.
+// Numbers that are compared by size get what run `runs` would have left. Numbers that are compared
+// for equality exist twice, for even and for odd runs. They get `runs` and `runs` - 1, each in the
+// half of its parity. Counters begin at 2^32 - 7, so that they soon wrap.
 tilepost_result_t SharedArena::start_late(uint32_t runs) {
   constexpr uint32_t kCount = 0u - 7;
   const int ranks = memory_.ranks();

@@ -92,9 +92,11 @@ class SharedService {
   void abort() { aborted_ = true; }
   bool is_aborted() const { return aborted_; }
 
-  // Called at the end, when this rank's runs are over. Waits, within the deadline, until the other
-  // ranks no longer use this rank's memory. After a failure, also in making the operation, they may
-  // use it for ever. The memory is then left to the process.
+  // Called at the end, when this rank's runs are over. Unless something has failed or another
+  // operation uses the memory, waits within the deadline until the other ranks have ended their
+  // runs too. If this takes too long, or if a run or making the operation has failed (`failed`),
+  // other ranks may use the memory for ever, and it is left to the process. It is freed all the
+  // same if making the operation failed before they could.
   void close(bool failed);
   // Leaves to the process the host memory that the device may still write, for when the device has
   // not recovered.

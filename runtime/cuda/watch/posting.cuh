@@ -18,8 +18,9 @@ __device__ __forceinline__ void post(const PostArguments& args) {
   };
   store(args.value);
   publish(args.progress, args.progress_value);
-  // The host stores the abort word before it releases the counters. If it has, this post may have
-  // overwritten the released value, so the value is stored again.
+  // When a run is given up, the host stores the abort word and then adds kReleased to the counters,
+  // so that waits for them end. The store above may have overwritten that. So, if the abort word is
+  // there, the counters get their value with kReleased again.
   if (ptx::load_relaxed_sys(&args.page->abort) != 0) store(args.value + kReleased);
 }
 

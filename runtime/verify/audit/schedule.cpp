@@ -62,7 +62,7 @@ Schedule random_schedule(const tilepost_plan_t& plan, int64_t m, const Schedule&
       schedule.tiles.push_back(tile);
     }
   }
-  // Each column has two more places than tiles.
+  // Every column gets two places more than the fullest column has tiles, so that some stay empty.
   std::map<int32_t, int32_t> in_column;
   for (const tilepost_tile_t& tile : schedule.tiles) in_column[tile.n] += tile.row >= 0;
   int32_t most = 0;

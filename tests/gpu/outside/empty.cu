@@ -30,9 +30,9 @@ void checked(cudaError_t error, const char* call) {
   std::exit(1);
 }
 
-// The arguments have the size of a GEMM's tensor maps, shape and view.
+// As large as the arguments of a GEMM: three tensor maps, shape, epilogue and view.
 struct Arguments {
-  char bytes[1024];
+  char bytes[2048];
 };
 
 __global__ void gate_kernel(const volatile unsigned* word, unsigned wanted) {

@@ -1,7 +1,7 @@
 // tile: 16 16
 // threads: 16 16
 // expect: 16: this stores through a pointer that may point anywhere
-// A pointer that is read as part of a structure may point anywhere where it is not set.
+// Only some threads set the pointer of the structure. In the others it may point anywhere.
 struct Place {
   float* to;
   int count;

@@ -9,8 +9,8 @@
 
 namespace tilepost::cpu {
 
-// A 16-bit number that comes from any number and becomes a float, as CUDA's do. Bits is the type of
-// tilepost/numeric.h.
+// A 16-bit floating-point number. As with CUDA's __half and __nv_bfloat16, every arithmetic type
+// converts to it implicitly, and it converts to float. Bits is F16 or Bf16 (tilepost/numeric.h).
 template <class Bits>
 struct Number : Bits {
   Number() = default;
