@@ -49,6 +49,10 @@ struct tilepost_op : tilepost_owned {
   virtual tilepost_result_t synchronize() = 0;
   virtual tilepost_result_t get_info(tilepost_op_info_t& info) = 0;
 
-  // One line for each warning. The text lives as long as the operation.
+  // tilepost/timeline.h. `path` is not null. A target without timelines refuses both.
+  virtual tilepost_result_t record_timeline();
+  virtual tilepost_result_t write_timeline(const char* path);
+
+  // One line per warning; lives as long as the operation.
   virtual const char* warnings() { return ""; }
 };

@@ -41,7 +41,8 @@ RangedOp::RangedOp(std::vector<Part> parts) {
 }
 
 tilepost_result_t RangedOp::run(const tilepost_run_operands_t& operands, CUstream_st* stream) {
-  return with_reason(ops_[range_of_run(most_rows_, operands.m)]->run(operands, stream));
+  last_ = range_of_run(most_rows_, operands.m);
+  return with_reason(ops_[last_]->run(operands, stream));
 }
 
 // Adds the reason to the error of a part that was aborted because another part failed. The aborted
@@ -116,8 +117,19 @@ tilepost_result_t RangedOp::unregister_output(const void* buffer) {
   return TILEPOST_OK;
 }
 
-// The information of the first part, which has room for all rows, with the sum of all parts'
-// memory.
+tilepost_result_t RangedOp::record_timeline() {
+  for (const auto& op : ops_) TILEPOST_TRY(with_reason(op->record_timeline()));
+  return TILEPOST_OK;
+}
+
+// The part's whose run was called or captured last. Which graph was replayed last is not known
+// here.
+tilepost_result_t RangedOp::write_timeline(const char* path) {
+  TILEPOST_TRY(synchronize());
+  return with_reason(ops_[last_]->write_timeline(path));
+}
+
+// The information of the first part, which has room for all rows, with the memory of all parts.
 tilepost_result_t RangedOp::get_info(tilepost_op_info_t& info) {
   int64_t bytes = 0;
   for (const auto& op : ops_) {

@@ -30,6 +30,8 @@ class RangedOp final : public tilepost_op {
   tilepost_result_t status() override;
   tilepost_result_t synchronize() override;
   tilepost_result_t get_info(tilepost_op_info_t& info) override;
+  tilepost_result_t record_timeline() override;
+  tilepost_result_t write_timeline(const char* path) override;
   const char* warnings() override { return warnings_.c_str(); }
 
  private:
@@ -43,6 +45,7 @@ class RangedOp final : public tilepost_op {
   std::vector<std::unique_ptr<tilepost_op>> ops_;
   std::vector<int64_t> most_rows_;  // [parts] Part::most_rows
   std::string warnings_;
+  size_t last_ = 0;  // the part whose run was called last
 };
 
 }  // namespace tilepost

@@ -5,6 +5,7 @@
 
 #include "tests/catch.h"
 #include "tests/host/problem.h"
+#include "tilepost/timeline.h"
 
 TEST_CASE("communicators of an impossible size are refused") {
   tilepost_comm_t comms[65] = {};
@@ -33,6 +34,18 @@ TEST_CASE("a communicator is not destroyed while it has operations") {
     CHECK(tilepost_op_destroy(ops[left - 1]) == TILEPOST_OK);
   }
   CHECK(tilepost_comm_destroy(comm) == TILEPOST_OK);
+}
+
+TEST_CASE("the host target has no timeline, and says so") {
+  Problem problem;
+  problem.ranks = 1;
+  const Program program(problem);
+  const Comms comms(1);
+  const Ops ops(comms, program.get(), 1);
+  CHECK(tilepost_op_record_timeline(ops[0]) == TILEPOST_UNSUPPORTED);
+  CHECK_THAT(tilepost_last_error(), Catch::Contains("the host target has no timeline"));
+  CHECK(tilepost_op_write_timeline(ops[0], "timeline.json") == TILEPOST_UNSUPPORTED);
+  CHECK(tilepost_op_record_timeline(nullptr) == TILEPOST_INVALID_ARGUMENT);
 }
 
 TEST_CASE("pointers and streams are checked") {

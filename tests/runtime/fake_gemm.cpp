@@ -5,6 +5,7 @@
 #include <set>
 
 #include "tests/runtime/fake_ranks.h"
+#include "tilepost/internal/timeline_words.h"
 #include "tilepost/plan.h"
 
 namespace fakes {
@@ -65,8 +66,16 @@ void post_to_owners(const tilepost_view_t& view) {
   for (const auto& [counter, count] : signals) *counter += count * world().gemm_posts_percent / 100;
 }
 
-// Tasks without data. The other ranks do the same as this rank, so what this rank pushes is also
-// counted as pushed here.
+// As a kernel of --timestamps does.
+void stamp_tiles(const tilepost_view_t& view) {
+  for (int i = 0; i < view.num_tiles; ++i) {
+    const tilepost_tile_t& tile = view.tiles[i];
+    uint32_t* const line = view.counters + tile.group * TILEPOST_COUNTER_STRIDE;
+    if (tile.row >= 0) reinterpret_cast<uint64_t*>(line)[tilepost::kTilesEnd] = tick();
+  }
+}
+
+// Tasks without data. The other ranks do what this one does, so what it pushes is pushed here too.
 class Tasks {
  public:
   Tasks(const tilepost_tasks_t& tasks, const uint32_t* expected)
@@ -129,6 +138,7 @@ void post_tiles(void** arguments, Stream& stream) {
   w.shape = *static_cast<const tilepost_shape_t*>(arguments[3]);
   w.epilogue = *static_cast<const tilepost_epilogue_t*>(arguments[4]);
   w.a = *static_cast<const void**>(arguments[0]);
+  if (w.gemm_stamps) stamp_tiles(view);
   if (w.gemm_waits) {
     if (!w.gemm_stops) do_tasks(view.tasks, view.tasks.expected, stream);
     return wait_for_arrivals(view, stream);

@@ -8,6 +8,7 @@
 #include "runtime/cuda/consumers/pack.h"
 #include "runtime/cuda/consumers/unpermute.h"
 #include "runtime/cuda/transport/agreement.h"
+#include "runtime/cuda/watch/stamp.h"
 #include "runtime/cuda/watch/waiter.h"
 #include "tests/runtime/fake_ranks.h"
 #include "tests/runtime/fakes.h"
@@ -244,6 +245,11 @@ ncclResult_t ncclRecv(void* to, size_t count, ncclDataType_t type, int peer, ncc
 
 }  // extern "C"
 
+uint64_t fakes::tick() {
+  const std::lock_guard lock(world().mutex);
+  return world().time += 1000;
+}
+
 void fakes::return_all() {
   {
     const std::lock_guard lock(world().mutex);
@@ -293,6 +299,19 @@ cudaError_t launch_wait(const WaitArguments& wait, cudaStream_t stream) {
     s.hang = {true, [word = &wait.page->abort] { return load(*word) != 0; }};
   }
   return cudaSuccess;
+}
+
+cudaError_t preload_stamp() {
+  return launched("preload_stamp");
+}
+
+// A stream behind something that hangs does not come to its stamp.
+cudaError_t launch_stamp(uint64_t* word, cudaStream_t stream) {
+  const std::lock_guard lock(world().mutex);
+  fakes::Stream& s = stream_of(stream);
+  const cudaError_t error = launched("stamp " + s.name);
+  if (error == cudaSuccess && !s.hang.holds()) *word = fakes::tick();
+  return error;
 }
 
 cudaError_t launch_post(const PostArguments& post, cudaStream_t stream) {

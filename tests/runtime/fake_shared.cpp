@@ -8,6 +8,7 @@
 #include "runtime/cuda/watch/epoch.h"
 #include "tests/runtime/fake_ranks.h"
 #include "tests/runtime/fakes.h"
+#include "tilepost/internal/timeline_words.h"
 
 using namespace fakes;
 
@@ -86,6 +87,8 @@ void take_arrivals(const SharedFlags& flags, const ArrivalArguments& arguments,
     if (stream.hang.holds()) return;
     copy_own(arguments, group);
     ranks::post(post_of(arguments, i));
+    if (arguments.stamps != nullptr && arguments.sources[i] != 0)
+      arguments.stamps[i * kTimelineStride + kStepsEnd] = fakes::tick();
   }
 }
 

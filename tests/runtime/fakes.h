@@ -147,21 +147,20 @@ struct Behaviour {
   bool collectives_hang = false;
   uint32_t gemm_posts_percent = 100;  // how much of each group's signals the GEMM posts
   bool waits_give_up = false;         // polling waits report a timeout at once
-  bool gemm_raises = true;            // whether the GEMM raises the counters of its tiles' groups
-  bool gemm_waits = false;            // whether the GEMM waits for the counters
-  bool gemm_stops = false;   // whether a GEMM that waits does not end until something is aborted
-  bool pushes_stop = false;  // tasks push nothing (ranks.h)
-  std::optional<uint32_t> replay;  // the number of the next replay, if not the one that is due
-  // Whether the process is ending, so that CUDA answers cudaErrorCudartUnloading.
-  bool unloaded = false;
-  bool no_memory = false;  // whether a request for an event finds no host memory
-  // The name of the NCCL call that does not return while its name stands here.
-  std::string nccl_hangs;
-  int aborts_meet = 0;            // aborting a communicator waits until this many aborts have begun
-  std::function<void()> on_gemm;  // called while a GEMM is being launched
-  std::function<void()> on_write;  // called before host memory is copied to a device
-  // Whether ranks are threads (ranks.h). A wait for another rank then makes its thread wait, sums
-  // are computed, and the kernel is the test's own.
+  bool gemm_raises = true;            // the GEMM raises its tiles' groups' counters
+  bool gemm_stamps = false;           // … and notes when it has computed them
+  bool gemm_waits = false;            // … or it waits for them
+  bool gemm_stops = false;            // … and then does not end until something is aborted
+  bool pushes_stop = false;           // tasks push nothing (ranks.h)
+  std::optional<uint32_t> replay;     // the number of the next replay, if not the one that is due
+  bool unloaded = false;              // the process ends: CUDA answers cudaErrorCudartUnloading
+  bool no_memory = false;             // asking for an event finds no host memory
+  std::string nccl_hangs;         // the call of NCCL that does not return as long as it stands here
+  int aborts_meet = 0;            // aborting a communicator waits until so many are being aborted
+  std::function<void()> on_gemm;  // what happens elsewhere while a GEMM is being launched
+  std::function<void()> on_write;  // … before memory of the host is copied to a device
+  // Ranks are threads (ranks.h): what waits for another rank makes its thread wait, sums are
+  // summed, and the kernel is the test's own.
   bool threads = false;
   std::function<Hang(void** arguments)> kernel;  // returns what keeps the kernel from ending
   std::function<void()> on_post;                 // called after a group's arrival was posted
@@ -190,6 +189,7 @@ struct Calls {
 // What else has happened since reset().
 struct Seen {
   std::string failed_call;
+  uint64_t time = 0;              // ns, as stamps note it: it passes with every stamp
   std::vector<std::string> maps;  // tensor maps: "<columns>x<rows> box <columns>x<rows> …"
   std::vector<std::unique_ptr<Window>> windows;
   std::set<const void*> allocated;  // by cudaMalloc and not yet freed
@@ -250,6 +250,9 @@ struct MapOf {
 // The one world. reset() starts it afresh.
 World& world();
 void reset();
+
+// A us later than at the last call.
+uint64_t tick();
 
 // The calling thread's device.
 int& current_device();

@@ -52,6 +52,11 @@ __device__ __forceinline__ void red_relaxed_sys(uint32_t* counter, uint32_t valu
   asm volatile("red.relaxed.sys.global.add.u32 [%0], %1;" ::"l"(counter), "r"(value) : "memory");
 }
 
+// Raises a word of this GPU's to `value`, unless it is greater already. Orders nothing.
+__device__ __forceinline__ void red_max_relaxed(uint64_t* word, uint64_t value) {
+  asm volatile("red.relaxed.gpu.global.max.u64 [%0], %1;" ::"l"(word), "l"(value) : "memory");
+}
+
 // Stores a counter's value, releasing as red_release_sys does: for counters with one writer.
 __device__ __forceinline__ void store_release_sys(uint32_t* counter, uint32_t value) {
   asm volatile("st.release.sys.global.u32 [%0], %1;" ::"l"(counter), "r"(value) : "memory");

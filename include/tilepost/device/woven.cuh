@@ -14,6 +14,7 @@
 #include "tilepost/device/tasks.cuh"
 #include "tilepost/device/whole_run.cuh"
 #include "tilepost/internal/layout.h"
+#include "tilepost/internal/timeline_words.h"
 #include "tilepost/mark.cuh"
 #include "tilepost/plan.h"
 
@@ -76,6 +77,8 @@ struct alignas(TILEPOST_TENSOR_MAP_ALIGNMENT) View : tilepost_view_t {
   // With kShots: the kernels normalise the rows that they have summed, of kN elements
   // (tilepost_consumer_t); 0: they do not.
   static constexpr int kNorm = 0, kN = 0;
+  // Tiles note when they were computed (`tilepost generate --timestamps`).
+  static constexpr bool kStamps = false;
 };
 static_assert(sizeof(View) == sizeof(tilepost_view_t));
 static_assert(sizeof(tilepost_tile_t) == 16, "tile() reads an entry in one load");
@@ -324,6 +327,17 @@ __device__ __forceinline__ void raise(const View& view, const Tile& tile) {
     ptx::red_relaxed_sys(counter_at(view.counters, tile.group), 1);
 }
 
+// With kStamps, notes that a tile has been computed (timeline_words.h). Its stores may be under
+// way.
+template <class View>
+__device__ __forceinline__ void note_tile(const View& view, const Tile& tile) {
+  if constexpr (View::kStamps) {
+    if (tile.is_padding()) return;
+    auto* line = reinterpret_cast<uint64_t*>(counter_at(view.counters, tile.group));
+    ptx::red_max_relaxed(line + kTilesEnd, ptx::global_time_ns());
+  }
+}
+
 // For ordinary stores by the threads of the block; all of them call. The barrier orders every
 // thread's earlier stores before what follows it in thread 0 (PTX ISA, barrier: it orders memory
 // accesses among the participating threads), and the release is cumulative (8.9.5, Causality
@@ -333,6 +347,7 @@ __device__ __forceinline__ void raise(const View& view, const Tile& tile) {
 template <class View>
 __device__ __forceinline__ void tile_done(const View& view, const Tile& tile, BlockStores) {
   static_assert(!View::kStores, "a kernel stores into other ranks' memory with TMA");
+  if (threadIdx.x == 0 && threadIdx.y == 0 && threadIdx.z == 0) note_tile(view, tile);
   if constexpr (View::kWaits || !View::kRaises) return;
   if constexpr (View::kOverlaps) __syncthreads();
   if (threadIdx.x == 0 && threadIdx.y == 0 && threadIdx.z == 0) raise(view, tile);
@@ -359,6 +374,7 @@ __device__ __forceinline__ void count_threads(unsigned* left) {
 template <class View>
 __device__ __forceinline__ void tile_done(const View& view, const Tile& tile, ThreadStores stores) {
   static_assert(!View::kStores, "a kernel stores into other ranks' memory with TMA");
+  note_tile(view, tile);
   if constexpr (View::kWaits || !View::kRaises) return;
   if (ptx::decrement_shared(stores.left) == 1) raise(view, tile);
 }
@@ -369,6 +385,7 @@ __device__ __forceinline__ void tile_done(const View& view, const Tile& tile, Th
 template <class View>
 __device__ __forceinline__ void tile_done(const View& view, const Tile& tile, WarpStores) {
   static_assert(!View::kStores, "a kernel stores into other ranks' memory with TMA");
+  if (threadIdx.x % 32 == 0) note_tile(view, tile);
   if constexpr (View::kWaits || !View::kRaises) return;
   if constexpr (View::kOverlaps) __syncwarp();
   if (threadIdx.x % 32 == 0) raise(view, tile);
@@ -391,6 +408,7 @@ __device__ __forceinline__ void tile_done(const View& view, const Tile& tile, Wa
 // kernel got (raise).
 template <class View>
 __device__ __forceinline__ void tile_done(const View& view, const Tile& tile, BulkStores stores) {
+  note_tile(view, tile);
   if constexpr (View::kOthers > 0) {
     if (is_whole_run(view)) {
       const bool leaves = !tile.is_padding() && owner_of(view, tile) != view.rank;

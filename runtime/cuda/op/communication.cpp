@@ -298,6 +298,7 @@ tilepost_result_t Communication::let_arrive(const Run& run, int group) const {
   arrivals.lane = lane_of(run, group);
   if (first <= 1 && end > 1) arrivals.own_first = own.needed_first();
   if (end == groups && groups > 1) arrivals.own_last = own.needed_last();
+  arrivals.stamps = timeline_.line(run, first);
   arrivals.post = waits_.post_of(run, first);
   arrivals.post.behind = waits_.post_of(run, end - 1).behind;
   return transport.arrive(run.buffers, arrivals, run.comm);
@@ -319,15 +320,20 @@ tilepost_result_t Communication::communicate(const Run& whole, int group) const 
   const bool own_tiles = path.stores != Buffer::owners;
   if (path.overlaps && path.waits == Waits::steps && own_tiles)
     TILEPOST_TRY(waits_.wait(run, group));
-  // Group 0 is the own rows, which bring_own_rows() or tasks bring.
-  if (!run.input_arrives() || path.has_tasks || group > 0) {
+  // Group 0, the own rows, is brought by bring_own_rows() already, unless tasks bring it.
+  const bool brings = !run.input_arrives() || path.has_tasks || group > 0;
+  // Transports whose ranks share memory have streams of their own, and stamp there.
+  const bool stamps = brings && !(path.overlaps && transports_.shared);
+  if (brings) {
+    if (stamps) TILEPOST_TRY(timeline_.stamp(run, group, kStepsBegin, run.comm));
     TILEPOST_TRY(transports_.of(path.overlaps)
                      .communicate(run.buffers,
                                   {run.run_map().steps[group], group, lane_of(run, group),
-                                   run.map->chunks_of(group)},
+                                   run.map->chunks_of(group), timeline_.line(run, group)},
                                   run.comm));
   }
   if (run.input_arrives()) TILEPOST_TRY(let_arrive(run, group));
+  if (stamps) TILEPOST_TRY(timeline_.stamp(run, group, kStepsEnd, run.comm));
   return consumption_.unpermute(run, group);
 }
 

@@ -75,7 +75,8 @@ class Communication {
         waits_(base.state, base.driver),
         lanes_(base.lanes),
         buffers_(base.buffers),
-        consumption_(consumption) {}
+        consumption_(consumption),
+        timeline_(base.timeline) {}
 
   const GroupWaits& waits() const { return waits_; }
 
@@ -116,6 +117,7 @@ class Communication {
   const Lanes& lanes_;
   const OpBuffers& buffers_;
   const Consumption& consumption_;
+  const RunTimeline& timeline_;
 };
 
 }  // namespace tilepost::cuda

@@ -110,6 +110,8 @@ tilepost_result_t RunIssuer::follow_last_run(cudaStream_t stream) {
 // Does everything that can fail without consequences. Then issues the GEMM, unless the GEMM's input
 // has to come first.
 tilepost_result_t RunIssuer::start(Run& run) {
+  timeline_.note(run);
+  TILEPOST_TRY(timeline_.stamp(run, 0, kRunBegin, run.user));
   TILEPOST_TRY(gemm_.find_arguments(run));
   TILEPOST_TRY(communication_.pack(run));
   const bool beside = run.path().begins_on_comm_stream();
@@ -169,6 +171,7 @@ tilepost_result_t RunIssuer::end(const Run& run) {
     TILEPOST_TRY(lanes_.rejoin(run));
     last = run.user;
   }
+  TILEPOST_TRY(timeline_.stamp(run, 0, kRunEnd, last));
   const bool captured = run.bank == kCaptured;
   if (run.begun && !run.ends_apart) TILEPOST_TRY(transports_.overlapping->end(last));
   if (captured && !run.path().whole_run) TILEPOST_CUDA(launch_replay_end(state_.page(), last));

@@ -55,7 +55,8 @@ class RunIssuer {
         gemm_(gemm),
         communication_(communication),
         orders_(orders),
-        nvtx_(base.nvtx) {}
+        nvtx_(base.nvtx),
+        timeline_(base.timeline) {}
 
   // `run` has the caller's operands and its map. `map` is that map. A failure ends the operation if
   // other ranks already wait for the run or counters are going to grow.
@@ -85,6 +86,7 @@ class RunIssuer {
   const Communication& communication_;
   RunOrders& orders_;
   const NvtxNames& nvtx_;
+  RunTimeline& timeline_;
   const RunMap nothing_;
   unsigned long long last_stream_ = 0;  // cudaStreamGetId of the last eager run's stream
 };

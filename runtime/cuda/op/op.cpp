@@ -99,7 +99,9 @@ CudaOp::CudaOp(const tilepost_program_t& program, std::shared_ptr<OpFamily> fami
       order_(comm.order()),
       state_(transports_),
       buffers_(plan_, paths_, transports_),
-      base_{plan_, paths_, driver_, transports_, state_, lanes_, buffers_, family_->nvtx},
+      timeline_(plan_, program.name, state_, lanes_),
+      base_{plan_,  paths_,   driver_,       transports_, state_,
+            lanes_, buffers_, family_->nvtx, timeline_},
       orders_(row_of(plan_).communicates() ? comm.order() : nullptr,
               family_->takes_turns() ? &family_->order : nullptr, transports_),
       check_(plan_, device_, driver_),
@@ -328,6 +330,18 @@ tilepost_result_t CudaOp::synchronize() {
     if (result != TILEPOST_IN_PROGRESS) return result;
     std::this_thread::sleep_for(kSynchronizePoll);
   }
+}
+
+tilepost_result_t CudaOp::record_timeline() {
+  TILEPOST_TRY(state_.check_usable());
+  DeviceGuard guard;
+  TILEPOST_TRY(guard.enter(device_.ordinal));
+  return timeline_.record();
+}
+
+tilepost_result_t CudaOp::write_timeline(const char* path) {
+  TILEPOST_TRY(state_.check_usable());
+  return at_rest("its timeline is written", [&] { return timeline_.write(path); });
 }
 
 tilepost_result_t CudaOp::get_info(tilepost_op_info_t& info) {

@@ -8,10 +8,12 @@
 //   RunCheck (run_check.h)           a run's arguments
 //   OpBase (op_base.h)               what the objects below have in common
 //   Gemm (gemm.h)                    the kernel's arguments, and its launch
-//   Communication (communication.h)  the work before and after the GEMM
-//   Consumption (communication.h)    the work on the result on this rank alone
-//   RunOrders (state/run_orders.h)   the orders of runs of several operations
-//   RunIssuer (issuer.h)             all of a run, in the order in which it is issued
+//   Communication (communication.h)  what follows the GEMM, or comes before it
+//   Consumption (communication.h)    what is done with the result on this rank
+//   RunTimeline                      the times of runs, where they are recorded
+//     (state/run_timeline.h)
+//   RunOrders (state/run_orders.h)   whose runs come before others'
+//   RunIssuer (issuer.h)             all of a run, in the order in which it goes out
 //   Routes (routes.h)                routes of the runs that follow
 //   RegisteredOutputs                outputs of the caller's into which other ranks store
 //     (registered/registered_outputs.h)
@@ -51,6 +53,8 @@ class CudaOp final : public tilepost_op {
   tilepost_result_t synchronize() override;
   tilepost_result_t get_info(tilepost_op_info_t& info) override;
   const char* warnings() override { return warnings_.c_str(); }
+  tilepost_result_t record_timeline() override;
+  tilepost_result_t write_timeline(const char* path) override;
 
  private:
   RunBoard* board() const;
@@ -80,6 +84,7 @@ class CudaOp final : public tilepost_op {
   Transports transports_;
   RunState state_;
   OpBuffers buffers_;
+  RunTimeline timeline_;
   const OpBase base_;
   RunOrders orders_;
   Watchdog watchdog_;

@@ -4,6 +4,7 @@
 #include "runtime/cuda/op/buffers.h"
 #include "runtime/cuda/op/run.h"
 #include "runtime/cuda/op/state/run_state.h"
+#include "runtime/cuda/op/state/run_timeline.h"
 #include "runtime/cuda/watch/nvtx.h"
 
 namespace tilepost::cuda {
@@ -18,6 +19,7 @@ struct OpBase {
   const Lanes& lanes;
   OpBuffers& buffers;
   const NvtxNames& nvtx;
+  RunTimeline& timeline;
 };
 
 }  // namespace tilepost::cuda

@@ -13,6 +13,7 @@
 #include "runtime/cuda/shared/flags.cuh"
 #include "runtime/cuda/transport/arrivals.h"
 #include "runtime/cuda/watch/posting.cuh"
+#include "tilepost/internal/timeline_words.h"
 
 namespace tilepost::cuda {
 namespace {
@@ -75,7 +76,10 @@ __global__ void __launch_bounds__(kWaiters + kCopiers)
       if (args.own[part].bytes > 0 && args.own[part].before == group)
         ptx::sync_threads(own_barrier(part), kWaiters + kCopiers);
     ptx::sync_threads(kCame, kWaiters);
-    if (rank == 0) post(post_of(args, i));
+    if (rank != 0) continue;
+    post(post_of(args, i));
+    if (args.stamps != nullptr && args.sources[i] != 0)
+      ptx::red_max_relaxed(args.stamps + i * kTimelineStride + kStepsEnd, ptx::global_time_ns());
   }
 }
 

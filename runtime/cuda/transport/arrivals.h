@@ -27,7 +27,8 @@ struct ArrivalArguments {
   int first, count;                 // groups [first, first + count)
   uint64_t sources[kMostArrivals];  // of each group: a bit for every rank that announces it
   OwnRows own[2];
-  PostArguments post;  // the post of the first group, but with `behind` of the last group
+  PostArguments post;  // of the first group, but `behind` is the last one's
+  uint64_t* stamps;    // of the first group: its line of times (timeline_words.h); null: none
 };
 
 // The post of the group with this index; the first group here has index 0. The groups' counters and

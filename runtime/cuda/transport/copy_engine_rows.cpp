@@ -53,6 +53,7 @@ class CopyEngineRows final : public SharedTransport {
     arguments.own[0] = own_rows(buffers, arrivals.own_first, std::max(arrivals.first, 1));
     arguments.own[1] = own_rows(buffers, arrivals.own_last, arrivals.first + arguments.count - 1);
     arguments.post = arrivals.post;
+    arguments.stamps = arrivals.stamps;
     TILEPOST_CUDA(launch_arrivals(flags(), arguments, stream));
     return TILEPOST_OK;
   }

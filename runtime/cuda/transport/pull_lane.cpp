@@ -1,6 +1,7 @@
 #include "runtime/cuda/transport/pull_lane.h"
 
 #include "runtime/cuda/transport/shared_transport.h"
+#include "runtime/cuda/watch/stamp.h"
 
 namespace tilepost::cuda {
 
@@ -67,6 +68,16 @@ tilepost_result_t PullLane::join(cudaStream_t stream) {
     TILEPOST_TRY(follow(stream, peers_[rank].copied, peers_[rank].stream.get()));
   }
   busy_ = 0;
+  return TILEPOST_OK;
+}
+
+// Each stream raises the word, and the last one has the last say.
+tilepost_result_t PullLane::stamp(uint64_t* word) {
+  TILEPOST_CUDA(launch_stamp(word, stream_.get()));
+  TILEPOST_CUDA(launch_stamp(word, adding_.get()));
+  for (size_t rank = 0; rank < peers_.size(); ++rank)
+    if ((busy_ & bit_of(static_cast<int>(rank))) != 0)
+      TILEPOST_CUDA(launch_stamp(word, peers_[rank].stream.get()));
   return TILEPOST_OK;
 }
 

@@ -46,8 +46,10 @@ class PullLane {
   // Lets later work on `stream` follow all copies so far.
   tilepost_result_t join(cudaStream_t stream);
 
-  // begin_adding() lets adding continue behind the lane's stream. follow_adding() lets the lane's
-  // stream, or another, continue behind adding.
+  // Notes in `word` when all that is on the lane's streams so far has ended.
+  tilepost_result_t stamp(uint64_t* word);
+
+  // Adding goes on behind the lane's stream; the lane's stream, or another, behind adding.
   tilepost_result_t begin_adding();
   tilepost_result_t follow_adding(cudaStream_t stream);
 

@@ -2,9 +2,10 @@
 
 #include <algorithm>
 
+#include "runtime/cuda/watch/stamp.h"
 #include "runtime/map/slots.h"
-
 #include "tilepost/dtype.h"
+#include "tilepost/internal/timeline_words.h"
 
 namespace tilepost::cuda {
 
@@ -65,9 +66,10 @@ tilepost_result_t SharedTiles::communicate(const Buffers& buffers, const GroupRu
                                            cudaStream_t stream) {
   TILEPOST_TRY(check_usable());
   TILEPOST_TRY(wait_for_tiles(run.group, stream));
+  if (run.stamps != nullptr) TILEPOST_CUDA(launch_stamp(run.stamps + kStepsBegin, stream));
   TILEPOST_TRY(lanes_[run.lane].enter(stream));
   for (size_t i = 0; i < run.steps.size(); ++i) TILEPOST_TRY(take(buffers, run, i));
-  return TILEPOST_OK;
+  return run.stamps != nullptr ? lanes_[run.lane].stamp(run.stamps + kStepsEnd) : TILEPOST_OK;
 }
 
 tilepost_result_t SharedTiles::take(const Buffers& buffers, const GroupRun& run, size_t index) {

@@ -33,7 +33,10 @@ struct GroupRun {
   std::span<const Step> steps;
   int group = 0;
   int lane = 0;
-  uint32_t chunks = 0;  // how many chunks the group's tasks have (tilepost_tasks_t)
+  uint32_t chunks = 0;  // of the group's tasks (tilepost_tasks_t)
+  // The group's line of times (timeline_words.h), for a transport with streams of its own; null
+  // where nothing is recorded.
+  uint64_t* stamps = nullptr;
 };
 
 // Groups of rows of A that a transport waits for and posts, at most kMostArrivals.
@@ -44,6 +47,7 @@ struct ArrivingGroups {
   std::span<const Step> own_last;   // own rows to bring before the last post; at most one step in
                                     // each list
   PostArguments post{};             // of the first group, but `behind` is the last one's
+  uint64_t* stamps = nullptr;       // of the first group: GroupRun::stamps
 };
 
 // One way to communicate. It puts work on streams, all of which may be captured. The thread that

@@ -1,0 +1,146 @@
+#include "runtime/cuda/op/state/run_timeline.h"
+
+#include <cerrno>
+#include <cinttypes>
+#include <cstdarg>
+#include <cstdio>
+#include <cstring>
+
+#include "runtime/cuda/watch/stamp.h"
+#include "runtime/map/patterns.h"
+
+namespace tilepost::cuda {
+namespace {
+
+// The file is there as a whole, or not at all.
+tilepost_result_t write_file(const char* path, const std::string& text) {
+  std::FILE* const file = std::fopen(path, "w");
+  const bool written =
+      file != nullptr && std::fwrite(text.data(), 1, text.size(), file) == text.size();
+  const bool closed = file != nullptr && std::fclose(file) == 0;
+  if (written && closed) return TILEPOST_OK;
+  const int reason = errno;
+  if (file != nullptr) std::remove(path);
+  return fail(TILEPOST_INVALID_ARGUMENT, "tilepost_op_write_timeline: cannot write '%s': %s", path,
+              std::strerror(reason));
+}
+
+[[gnu::format(printf, 1, 2)]] std::string printed(const char* format, ...) {
+  char line[512];
+  va_list values;
+  va_start(values, format);
+  std::vsnprintf(line, sizeof line, format, values);
+  va_end(values);
+  return line;
+}
+
+}  // namespace
+
+// The lines of the bank whose run began last.
+struct RunTimeline::Lines {
+  Bank bank = kEager;
+  std::vector<uint64_t> words;  // [group * kTimelineStride]
+
+  uint64_t at(int group, TimelineWord word) const {
+    return words[static_cast<size_t>(group) * kTimelineStride + word];
+  }
+  uint64_t begin() const { return at(0, kRunBegin); }
+
+  // Ns from the run's beginning; -1: not in this run.
+  int64_t since_begin(int group, TimelineWord word) const {
+    return at(group, word) < begin() ? -1 : static_cast<int64_t>(at(group, word) - begin());
+  }
+};
+
+tilepost_result_t RunTimeline::record() {
+  TILEPOST_CUDA(preload_stamp());
+  on_ = true;
+  return TILEPOST_OK;
+}
+
+void RunTimeline::note(const Run& run) {
+  if (!on_) return;
+  const RunMap& map = run.run_map();
+  const Noted noted{map.m, static_cast<int>(run.record->groups), !map.tiles.tiles.empty()};
+  if (run.bank == kEager)
+    eager_ = noted;
+  else
+    captured_[static_cast<uint32_t>(run.map->captured)] = noted;
+}
+
+uint64_t* RunTimeline::line(const Run& run, int group) const {
+  if (!on_) return nullptr;
+  return reinterpret_cast<uint64_t*>(state_.bank(run.bank)) + ptrdiff_t{group} * kTimelineStride;
+}
+
+tilepost_result_t RunTimeline::stamp(const Run& run, int group, TimelineWord word,
+                                     cudaStream_t stream) const {
+  if (on_) TILEPOST_CUDA(launch_stamp(line(run, group) + word, stream));
+  return TILEPOST_OK;
+}
+
+tilepost_result_t RunTimeline::write(const char* path) const {
+  if (!on_)
+    return fail(TILEPOST_INVALID_ARGUMENT,
+                "tilepost_op_write_timeline: the runs of '%s' were not recorded; call "
+                "tilepost_op_record_timeline before them",
+                program_);
+  Lines lines;
+  TILEPOST_TRY(read(lines));
+  const auto captured = captured_.find(state_.page()->replayed);
+  const bool replayed = lines.bank == kCaptured && captured != captured_.end();
+  const Noted& run = replayed ? captured->second : eager_;
+  TILEPOST_TRY(check(lines, run));
+  return write_file(path, text_of(lines, run));
+}
+
+tilepost_result_t RunTimeline::read(Lines& lines) const {
+  const size_t words = static_cast<size_t>(state_.traits.most_groups) * kTimelineStride;
+  for (const Bank bank : {kEager, kCaptured}) {
+    Lines found{bank, std::vector<uint64_t>(words)};
+    TILEPOST_CUDA(cudaMemcpyAsync(found.words.data(), state_.bank(bank), words * sizeof(uint64_t),
+                                  cudaMemcpyDeviceToHost, lanes_.stream()));
+    TILEPOST_TRY(state_.finish_in_time(lanes_.stream(), "the times of a run were not there"));
+    if (bank == kEager || found.begin() > lines.begin()) lines = std::move(found);
+  }
+  return TILEPOST_OK;
+}
+
+tilepost_result_t RunTimeline::check(const Lines& lines, const Noted& run) const {
+  if (run.groups == 0 || lines.begin() == 0)
+    return fail(TILEPOST_INVALID_ARGUMENT,
+                "tilepost_op_write_timeline: no run of '%s' with rows has been recorded; make one "
+                "after tilepost_op_record_timeline",
+                program_);
+  if (lines.since_begin(0, kRunEnd) < 0)
+    return fail(TILEPOST_INVALID_ARGUMENT,
+                "tilepost_op_write_timeline: a replayed run of '%s' has not ended; synchronise the "
+                "stream of its graph first",
+                program_);
+  bool stamped = !run.has_tiles;
+  for (int group = 0; group < run.groups; ++group)
+    stamped = stamped || lines.since_begin(group, kTilesEnd) >= 0;
+  if (stamped) return TILEPOST_OK;
+  return fail(TILEPOST_INVALID_ARGUMENT,
+              "tilepost_op_write_timeline: the kernel of '%s' notes no times; generate it with "
+              "--timestamps",
+              program_);
+}
+
+std::string RunTimeline::text_of(const Lines& lines, const Noted& run) const {
+  std::string text = printed(
+      "{\"tilepost_timeline\": 1, \"name\": \"%s\", \"pattern\": \"%s\", \"rank\": %d, "
+      "\"ranks\": %d,\n \"m\": %" PRId64 ", \"map_hash\": \"0x%016" PRIx64
+      "\", \"replayed\": %s, \"total_ns\": %" PRId64 ",\n \"groups\": [",
+      program_, row_of(plan_).name, state_.traits.rank, plan_.ranks, run.m,
+      static_cast<uint64_t>(plan_.map_hash), lines.bank == kCaptured ? "true" : "false",
+      lines.since_begin(0, kRunEnd));
+  for (int group = 0; group < run.groups; ++group)
+    text += printed("%s\n  {\"tiles_end_ns\": %" PRId64 ", \"steps_begin_ns\": %" PRId64
+                    ", \"steps_end_ns\": %" PRId64 "}",
+                    group > 0 ? "," : "", lines.since_begin(group, kTilesEnd),
+                    lines.since_begin(group, kStepsBegin), lines.since_begin(group, kStepsEnd));
+  return text + "]}\n";
+}
+
+}  // namespace tilepost::cuda
