@@ -42,7 +42,7 @@ std::vector<Plan> plan_input(const Input& input, Diagnostics& diagnostics) {
 Generated generate_from(const Input& input, Diagnostics& diagnostics) {
   const std::vector<Plan> plans = plan_input(input, diagnostics);
   if (plans.empty()) return {};
-  return {emit(plans, llvm::sys::path::filename(input.path), diagnostics),
+  return {emit(plans, llvm::sys::path::filename(input.path), diagnostics, input.timestamps),
           files_read(input, plans)};
 }
 

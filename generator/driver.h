@@ -26,7 +26,7 @@ struct Input {
   std::string text;
   std::vector<Override> overrides;
   std::shared_ptr<const Machine> machine = std::make_shared<const Machine>();
-  std::string suffix = {};  // appended to the spec's name
+  bool timestamps = false;  // generate_from: kernels note times
 };
 
 // Reads the spec and plans it.

@@ -122,7 +122,8 @@ std::vector<OutputFile> make_bundle(const std::vector<Input>& inputs,
   contents.runtime_version = runtime_version(files, programs);
 
   for (const HarnessProgram& program : programs)
-    for (OutputFile& file : emit(program.plans, program.spec_name, diagnostics))
+    for (OutputFile& file :
+         emit(program.plans, program.spec_name, diagnostics, inputs.front().timestamps))
       files.push_back({"generated/" + file.name, std::move(file.text)});
   if (!diagnostics.ok()) return {};
   files.push_back({"check/check.cpp", verify_unit(cuda).text});

@@ -209,7 +209,7 @@ std::vector<Input> read_inputs(const Options& options, Diagnostics& diagnostics,
   if (machine == nullptr) return {};
   for (const std::string& path : options.specs)
     if (std::optional<std::string> text = read_text(path, diagnostics))
-      inputs.push_back({path, std::move(*text), options.overrides, machine});
+      inputs.push_back({path, std::move(*text), options.overrides, machine, options.timestamps});
   if (diagnostics.ok()) return inputs;
   exit_code = kExitIo;
   return {};

@@ -3,11 +3,14 @@
 
 #include "generator/cli/commands.h"
 #include "generator/cli/files.h"
+#include "generator/cli/read_measured.h"
 #include "generator/emit/plan_json.h"
 #include "generator/plan/report/explain.h"
 #include "generator/plan/report/picture.h"
 #include "generator/plan/report/trace.h"
+#include "generator/printable.h"
 #include "generator/spec/names.h"
+#include "generator/whole_files.h"
 
 namespace tilepost {
 namespace {
@@ -21,13 +24,25 @@ struct Drawing {
   std::string text;
 };
 
+// The run of --measured; nothing if there is none, or after an error was reported.
+std::optional<Measured> measured_of(const Options& options, const Plan& plan, int& exit_code,
+                                    Diagnostics& diagnostics) {
+  if (options.measured.empty()) return std::nullopt;
+  const std::optional<std::string> text = text_of_file(options.measured);
+  if (text) return read_measured(options.measured, *text, plan, diagnostics);
+  exit_code = kExitIo;
+  diagnostics.error(fmt::format("--measured: cannot read '{}'", printable(options.measured)));
+  return std::nullopt;
+}
+
 // What is asked for; nothing after an error was reported.
 std::vector<Drawing> drawings_of(const Options& options, const std::vector<Plan>& plans,
-                                 Diagnostics& diagnostics) {
+                                 const Measured* measured, Diagnostics& diagnostics) {
   std::vector<Drawing> drawings;
-  if (!options.svg.empty()) drawings.push_back({"--svg", options.svg, draw_picture(plans)});
+  if (!options.svg.empty())
+    drawings.push_back({"--svg", options.svg, draw_picture(plans, measured)});
   if (options.trace.empty()) return drawings;
-  drawings.push_back({"--trace", options.trace, trace_of(plans.front())});
+  drawings.push_back({"--trace", options.trace, trace_of(plans.front(), measured)});
   if (!drawings.back().text.empty()) return drawings;
   diagnostics.error(fmt::format(
       "--trace has no times to write: none are predicted for '{}'; set --arch to a GPU's",
@@ -67,11 +82,15 @@ int explain_command(const Options& options, Diagnostics& diagnostics, JsonDocume
   }
   if (inputs.empty()) return exit_code;
   if (plans.empty()) return kExitRejected;
-  const std::vector<Drawing> drawings = drawings_of(options, plans, diagnostics);
+  exit_code = kExitRejected;
+  const std::optional<Measured> run = measured_of(options, plans.front(), exit_code, diagnostics);
+  if (!diagnostics.ok()) return exit_code;
+  const Measured* const measured = run ? &*run : nullptr;
+  const std::vector<Drawing> drawings = drawings_of(options, plans, measured, diagnostics);
   if (!diagnostics.ok()) return kExitRejected;
   if (!write_drawings(drawings, files_read(inputs.front(), plans), diagnostics)) return kExitIo;
   const bool takes_place = options.svg == kStandardOutput || options.trace == kStandardOutput;
-  if (document == nullptr && !takes_place) llvm::outs() << explain_plans(plans);
+  if (document == nullptr && !takes_place) llvm::outs() << explain_plans(plans, measured);
   return kExitOk;
 }
 

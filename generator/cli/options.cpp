@@ -63,6 +63,12 @@ cl::opt<std::string> depfile("depfile", cl::value_desc("file"),
                              cl::sub(generate_verb), cl::sub(weave_verb));
 cl::opt<bool> dry_run("dry-run", cl::desc("Print the files that would be written, one a line"),
                       cl::sub(generate_verb));
+cl::opt<bool> timestamps("timestamps",
+                         cl::desc("Let kernels note times, for timelines of measured runs"),
+                         cl::sub(generate_verb));
+cl::opt<std::string> measured("measured", cl::value_desc("file"),
+                              cl::desc("Also show a run that tilepost_op_write_timeline wrote"),
+                              cl::sub(explain_verb));
 cl::opt<std::string> svg("svg", cl::value_desc("file"),
                          cl::desc("Also write a picture (SVG) of the first plan, - to print it"),
                          cl::sub(explain_verb));
@@ -206,6 +212,8 @@ bool collect(Options& options) {
   options.depfile = depfile;
   options.output_file = output_file;
   options.dry_run = dry_run;
+  options.timestamps = timestamps;
+  options.measured = measured;
   options.svg = svg;
   options.trace = trace;
   options.list_what = list_what;
@@ -244,6 +252,10 @@ bool check_drawings(const Options& options) {
   if (svg.getNumOccurrences() > 0 && options.svg.empty()) return usage_error("--svg needs a file");
   if (trace.getNumOccurrences() > 0 && options.trace.empty())
     return usage_error("--trace needs a file");
+  if (measured.getNumOccurrences() > 0 && options.measured.empty())
+    return usage_error("--measured needs a file");
+  if (options.json_document && !options.measured.empty())
+    return usage_error("--json has no place for --measured; name a file with --trace");
   if (!options.svg.empty() && options.svg == options.trace)
     return usage_error(fmt::format("--svg and --trace are both '{}'; name two files", options.svg));
   if (options.json_document && (options.svg == "-" || options.trace == "-"))

@@ -76,6 +76,22 @@ std::vector<WovenKernel> weave_plans(const std::vector<Plan>& plans, Diagnostics
   return kernels.size() == plans.size() ? kernels : std::vector<WovenKernel>{};
 }
 
+// Whether the kernels of these plans can note times.
+bool can_note_times(const std::vector<Plan>& plans, Diagnostics& diagnostics) {
+  const Plan& plan = plans.front();
+  if (plan.arch == Arch::host) {
+    diagnostics.error(
+        "--timestamps is for GPUs: the host target has no device's clock; set --arch to a GPU's");
+    return false;
+  }
+  if (!plan.source.own || !plan.source.own->spec.cutlass.value) return true;
+  diagnostics.error(fmt::format(
+      "--timestamps does not reach into '{}': kernels of CUTLASS's types note no times; leave it "
+      "out, and look at the kernel with a profiler",
+      plan.source.file));
+  return false;
+}
+
 std::string hash_of(llvm::StringRef text) {
   return fmt::format("{:016x}", llvm::xxh3_64bits(text));
 }
@@ -128,11 +144,12 @@ std::string provenance(const Program& program) {
 }
 
 std::vector<OutputFile> emit(const std::vector<Plan>& plans, llvm::StringRef spec_name,
-                             Diagnostics& diagnostics) {
+                             Diagnostics& diagnostics, bool timestamps) {
+  if (timestamps && !can_note_times(plans, diagnostics)) return {};
   const std::vector<WovenKernel> kernels = weave_plans(plans, diagnostics);
   if (kernels.empty()) return {};
   const std::string json = plans_to_json(plans);
-  Program program{plans, spec_name.str(), hash_of(json), std::string(16, '0')};
+  Program program{plans, spec_name.str(), hash_of(json), std::string(16, '0'), timestamps};
   // The hash of all that the files contain besides the hash itself.
   program.set_hash = hash_of(emit_source(program, kernels) + emit_header(program) + json);
   const std::string& name = program.name();
@@ -145,7 +162,7 @@ std::string emit_woven(const std::vector<Plan>& plans, llvm::StringRef spec_name
                        Diagnostics& diagnostics) {
   const std::vector<WovenKernel> kernels = weave_plans(plans, diagnostics);
   if (kernels.empty()) return "";
-  return emit_kernels({plans, spec_name.str(), hash_of(plans_to_json(plans)), ""}, kernels);
+  return emit_kernels({plans, spec_name.str(), hash_of(plans_to_json(plans)), "", false}, kernels);
 }
 
 }  // namespace tilepost

@@ -17,9 +17,10 @@ struct OutputFile {
 
 // Weaves each plan's kernel and returns `<name>.cu` (or `.cpp` for the host target), `<name>.h` and
 // `<name>.plan.json`; no files if the weaver refused a kernel. `spec_name` is the spec's file name
-// without folder.
+// without folder. With `timestamps` the kernels note when they have computed tiles
+// (tilepost/timeline.h). Refuses that for plans whose kernels cannot.
 std::vector<OutputFile> emit(const std::vector<Plan>& plans, llvm::StringRef spec_name,
-                             Diagnostics& diagnostics);
+                             Diagnostics& diagnostics, bool timestamps = false);
 
 // The woven kernels alone, one for each plan, as a source that compiles without `<name>.h`. "" if
 // the weaver refused one.

@@ -81,7 +81,7 @@ void emit_includes(llvm::raw_ostream& out, const Program& program,
 }
 
 // Emits the view's members that differ from those of tilepost::woven::View.
-void emit_view(llvm::raw_ostream& out, const Plan& plan) {
+void emit_view(llvm::raw_ostream& out, const Plan& plan, bool timestamps) {
   out << "// The schedule and its counters as the kernel sees them, its last argument: what "
          "differs from\n// tilepost::woven::View.\n"
          "struct View : tilepost::woven::View {\n";
@@ -126,6 +126,7 @@ void emit_view(llvm::raw_ostream& out, const Plan& plan) {
     if (plan.transport == TILEPOST_TRANSPORT_NONE)
       out << "  static constexpr bool kOverlaps = false;\n";
   }
+  is_true(timestamps, "kStamps");
   out << "};\n\n";
 }
 
@@ -134,16 +135,18 @@ const char* how_made(const Plan& plan) {
   return plan.source.own->spec.cutlass.value ? ", by CUTLASS" : ", woven";
 }
 
-void emit_kernel(llvm::raw_ostream& out, const Plan& plan, const WovenKernel& kernel) {
+void emit_kernel(llvm::raw_ostream& out, const Plan& plan, const WovenKernel& kernel,
+                 bool timestamps) {
   out << "namespace " << namespace_of(plan) << " {\n\n";
-  emit_view(out, plan);
+  emit_view(out, plan, timestamps);
   out << "// ---- The kernel: " << plan.source.file << how_made(plan) << "\n\n"
       << kernel.body << "\n";
 }
 
-void emit_variant(llvm::raw_ostream& out, const Plan& plan, const WovenKernel& kernel) {
+void emit_variant(llvm::raw_ostream& out, const Plan& plan, const WovenKernel& kernel,
+                  bool timestamps) {
   const tilepost_kernel_t& planned = plan.kernel;
-  emit_kernel(out, plan, kernel);
+  emit_kernel(out, plan, kernel, timestamps);
   out << "// ---- The plan\n\n";
   if (planned.launch != TILEPOST_LAUNCH_HOST && !plan.source.own)
     out << "static_assert(kThreads == " << planned.threads
@@ -169,8 +172,8 @@ std::string emit_source(const Program& program, const std::vector<WovenKernel>& 
   out << "static_assert(" << namespace_of(name) << "::kFiles == 0x" << program.set_hash << ", \""
       << name << ".h was not generated with this file; generate both again\");\n\n";
   emit_arch_check(out, program, kernels);
-  emit_flags(out, program);
-  for (size_t i = 0; i < kernels.size(); ++i) emit_variant(out, program.plans[i], kernels[i]);
+  for (size_t i = 0; i < kernels.size(); ++i)
+    emit_variant(out, program.plans[i], kernels[i], program.timestamps);
   const std::string symbol = plan_symbol(program);
   out << "// Declared by the header of this set alone.\n"
       << "decltype(" << symbol << ") " << symbol << " = 0;\n\n"
@@ -194,7 +197,7 @@ std::string emit_kernels(const Program& program, const std::vector<WovenKernel>&
   emit_flags(out, program);
   for (size_t i = 0; i < kernels.size(); ++i) {
     const Plan& plan = program.plans[i];
-    emit_kernel(out, plan, kernels[i]);
+    emit_kernel(out, plan, kernels[i], program.timestamps);
     out << "}  // namespace " << namespace_of(plan) << (i + 1 < kernels.size() ? "\n\n" : "\n");
   }
   return text;

@@ -17,6 +17,7 @@ struct Program {
   std::string spec_name;           // "attn_out.yaml"
   std::string plan_hash;           // of the plan's JSON, 16 hex digits
   std::string set_hash;            // of all files together, 16 hex digits
+  bool timestamps = false;         // the kernels note times
 
   const Plan& first() const { return plans.front(); }
   const std::string& name() const { return plans.front().name; }

@@ -273,53 +273,58 @@ grep -q -- "--json prints the document alone" out || fail "--json and --svg - ar
 expect 2 "--trace needs a file" "$tool" explain "$specs/ar_sm90.yaml" --trace=
 "$tool" explain "$specs/ar_sm90.yaml" --svg - >/dev/full 2>err && fail "a full disk went unnoticed"
 
-echo "# many shapes at once"
-ar=$specs/ar_sm90.yaml
-shapes=(--shape 8192x8192x2048 --shape 64x8192x2048)
-expect 0 "" "$tool" explain "$ar" "${shapes[@]}"
-[ "$(wc -l <out)" = 4 ] || fail "a table of two shapes has $(wc -l <out) lines"
-grep -qE '^ +8192x8192x2048( +[0-9.]+){4}  gemm_sm90 [0-9x]+/[0-9], [0-9]+ groups, [a-z]+$' out ||
-  fail "the line of a shape: $(cat out)"
-"$tool" explain "$ar" -D gemm.m=64 -D gemm.n=8192 -D gemm.k=2048 >alone
-expect 0 "" "$tool" explain "$ar" --shape 64x8192x2048
-cmp -s out alone || fail "one shape is not explained as its fields are"
-expect 0 "" "$tool" explain "$ar" --sweep gemm.m=64,128 --sweep transport=nccl,none --arch 80,90a
-[ "$(wc -l <out)" = 10 ] || fail "two sweeps for two architectures have $(wc -l <out) lines"
-grep -qE '^ +gemm.m +transport +shape +arch +us' out || fail "the head of a table: $(head -1 out)"
-expect 1 "gemm.m must be a whole number" "$tool" explain "$ar" --sweep gemm.m=64,0,128
-[ "$(grep -cE ' groups?, ' out)" = 2 ] || fail "a shape that is refused hides others: $(cat out)"
-grep -q '^ *0  .*  not planned: gemm.m must be' out || fail "the line of a refused shape: $(cat out)"
-grep -q "note: with gemm.m=0" err || fail "a refused shape is not named"
-expect 1 "error: slow kernel" "$tool" explain "$ar" --sweep gemm.k=2048,2050 --werror
-grep -q '^ *2050  .*  not planned: slow kernel: .*\[--werror\]$' out || fail "--werror plans: $(cat out)"
-expect 1 "unknown field 'gem.m', did you mean 'gemm'" "$tool" explain "$ar" --sweep gem.m=1,2
-[ "$(grep -c error: err)" = 1 ] || fail "an unknown field is told $(grep -c error: err) times"
-for values in "" 1, ,1 1,,2 '[1' '1]'; do
-  expect 2 "--sweep takes path=value,value" "$tool" explain "$ar" --sweep "gemm.m=$values"
+echo "# measured runs"
+expect 0 "" "$tool" generate "$specs/ar_sm90.yaml" -o plain
+expect 0 "" "$tool" generate "$specs/ar_sm90.yaml" --timestamps -o stamped
+cmp -s plain/*.plan.json stamped/*.plan.json || fail "--timestamps changes the plan"
+[ "$(diff plain/*.cu stamped/*.cu | grep '^[<>]' | grep -vc '[0-9a-f]\{16\}')" = 1 ] ||
+  fail "--timestamps changes more than the constant and the hashes"
+grep -q "static constexpr bool kStamps = true;" stamped/*.cu || fail "--timestamps stamps nothing"
+grep -q kStamps plain/*.cu && fail "kernels note times without --timestamps"
+expect 1 "the host target has no device's clock; set --arch to a GPU's" \
+  "$tool" generate "$specs/ar_host.yaml" --timestamps -o host_stamped
+[ ! -e host_stamped ] || fail "a folder was made in spite of an error"
+expect 0 "" "$tool" generate "$specs/ar_sm90.yaml" --timestamps --bundle stamped_bundle
+grep -q "kStamps = true" stamped_bundle/generated/*.cu || fail "--bundle forgets --timestamps"
+# run.json [name=value]…: a run that took twice what is predicted, as tilepost_op_write_timeline writes it.
+make_run() {
+  python3 - plain/*.plan.json "$@" >run.json <<'END'
+import json, sys
+file = json.load(open(sys.argv[1]))
+plan = file["plans"][0]
+run = {"tilepost_timeline": 1, "name": file["name"], "pattern": plan["pattern"], "rank": 2, "ranks": plan["ranks"],
+       "m": plan["m"], "map_hash": plan["map_hash"], "replayed": False, "total_ns": 4000000,
+       "groups": [{"tiles_end_ns": 1000 * (i + 1), "steps_begin_ns": -1, "steps_end_ns": 1000 * (i + 3)}
+                  for i in range(len(plan["groups"]))]}
+for change in sys.argv[2:]:
+    key, value = change.split("=")
+    run[key] = json.loads(value)
+print(json.dumps(run))
+END
+}
+make_run
+expect 0 "" "$tool" explain "$specs/ar_sm90.yaml" --measured run.json --svg drawn/run.svg --trace drawn/run.json
+grep -q "^measured on rank 2: 4000.0 us, [0-9.]* times the predicted" out || fail "explain does not show the run"
+grep -q "As measured on rank 2: 4000 us" drawn/run.svg || fail "the picture does not show the run"
+grep -q "as measured on rank 2: 4000 us" drawn/run.json || fail "the trace does not show the run"
+python3 -m json.tool drawn/run.json >/dev/null || fail "the trace with a run is not JSON"
+[ "$(awk '{ if (length > most) most = length } END { print most }' out)" -le 120 ] || fail "lines are too long"
+make_run 'name="mlp"'
+expect 1 "'run.json' is not a run of this plan: it is of 'mlp'" "$tool" explain "$specs/ar_sm90.yaml" --measured run.json
+make_run m=64
+expect 1 "its run had m = 64, and the plan has m = " "$tool" explain "$specs/ar_sm90.yaml" --measured run.json
+make_run 'map_hash="0x0"'
+expect 1 "generated for another plan" "$tool" explain "$specs/ar_sm90.yaml" --measured run.json
+for change in total_ns=0 total_ns=2 tilepost_timeline=2 'groups=[1]' 'groups=0' rank=-1 'rank="2"'; do
+  make_run "$change"
+  expect 1 "'run.json' is not a timeline" "$tool" explain "$specs/ar_sm90.yaml" --measured run.json
 done
-expect 2 "--sweep takes path=value, got '=1'" "$tool" explain "$ar" --sweep =1
-expect 2 "--shape takes MxNxK" "$tool" generate "$ar" --shape 1x2
-expect 2 "--sweep gemm.m is there twice" "$tool" explain "$ar" --sweep gemm.m=1 --sweep gemm.m=2
-expect 2 "--shape and --sweep gemm.n contradict" "$tool" generate "$ar" --shape 1x2x3 --sweep gemm.n=1,2
-expect 2 "make 10000 combinations, at most 4096" "$tool" explain "$ar" \
-  --sweep "gemm.m=$(seq -s, 100)" --sweep "gemm.n=$(seq -s, 100)"
-expect 2 "--svg and --trace show one plan" "$tool" explain "$ar" "${shapes[@]}" --svg many.svg
-[ ! -e many.svg ] || fail "a picture of several shapes"
-# Programs are called after what they differ in; all of them are written, or none.
-expect 0 "" "$tool" generate "$ar" --name many "${shapes[@]}" --sweep ranks=2,4 --depfile many.d -o many
-[ "$(cd many && echo *.h)" = "$(printf 'many_%s_ranks_%d.h ' 64x8192x2048 2 64x8192x2048 4 8192x8192x2048 2)$(
-  echo many_8192x8192x2048_ranks_4.h)" ] || fail "files: $(ls many)"
-grep -q "many_64x8192x2048_ranks_2_program" many/many_64x8192x2048_ranks_2.h || fail "a program lacks its suffix"
-[ "$(sed 's/: .*//' many.d | wc -w)" = 12 ] || fail "the depfile lacks files: $(cat many.d)"
-expect 1 "with 64x8192x2048, ranks=0" "$tool" generate "$ar" --name some "${shapes[@]}" --sweep ranks=2,0 -o some
-expect 1 "would be written twice" "$tool" generate "$ar" --name some --shape 64x64x64 --shape 64x64x64 -o some
-expect 1 "has 65 characters, at most 64 are allowed" \
-  "$tool" generate "$ar" --name "$(printf 'n%.0s' {1..56})" --shape 64x64x64 -o some
-[ ! -e some ] || fail "some programs were written and others not"
-expect 0 "" "$tool" generate "$ar" --bundle many_bundle "${shapes[@]}" --sweep ranks=2,4
-[ "$(cd many_bundle/generated && ls ./*.cu | wc -l)" = 4 ] || fail "a bundle lacks programs: $(ls many_bundle/generated)"
-grep -qF "ar_sm90.yaml --shape 8192x8192x2048 --shape 64x8192x2048 --sweep ranks=2,4 --bundle" many_bundle/README.md ||
-  fail "a bundle's README does not say its shapes: $(grep 'tilepost generate' many_bundle/README.md)"
+expect 3 "--measured: cannot read 'no.json'" "$tool" explain "$specs/ar_sm90.yaml" --measured no.json
+expect 2 "--measured needs a file" "$tool" explain "$specs/ar_sm90.yaml" --measured=
+expect 2 "" "$tool" explain "$specs/ar_sm90.yaml" --json --measured run.json
+grep -q -- "--json has no place for --measured" out || fail "--json and --measured are not told apart"
+make_run
+expect 1 "predicts no times to show a run beside" "$tool" explain "$specs/ar_host.yaml" --measured run.json
 
 echo "# warnings"
 slow=(-D gemm.k=2050)

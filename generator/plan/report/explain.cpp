@@ -350,17 +350,17 @@ void print_prediction(std::string& out, const Plan& plan) {
 
 }  // namespace
 
-std::string explain_plans(const std::vector<Plan>& plans) {
+std::string explain_plans(const std::vector<Plan>& plans, const Measured* measured) {
   std::string out;
   for (const Plan& plan : plans) {
     if (plan.takes_turns() && plan.range == 0)
       out += explain_ranges(ranges_with(plans, plan)) + "\n";
-    out += explain_plan(plan);
+    out += explain_plan(plan, &plan == &plans.front() ? measured : nullptr);
   }
   return out;
 }
 
-std::string explain_plan(const Plan& plan) {
+std::string explain_plan(const Plan& plan, const Measured* measured) {
   std::string out;
   const std::string title =
       fmt::format("{0}: {1} on {2}", plan.name, name_of(plan.pattern), name_of(plan.arch));
@@ -373,7 +373,8 @@ std::string explain_plan(const Plan& plan) {
   out += "\n";
   print_groups(out, plan);
   print_any_m(out, plan);
-  if (const std::string timeline = draw_timeline(plan); !timeline.empty()) out += "\n" + timeline;
+  const std::string timeline = draw_timeline(plan, measured);
+  if (!timeline.empty()) out += "\n" + timeline;
   if (!plan.reasons.empty()) out += "\nwhy\n";
   for (const std::string& reason : plan.reasons) out += "  " + reason + "\n";
   return wrapped(out);

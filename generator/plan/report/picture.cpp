@@ -48,9 +48,11 @@ std::string times_of(const Plan& plan, const Timeline& timeline) {
   return text;
 }
 
-std::string profile_of(const Plan& plan) {
-  return "All times are predictions. Machine profile: " + plan.profile +
-         ". Point at a bar to read its numbers.";
+std::string profile_of(const Plan& plan, const Measured* measured) {
+  const std::string which = measured == nullptr
+                                ? "All times are predictions."
+                                : "All times but those as measured are predictions.";
+  return which + " Machine profile: " + plan.profile + ". Point at a bar to read its numbers.";
 }
 
 // What the picture does not show, and how to see it.
@@ -67,7 +69,7 @@ std::string rest_of(const std::vector<Plan>& plans) {
 
 }  // namespace
 
-std::string draw_picture(const std::vector<Plan>& plans) {
+std::string draw_picture(const std::vector<Plan>& plans, const Measured* measured) {
   const Plan& plan = plans.front();
   const std::optional<Timeline> timeline = timeline_of(plan);
   Svg svg(kPictureWidth);
@@ -83,10 +85,10 @@ std::string draw_picture(const std::vector<Plan>& plans) {
                                        "correctness, not for speed.";
   paragraph("body", problem_of(plan));
   paragraph("body", times);
-  if (timeline) paragraph("soft", profile_of(plan));
+  if (timeline) paragraph("soft", profile_of(plan, measured));
   paragraph("soft", rest_of(plans));
   y += 28;
-  if (timeline) y = draw_times(svg, plan, *timeline, y) + 34;
+  if (timeline) y = draw_times(svg, plan, *timeline, measured, y) + 34;
   const double legend = draw_legend(svg, plan, timeline ? &*timeline : nullptr, y);
   y = std::max(legend, draw_tiles(svg, plan, y));
   return svg.finish(y + kPictureMargin, title_of(plan), times);

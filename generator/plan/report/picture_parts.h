@@ -14,8 +14,10 @@ inline constexpr double kPictureWidth = 1200, kPictureMargin = 30;
 // Bars in a row of the timelines. If there are more groups, a bar stands for several.
 inline constexpr size_t kMostBars = 200;
 
-// The timelines of the plan and of the sequence, and the load of the links, above one axis.
-double draw_times(Svg& svg, const Plan& plan, const Timeline& timeline, double y);
+// The timelines of the plan, of a measured run if there is one, and of the sequence, and the load
+// of the links, above one axis.
+double draw_times(Svg& svg, const Plan& plan, const Timeline& timeline, const Measured* measured,
+                  double y);
 
 // The map of tiles, in the left half.
 double draw_tiles(Svg& svg, const Plan& plan, double y);

@@ -40,17 +40,20 @@ struct Bar {
 
 class TimePart {
  public:
-  TimePart(Svg& svg, const Plan& plan, const Timeline& timeline, double y)
+  // `end`: of the axis, in us.
+  TimePart(Svg& svg, const Plan& plan, const Timeline& timeline, double end, double y)
       : svg_(svg),
         plan_(plan),
         timeline_(timeline),
         groups_(static_cast<int>(plan.tile_map().groups.size())),
         y_(y),
-        per_us_((kRight - kLeft) / std::max(timeline.total, timeline.sequence)) {}
+        end_(end),
+        per_us_((kRight - kLeft) / end) {}
 
-  double draw() {
-    grid_at_ = y_ + 14;
+  double draw(const Measured* measured) {
     draw_plan();
+    if (measured != nullptr)
+      y_ = TimePart(svg_, plan_, timeline_of(plan_, *measured), end_, y_).draw_measured(*measured);
     if (timeline_.overlaps && timeline_.sequence > 0) draw_sequence();
     if (!timeline_.load.empty()) draw_load();
     draw_axis();
@@ -193,19 +196,39 @@ class TimePart {
     svg_.text((from + to) / 2, middle + 4, "label", text, Anchor::middle);
   }
 
+  // The run's rows, below their head.
+  void draw_run() {
+    y_ += kGap;
+    if (timeline_.comes_first) draw_lanes();
+    draw_gemm();
+    if (!timeline_.comes_first) draw_lanes();
+  }
+
+  // Ends the part of a run by a line down to its last row.
+  void mark_end(double top) {
+    svg_.line(x(timeline_.total), top, x(timeline_.total), y_, "mark");
+    y_ += 14;
+  }
+
+  double draw_measured(const Measured& measured) {
+    const double top = y_ + 14;
+    head(fmt::format("As measured on rank {}{}: {:.0f} us", measured.rank,
+                     measured.replayed ? ", replayed" : "", measured.total));
+    draw_run();
+    mark_end(top);
+    return y_;
+  }
+
   void draw_plan() {
+    const double top = y_ + 14;
     head(fmt::format("{}: {:.0f} us",
                      timeline_.lanes.empty() ? "As planned"
                      : timeline_.overlaps    ? "As planned, with overlap"
                                              : "As planned, without overlap",
                      timeline_.total));
-    y_ += kGap;
-    if (timeline_.comes_first) draw_lanes();
-    draw_gemm();
-    if (!timeline_.comes_first) draw_lanes();
+    draw_run();
     draw_gain();
-    svg_.line(x(timeline_.total), grid_at_, x(timeline_.total), y_, "mark");
-    y_ += 14;
+    mark_end(top);
   }
 
   void draw_whole(const char* name, const Span& span, const std::string& text) {
@@ -267,10 +290,9 @@ class TimePart {
   }
 
   void draw_axis() {
-    const double end = std::max(timeline_.total, timeline_.sequence);
-    const double step = round_step(end, 10);
+    const double step = round_step(end_, 10);
     svg_.line(kLeft, y_, kRight, y_, "frame");
-    for (double us = 0; us <= end * 1.0001; us += step) {
+    for (double us = 0; us <= end_ * 1.0001; us += step) {
       svg_.line(x(us), y_, x(us), y_ + 5, "frame");
       svg_.text(x(us), y_ + 19, "label", fmt::format("{:g}", us), Anchor::middle);
     }
@@ -282,14 +304,17 @@ class TimePart {
   const Plan& plan_;
   const Timeline& timeline_;
   const int groups_;
-  double y_, grid_at_ = 0;
-  const double per_us_;
+  double y_;
+  const double end_, per_us_;
 };
 
 }  // namespace
 
-double draw_times(Svg& svg, const Plan& plan, const Timeline& timeline, double y) {
-  return TimePart(svg, plan, timeline, y).draw();
+double draw_times(Svg& svg, const Plan& plan, const Timeline& timeline, const Measured* measured,
+                  double y) {
+  double end = std::max(timeline.total, timeline.sequence);
+  if (measured != nullptr) end = std::max(end, measured->total);
+  return TimePart(svg, plan, timeline, end, y).draw(measured);
 }
 
 }  // namespace tilepost

@@ -45,8 +45,35 @@ void add_lanes(const Plan& plan, Timeline& timeline) {
   }
 }
 
-// Adds the times in which the GEMM computes nothing. A run that sends its product has none before
-// its last tile.
+void add_measured_gemm(const Plan& plan, const Measured& measured, Timeline& timeline) {
+  double before = 0;
+  int waves = 0;
+  for (size_t g = 0; g < measured.groups.size(); ++g) {
+    const Measured::Group& group = measured.groups[g];
+    waves += plan.group_waves[g];
+    if (!group.tiles_end) continue;
+    if (timeline.comes_first) before = std::max(before, group.steps_end.value_or(0));
+    // Tiles of the group may have ended before those of an earlier one.
+    const double end = *group.tiles_end;
+    timeline.gemm.push_back({std::min(before, end), end, static_cast<int>(g)});
+    timeline.waves.push_back(std::exchange(waves, 0));
+    before = std::max(before, end);
+  }
+}
+
+void add_measured_lanes(const Plan& plan, const Measured& measured, Timeline& timeline) {
+  timeline.lanes.resize(plan.comm_lanes);
+  for (size_t g = 0; g < measured.groups.size(); ++g) {
+    const Measured::Group& group = measured.groups[g];
+    if (!group.steps_end) continue;
+    std::vector<Span>& lane = timeline.lanes[g % timeline.lanes.size()];
+    const double before = lane.empty() ? 0 : lane.back().end;
+    const double begin = std::min(group.steps_begin.value_or(before), *group.steps_end);
+    lane.push_back({begin, *group.steps_end, static_cast<int>(g)});
+  }
+}
+
+// The GEMM's track where it is empty. In front of a run that sends its product there is no gap.
 void add_exposed(Timeline& timeline) {
   timeline.exposed_us = timeline.total - timeline.gemm_us;
   double before = 0;
@@ -107,6 +134,20 @@ std::optional<Timeline> timeline_of(const Plan& plan) {
   add_exposed(timeline);
   add_load(plan, timeline);
   add_sequence(plan, timeline);
+  return timeline;
+}
+
+Timeline timeline_of(const Plan& plan, const Measured& measured) {
+  Timeline timeline;
+  timeline.overlaps = paths_of(plan).planned.overlaps;
+  timeline.comes_first = row_of(plan).moves_input();
+  timeline.collective = collective_of(plan);
+  timeline.total = measured.total;
+  add_measured_gemm(plan, measured, timeline);
+  for (const Span& span : timeline.gemm) timeline.gemm_us += span.length();
+  if (!row_of(plan).communicates()) return timeline;
+  add_measured_lanes(plan, measured, timeline);
+  if (!timeline.gemm.empty()) add_exposed(timeline);
   return timeline;
 }
 

@@ -1,6 +1,5 @@
-// The predicted times of a run: everything that explain's timelines, pictures and traces show. They
-// are worked out here from a plan and its prediction. Timelines, pictures and traces only print
-// them.
+// What a run does when, as predicted or as measured: everything that explain's timelines, pictures
+// and traces show. Those only print; this is where it is worked out.
 #pragma once
 
 #include <cstdint>
@@ -53,8 +52,26 @@ struct Timeline {
 // Returns nothing where no times are predicted: on the host target.
 std::optional<Timeline> timeline_of(const Plan& plan);
 
-// Spreads the spans of a lane over as few rows as possible, so that no two spans of a row overlap.
-// Spans of a row are in order.
+// A run that was measured on one rank (tilepost/timeline.h). Times are in us from the run's
+// beginning. Nothing stands for what the run has not noted: tiles that a rank does not compute, and
+// communication that kernels carry out by themselves.
+struct Measured {
+  struct Group {
+    std::optional<double> tiles_end, steps_begin, steps_end;
+  };
+  int rank = 0;
+  bool replayed = false;  // from a CUDA graph
+  double total = 0;
+  std::vector<Group> groups;  // as many as the plan has
+};
+
+// The same of a run that was measured, without load and sequence. The tiles of a group begin when
+// those of the group before have ended and, where rows of A arrive first, these rows are there. A
+// transfer whose begin was not noted begins when the one before in its lane ends.
+Timeline timeline_of(const Plan& plan, const Measured& measured);
+
+// The spans of a lane in as few rows as it takes for none to overlap another in its row. Spans of a
+// row are in order.
 std::vector<std::vector<Span>> rows_without_overlap(const std::vector<Span>& lane);
 
 }  // namespace tilepost

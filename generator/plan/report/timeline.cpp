@@ -64,26 +64,37 @@ std::string lane_line(const std::string& name, const std::string& lane, size_t m
   return line + lane + "\n";
 }
 
-}  // namespace
-
-std::string draw_timeline(const Plan& plan) {
-  const std::optional<Timeline> timeline = timeline_of(plan);
-  if (!timeline) return "";
-  const Axis axis(timeline->total);
-  const size_t margin = std::max<size_t>(13, 4 + timeline->collective.size());
+// The lanes of a timeline, above each other.
+std::string draw_lanes(const Timeline& timeline, const Axis& axis, size_t margin) {
   const auto lane_of = [&](const std::string& name, const std::vector<Span>& spans) {
     std::string lane;
     for (const Span& span : spans) axis.fill(lane, span.begin, span.end, letter(span.group));
     return lane_line(name, lane, margin);
   };
+  std::string collectives;
+  for (const std::vector<Span>& lane : timeline.lanes)
+    collectives += lane_of(timeline.collective, lane);
+  const std::string gemm = lane_of("GEMM", timeline.gemm);
+  return timeline.comes_first ? collectives + gemm : gemm + collectives;
+}
+
+}  // namespace
+
+std::string draw_timeline(const Plan& plan, const Measured* measured) {
+  const std::optional<Timeline> timeline = timeline_of(plan);
+  if (!timeline) return "";
+  const double total = measured ? std::max(timeline->total, measured->total) : timeline->total;
+  const Axis axis(total);
+  const size_t margin = std::max<size_t>(13, 4 + timeline->collective.size());
   std::string text =
       fmt::format("timeline, {0:g} us a column, groups by their digit\n", axis.column());
-  text += axis.ruler(timeline->total, margin);
-  std::string collectives;
-  for (const std::vector<Span>& lane : timeline->lanes)
-    collectives += lane_of(timeline->collective, lane);
-  const std::string gemm = lane_of("GEMM", timeline->gemm);
-  return text + (timeline->comes_first ? collectives + gemm : gemm + collectives);
+  text += axis.ruler(total, margin);
+  text += draw_lanes(*timeline, axis, margin);
+  if (measured == nullptr) return text;
+  text += fmt::format("measured on rank {}{}: {:.1f} us, {:.2f} times the predicted {:.1f} us\n",
+                      measured->rank, measured->replayed ? ", replayed" : "", measured->total,
+                      measured->total / timeline->total, timeline->total);
+  return text + draw_lanes(timeline_of(plan, *measured), axis, margin);
 }
 
 }  // namespace tilepost

@@ -138,20 +138,30 @@ void add_sequence(Trace& trace, const Plan& plan, const Timeline& timeline) {
   trace.span(timeline.sequence_sent, timeline.collective, "");
 }
 
+// The threads of a run.
+void add_run(Trace& trace, const Plan& plan, const Timeline& timeline) {
+  if (timeline.comes_first) add_lanes(trace, plan, timeline);
+  add_gemm(trace, plan, timeline);
+  if (!timeline.comes_first) add_lanes(trace, plan, timeline);
+  add_exposed(trace, timeline);
+  add_load(trace, timeline);
+}
+
 }  // namespace
 
-std::string trace_of(const Plan& plan) {
+std::string trace_of(const Plan& plan, const Measured* measured) {
   const std::optional<Timeline> timeline = timeline_of(plan);
   if (!timeline) return "";
   Trace trace;
   trace.process(fmt::format("{}: {} on {}, as planned: {:.0f} us", plan.name, name_of(plan.pattern),
                             name_of(plan.arch), timeline->total));
-  if (timeline->comes_first) add_lanes(trace, plan, *timeline);
-  add_gemm(trace, plan, *timeline);
-  if (!timeline->comes_first) add_lanes(trace, plan, *timeline);
-  add_exposed(trace, *timeline);
-  add_load(trace, *timeline);
+  add_run(trace, plan, *timeline);
   add_sequence(trace, plan, *timeline);
+  if (measured != nullptr) {
+    trace.process(fmt::format("{}, as measured on rank {}: {:.0f} us", plan.name, measured->rank,
+                              measured->total));
+    add_run(trace, plan, timeline_of(plan, *measured));
+  }
   return trace.finish();
 }
 
