@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "generator/printable.h"
 #include "generator/spec/names.h"
 #include "llvm/Support/JSON.h"
@@ -11,6 +13,7 @@ namespace tilepost {
 namespace {
 
 constexpr int64_t kFormat = 1;
+constexpr double kClockStepUs = 1;  // by which times of two SMs may differ
 constexpr int64_t kMostNanoseconds = int64_t{1} << 53;
 
 using llvm::json::Object;
@@ -19,8 +22,10 @@ using llvm::json::Object;
 bool read_time(const Object& group, llvm::StringRef key, double total_us,
                std::optional<double>& time) {
   const std::optional<int64_t> ns = group.getInteger(key);
-  if (!ns || *ns < -1 || static_cast<double>(*ns) * 1e-3 > total_us) return false;
-  if (*ns >= 0) time = static_cast<double>(*ns) * 1e-3;
+  if (!ns || *ns < -1) return false;
+  const double us = static_cast<double>(*ns) * 1e-3;
+  if (us > total_us + kClockStepUs) return false;
+  if (*ns >= 0) time = std::min(us, total_us);
   return true;
 }
 

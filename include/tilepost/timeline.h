@@ -16,9 +16,11 @@ extern "C" {
 tilepost_result_t tilepost_op_record_timeline(tilepost_op_t op);
 
 // Waits for the operation's runs, as tilepost_op_synchronize does, and writes the times of the one
-// that began last to the file `path`, as JSON. Each rank writes a file of its own.
-// TILEPOST_INVALID_ARGUMENT if no run was recorded, if a replayed graph has not ended, if the
-// program was generated without --timestamps, or if the file cannot be written.
+// that began last to the file `path`, as JSON. Each rank writes a file of its own. Of an operation
+// with kernels for ranges of m it is the last one of the range whose run was called or captured
+// last. TILEPOST_INVALID_ARGUMENT if no run was recorded, if a replayed graph has not ended or was
+// captured before tilepost_op_record_timeline, if the program was generated without --timestamps,
+// or if the file cannot be written.
 tilepost_result_t tilepost_op_write_timeline(tilepost_op_t op, const char* path);
 
 #ifdef __cplusplus

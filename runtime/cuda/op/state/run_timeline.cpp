@@ -88,8 +88,12 @@ tilepost_result_t RunTimeline::write(const char* path) const {
   Lines lines;
   TILEPOST_TRY(read(lines));
   const auto captured = captured_.find(state_.page()->replayed);
-  const bool replayed = lines.bank == kCaptured && captured != captured_.end();
-  const Noted& run = replayed ? captured->second : eager_;
+  if (lines.bank == kCaptured && captured == captured_.end())
+    return fail(TILEPOST_INVALID_ARGUMENT,
+                "tilepost_op_write_timeline: the graph of '%s' that was replayed last was captured "
+                "before tilepost_op_record_timeline; capture it again",
+                program_);
+  const Noted& run = lines.bank == kCaptured ? captured->second : eager_;
   TILEPOST_TRY(check(lines, run));
   return write_file(path, text_of(lines, run));
 }
