@@ -71,6 +71,8 @@ void add_measured_lanes(const Plan& plan, const Measured& measured, Timeline& ti
     const double begin = std::min(group.steps_begin.value_or(before), *group.steps_end);
     lane.push_back({begin, *group.steps_end, static_cast<int>(g)});
   }
+  // Kernels have exchanged everything by themselves.
+  if (std::ranges::all_of(timeline.lanes, &std::vector<Span>::empty)) timeline.lanes.clear();
 }
 
 // The GEMM's track where it is empty. In front of a run that sends its product there is no gap.

@@ -74,6 +74,7 @@ TEST_CASE("what a run has not noted is not drawn, and tiles may end out of order
     for (size_t i = 1; i < lane.size(); ++i) CHECK(lane[i].begin == lane[i - 1].end);
   for (Measured::Group& group : measured.groups) group = {};
   CHECK(timeline_of(plan, measured).gemm.empty());
+  CHECK(timeline_of(plan, measured).lanes.empty());
 }
 
 TEST_CASE("text, picture and trace show the measured run beside the prediction") {
