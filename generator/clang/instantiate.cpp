@@ -5,6 +5,7 @@
 #include "clang/AST/DeclTemplate.h"
 #include "clang/AST/Expr.h"
 #include "clang/AST/RecursiveASTVisitor.h"
+#include "generator/clang/guard/faults.h"
 #include "generator/clang/limits.h"
 
 namespace tilepost {
@@ -202,6 +203,15 @@ std::unique_ptr<Parse>& last_parse() {
   return *last;
 }
 
+// "kernel.cu:12": the line at which the generator failed, or the file.
+std::string place_of(const OneFile& source, const Text& text, const Fault& fault) {
+  if (!fault.place) return source.files.front().name;
+  const OneFile::Origin origin = source.origin_of(text.origin_of(*fault.place));
+  const OneFile::File& file = source.files[origin.file];
+  const size_t line = 1 + llvm::StringRef(file.text).take_front(origin.offset).count('\n');
+  return file.name + ":" + std::to_string(line);
+}
+
 }  // namespace
 
 bool read_function(const OneFile& source, const Reading& reading, Diagnostics& diagnostics,
@@ -211,17 +221,25 @@ bool read_function(const OneFile& source, const Reading& reading, Diagnostics& d
   check_limits(text, report);
   if (!report.ok() || !check_asked(reading.asked, report)) return false;
   bool read = false;
-  do_on_large_stack([&] {
+  const auto look = [&] {
     std::unique_ptr<Parse> parse = std::move(last_parse());
     if (parse && !parse->is_of(text, reading)) parse.reset();
     if (!parse) parse = Parse::of(text, reading, report);
     if (!parse) return;
     read = parse->look(report, [&](Parsed& parsed) {
-      if (const std::optional<Instance> instance = find_instance(parsed, reading))
-        use(parsed, *instance);
+      const std::optional<Instance> instance = find_instance(parsed, reading);
+      if (!instance) return;
+      note_place(parsed.expanded(instance->function->getLocation()));
+      use(parsed, *instance);
     });
     last_parse() = std::move(parse);
-  });
+  };
+  try {
+    do_on_large_stack(look);
+  } catch (const Fault& fault) {
+    throw std::runtime_error(place_of(source, text, fault) + ", where '" + reading.asked +
+                             "' is read: " + fault.what());
+  }
   return read;
 }
 

@@ -2,9 +2,13 @@
 
 #include <pthread.h>
 
+#include <cstring>
 #include <exception>
 #include <new>
+#include <optional>
+#include <string>
 
+#include "generator/clang/guard/faults.h"
 #include "generator/clang/tokens.h"
 
 namespace tilepost {
@@ -44,15 +48,18 @@ constexpr unsigned kStackBytes = 128u << 20;
 struct Work {
   llvm::function_ref<void()> body;
   std::exception_ptr failure;
+  int signal = 0;
+  std::optional<size_t> place;  // what the thread noted last
 };
 
 void* do_work(void* given) {
   auto& work = *static_cast<Work*>(given);
   try {
-    work.body();
+    work.signal = call_guarded(work.body);
   } catch (...) {
     work.failure = std::current_exception();
   }
+  work.place = noted_place();
   return nullptr;
 }
 
@@ -95,7 +102,7 @@ void check_limits(const Text& text, Report& report) {
 // llvm::thread does not serve here: it ends the process if there is no memory for the stack or for
 // the work on it.
 void do_on_large_stack(llvm::function_ref<void()> body) {
-  Work work{body, nullptr};
+  Work work{body, nullptr, 0, std::nullopt};
   pthread_attr_t attributes;
   pthread_attr_init(&attributes);
   pthread_attr_setstacksize(&attributes, kStackBytes);
@@ -104,7 +111,17 @@ void do_on_large_stack(llvm::function_ref<void()> body) {
   pthread_attr_destroy(&attributes);
   if (error != 0) throw std::bad_alloc();
   pthread_join(thread, nullptr);
-  if (work.failure) std::rethrow_exception(work.failure);
+  if (work.signal != 0)
+    throw Fault("signal " + std::to_string(work.signal) + " (" + strsignal(work.signal) + ")",
+                work.place);
+  if (!work.failure) return;
+  try {
+    std::rethrow_exception(work.failure);
+  } catch (const std::bad_alloc&) {
+    throw;
+  } catch (const std::exception& failure) {
+    throw Fault(failure.what(), work.place);
+  }
 }
 
 }  // namespace tilepost

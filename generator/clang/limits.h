@@ -13,7 +13,7 @@ constexpr size_t kMaxSourceBytes = size_t{1} << 20;
 void check_limits(const Text& text, Report& report);
 
 // Calls `body` on a thread of its own, whose stack suffices to parse any source that check_limits()
-// lets through. Throws what `body` throws, or std::bad_alloc.
+// lets through. Throws std::bad_alloc, or Fault where `body` throws anything else or gets a signal.
 void do_on_large_stack(llvm::function_ref<void()> body);
 
 }  // namespace tilepost

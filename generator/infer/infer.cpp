@@ -3,6 +3,7 @@
 #include <set>
 #include <utility>
 
+#include "generator/clang/guard/faults.h"
 #include "generator/infer/boundaries.h"
 #include "generator/infer/footprint.h"
 #include "generator/infer/interpreter.h"
@@ -140,7 +141,9 @@ bool Proof::run(const KernelFacts& facts, Boundaries* boundaries) {
   unrolling.shared_work = inference::find_shared_work(kernel_);
   for (int runs = 0; runs < kMaxRuns; ++runs) {
     Interpreter interpreter(parsed_, facts, unrolling, boundaries ? &boundaries->terms() : nullptr);
-    if (!interpreter.run(kernel_)) continue;
+    const bool done = interpreter.run(kernel_);
+    note_place(parsed_.expanded(kernel_->getLocation()));
+    if (!done) continue;
     const Effects& effects = interpreter.effects();
     std::vector<Complaint> complaints = interpreter.complaints();
     if (complaints.empty()) {

@@ -2,6 +2,7 @@
 
 #include <tuple>
 
+#include "generator/clang/guard/faults.h"
 #include "generator/clang/limits.h"
 #include "generator/weave/passes.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
@@ -54,7 +55,12 @@ std::optional<WovenKernel> weave(const WeaveRequest& request, Diagnostics& diagn
   if (!report.ok()) return std::nullopt;
 
   std::optional<WovenKernel> woven;
-  do_on_large_stack([&] { woven = weave_text(request, text, report); });
+  try {
+    do_on_large_stack([&] { woven = weave_text(request, text, report); });
+  } catch (const Fault& fault) {
+    throw std::runtime_error(request.file + ", where '" + request.function +
+                             "' is woven: " + fault.what());
+  }
   return woven;
 }
 

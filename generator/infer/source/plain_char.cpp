@@ -31,6 +31,8 @@ class CharFinder : public clang::RecursiveASTVisitor<CharFinder> {
   void look_at(const clang::Stmt* statement) { TraverseStmt(const_cast<clang::Stmt*>(statement)); }
 
   bool VisitExpr(clang::Expr* e) {
+    // The text of a static_assert is a literal without a type.
+    if (e->getType().isNull()) return true;
     clang::Expr::EvalResult result;
     if (e->isTypeDependent() || !is_plain_char(e->getType())) return true;
     const bool known = !e->isValueDependent() && e->EvaluateAsInt(result, ast_);

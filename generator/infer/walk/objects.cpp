@@ -36,6 +36,8 @@ void Objects::initialise(Value target, Type type, const clang::Expr* init) {
     return;
   }
   if (const auto* list = dyn_cast<clang::InitListExpr>(plain)) {
+    // `P q{p}` is a copy of p.
+    if (list->isTransparent()) return initialise(target, type, list->getInit(0));
     if (const clang::ArrayType* array = parsed_.ast.getAsArrayType(type)) {
       const int64_t size = types_.size_of(array->getElementType());
       destroy_later(parsed_.ast.getBaseElementType(type)->getAsCXXRecordDecl(), init->getExprLoc());

@@ -1,6 +1,7 @@
 #include "generator/infer/walk/statements.h"
 
 #include "clang/AST/Attr.h"
+#include "generator/clang/guard/faults.h"
 
 namespace tilepost::inference {
 
@@ -18,6 +19,7 @@ void refuse_statement(Course& course, const clang::Stmt* s) {
 
 void Statements::exec(const clang::Stmt* s) {
   if (!s || !budget_.step(s->getBeginLoc())) return;
+  note_place(parsed_.expanded(frames_.in_source(s->getBeginLoc())));
   if (const auto* block = dyn_cast<clang::CompoundStmt>(s)) return exec_compound(block);
   if (const auto* e = dyn_cast<clang::Expr>(s)) return walker_.discard(e);
   if (const auto* declaration = dyn_cast<clang::DeclStmt>(s)) return exec_declaration(declaration);
