@@ -8,28 +8,31 @@
 namespace tilepost {
 namespace {
 
-// Finds a use of a variable `extern __shared__ …[]`, in a function or in what it calls.
-class DynamicMemory : public clang::RecursiveASTVisitor<DynamicMemory> {
+// Finds the uses of `__shared__` variables, in a function or in what it calls.
+class SharedMemory : public clang::RecursiveASTVisitor<SharedMemory> {
  public:
-  explicit DynamicMemory(const clang::FunctionDecl* kernel) { follow(kernel); }
-
-  const clang::DeclRefExpr* find() {
-    while (!found_ && !functions_.empty()) {
+  explicit SharedMemory(const clang::FunctionDecl* kernel) {
+    follow(kernel);
+    while (!functions_.empty()) {
       const clang::FunctionDecl* function = functions_.back();
       functions_.pop_back();
       TraverseStmt(function->getBody());
     }
-    return found_;
   }
 
+  const clang::DeclRefExpr* dynamic = nullptr;  // the first use of an `extern __shared__ …[]`
+  std::set<const clang::VarDecl*> variables;    // the others
+
   bool VisitDeclRefExpr(clang::DeclRefExpr* use) {
-    if (const auto* variable = clang::dyn_cast<clang::VarDecl>(use->getDecl())) {
-      const bool dynamic = variable->hasAttr<clang::CUDASharedAttr>() &&
-                           variable->getType()->isIncompleteArrayType();
-      if (dynamic && !found_) found_ = use;
+    const auto* variable = clang::dyn_cast<clang::VarDecl>(use->getDecl());
+    if (variable && variable->hasAttr<clang::CUDASharedAttr>()) {
+      if (!variable->getType()->isIncompleteArrayType())
+        variables.insert(variable->getCanonicalDecl());
+      else if (!dynamic)
+        dynamic = use;
     }
     follow(clang::dyn_cast<clang::FunctionDecl>(use->getDecl()));
-    return !found_;
+    return true;
   }
 
   bool VisitMemberExpr(clang::MemberExpr* use) {
@@ -47,14 +50,23 @@ class DynamicMemory : public clang::RecursiveASTVisitor<DynamicMemory> {
 
   std::vector<const clang::FunctionDecl*> functions_;  // yet to be looked at
   std::set<const clang::FunctionDecl*> seen_;
-  const clang::DeclRefExpr* found_ = nullptr;
 };
 
 }  // namespace
 
+int64_t static_shared_bytes(const Parsed& parsed, const Instance& instance) {
+  int64_t bytes = 0;
+  for (const clang::VarDecl* variable : SharedMemory(instance.function).variables) {
+    const clang::QualType type = variable->getType();
+    if (!type->isDependentType() && !type->isIncompleteType())
+      bytes += parsed.ast.getTypeSizeInChars(type).getQuantity();
+  }
+  return bytes;
+}
+
 void check_shared_memory(const Parsed& parsed, const Instance& instance, const OwnKernel& own) {
   if (own.shared_bytes > 0) return;
-  const clang::DeclRefExpr* use = DynamicMemory(instance.function).find();
+  const clang::DeclRefExpr* use = SharedMemory(instance.function).dynamic;
   const auto at = use ? parsed.expanded(use->getLocation()) : std::nullopt;
   if (!at) return;
   const std::string name = use->getDecl()->getNameAsString();

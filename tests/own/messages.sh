@@ -71,5 +71,31 @@ told "shared memory that is not given" 0 "staged.cu:" "is dynamic shared memory,
 spec "{m: 96, n: 98, k: 40, a: f16}" "$staged, shared_bytes: 1024"
 told "shared memory that is given" 0 "-shared memory"
 
+# A launch that cannot succeed, by what the kernel's declaration says of its blocks.
+f32="{m: 256, n: 192, k: 8, a: f32}"
+bounded="$kernels/bounded.cu, tile: [16, 16], threads: [16, 16], $arguments"
+spec "$f32" "$bounded, function: 'bounded<256, 16>'"
+told "as many threads as it is bounded to" 0
+spec "$f32" "$bounded, function: 'bounded<64, 16>'"
+told "more threads than it is bounded to" 1 "spec.yaml:7:" "kernel.threads says 256 threads in a block" \
+  "'bounded<64, 16>' is compiled for 64 at most" "bounded.cu:5:42: note: the kernel is declared here"
+spec "$f32" "$bounded, function: both"
+told "two bounds" 1 "bounded.cu:16:" "'both' has both __launch_bounds__ and __maxnreg__"
+spec "$f32" "$bounded, function: 'bounded<256, 12289>'"
+told "more shared variables than a block may have" 1 "have 49156 bytes, and a block has at most 49152"
+spec "$f32" "$bounded, function: 'bounded<256, 12288>', shared_bytes: 117760"
+told "as much shared memory as a block may have" 0
+spec "$f32" "$bounded, function: 'bounded<256, 12288>', shared_bytes: 117776"
+told "more shared memory than a block may have" 1 "kernel.shared_bytes is 117776, and the __shared__ variables" \
+  "have 49152 bytes more: a block of sm_80 has 166912 in all"
+marked="$kernels/bounded.cu, tile: [16, 16], threads: [16, 16], arguments: {a: a, b: b, c: out, m: m, n: n}"
+sm_90a() { sed -i 's/^arch: .*/arch: sm_90a/' "$dir/spec.yaml"; }
+spec "$f32" "$marked, function: in_pairs, cluster: 2" && sm_90a
+told "clusters as it is compiled for" 0
+spec "$f32" "$marked, function: in_pairs" && sm_90a
+told "other clusters than it is compiled for" 1 "spec.yaml:7:" "kernel.cluster is 1, and 'in_pairs' is compiled for clusters of 2 x 1 x 1"
+spec "$f32" "$marked, function: of_sized_blocks" && sm_90a
+told "blocks of a compiled size" 1 "bounded.cu:36:" "'of_sized_blocks' has __block_size__, by which a launch counts clusters"
+
 [ $failed = 0 ] && echo PASS
 exit $failed

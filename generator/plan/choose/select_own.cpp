@@ -55,10 +55,18 @@ bool select_own(Draft& draft) {
   const OwnKernel& own = *draft.own;
   if (!check_box(draft)) return false;
   const int64_t bound = arch_info(draft.plan.arch).shared_per_block;
-  if (own.shared_bytes > bound) {
-    draft.diagnostics.error(own.spec.shared_bytes.where,
-                            fmt::format("kernel.shared_bytes is {}, {} has {} per block",
-                                        own.shared_bytes, name_of(draft.plan.arch), bound));
+  const KernelConfig config = own_config(draft.own);
+  if (const int64_t bytes = shared_bytes(config); bytes > bound) {
+    const int64_t counts = bytes - own.shared_bytes;
+    draft.diagnostics.error(
+        own.spec.shared_bytes.where,
+        fmt::format("kernel.shared_bytes is {}, {} has {} per block{}", own.shared_bytes,
+                    name_of(draft.plan.arch), bound,
+                    counts > 0
+                        ? fmt::format(", of which the woven kernel needs {} to count threads "
+                                      "that have ended",
+                                      counts)
+                        : ""));
     return false;
   }
   const std::optional<tilepost_transport_t> wish = draft.spec.transport.value;
@@ -80,7 +88,6 @@ bool select_own(Draft& draft) {
   if (own.reads_output)
     draft.add_reason("kernel reads its output, so each of its blocks clears its tile first");
   KernelRequest request = request_for(draft.plan);
-  const KernelConfig config = own_config(draft.own);
   request.cluster = static_cast<int>(own.spec.cluster.value);
   request.band = band_of(config, request.cluster, draft.plan.map.m, draft.profile.gemm.band_rows);
   draft.kernels.push_back({config, request});

@@ -193,22 +193,26 @@ class Weaver {
     return llvm::toString(value.Val.getInt(), 10);
   }
 
-  // The number in `__maxnreg__`, which excludes other bounds, or "".
-  std::string most_registers() const {
+  // The number in `__maxnreg__`, which excludes other bounds.
+  std::optional<int64_t> most_registers() const {
+    clang::Expr::EvalResult value;
     for (const auto* note : instance_.function->specific_attrs<clang::AnnotateAttr>())
-      if (note->getAnnotation() == "maxnreg" && note->args_size() == 1)
-        return number(*note->args_begin());
-    return "";
+      if (note->getAnnotation() == "maxnreg" && note->args_size() == 1 &&
+          (*note->args_begin())->EvaluateAsInt(value, parsed_.ast))
+        return value.Val.getInt().getExtValue();
+    return std::nullopt;
   }
 
   // The author's launch bounds. Weaving adds a few registers, which must not reduce the blocks that
   // an SM holds, so blocks_per_sm is a bound too. Nor must they prevent a launch, so blocks for
   // whose threads an SM may have too few registers are bounded as well.
   std::string bounds() const {
-    if (const std::string most = most_registers(); !most.empty())
-      return "__maxnreg__(" + most + ") ";
-    constexpr int64_t kRegisters = 65536, kMostOfThread = 255;
+    constexpr int64_t kRegisters = 65536, kMostOfThread = 255, kGranule = 8;
     const int64_t launched = request_.threads[0] * request_.threads[1] * request_.threads[2];
+    if (const std::optional<int64_t> most = most_registers()) {
+      const int64_t held = kRegisters / launched / kGranule * kGranule;
+      return "__maxnreg__(" + std::to_string(std::min(*most, held)) + ") ";
+    }
     const auto* bounds = instance_.function->getAttr<clang::CUDALaunchBoundsAttr>();
     std::string threads = bounds ? number(bounds->getMaxThreads()) : "";
     std::string blocks = bounds ? number(bounds->getMinBlocks()) : "";

@@ -382,6 +382,8 @@ TEST_CASE("a woven kernel has the bounds of registers that it needs") {
   };
   CHECK_THAT(bounds("__maxnreg__(128)", 256), Catch::Contains("void __maxnreg__(128) woven_gemm") &&
                                                   !Catch::Contains("__forceinline__ __maxnreg__"));
+  // 1024 threads have 64 registers each at most, whatever the author allows.
+  CHECK_THAT(bounds("__maxnreg__(128)", 1024), Catch::Contains("void __maxnreg__(64) woven_gemm"));
   CHECK_THAT(bounds("", 256), Catch::Contains("__global__ void woven_gemm"));
   CHECK_THAT(bounds("", 512), Catch::Contains("__global__ void __launch_bounds__(512) woven_gemm"));
   CHECK_THAT(bounds("__launch_bounds__(1024)", 512),
