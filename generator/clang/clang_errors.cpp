@@ -52,6 +52,8 @@ void ClangErrors::place(Report::Kind kind, const clang::Diagnostic& info, String
   const Message placed = {info.getLocation(), message.str()};
   if (!reading_.full) {
     say(kind, info.getSourceManager(), placed);
+    if (kind == Report::Kind::error && info.getID() != clang::diag::err_pp_file_not_found)
+      note_reader(info.getSourceManager(), placed);
   } else if (kind == Report::Kind::error) {
     held_.push_back({placed, {}, info.getID()});
   } else if (!held_.empty()) {
@@ -69,11 +71,8 @@ bool ClangErrors::is_about_asked(const clang::Diagnostic& info, Report::Kind kin
   if (kind != Report::Kind::error) return true;
   after_error_ = false;  // the user did not write the code of its notes
   if (!about_asked_.empty()) return true;
-  const bool ambiguous = info.getID() == clang::diag::err_auto_var_deduction_failure;
-  about_asked_ = ambiguous ? "it means several functions; give one overload a name of its own, "
-                             "or name one instantiation of a template, with a value for each "
-                             "parameter that has no default"
-                           : message.str();
+  asked_is_unclear_ = info.getID() == clang::diag::err_auto_var_deduction_failure;
+  about_asked_ = message.str();
   return true;
 }
 
@@ -85,6 +84,22 @@ void ClangErrors::say(Report::Kind kind, const clang::SourceManager& sm, const M
   }
   const StringRef name = sm.getFilename(sm.getFileLoc(message.where));
   report_.say_in(kind, known_name(name), sm.getBufferData(file), offset, message.text);
+}
+
+void ClangErrors::note_reader(const clang::SourceManager& sm, const Message& error) {
+  if (reading_.asked.empty() || noted_reader_) return;
+  noted_reader_ = true;
+  const clang::SourceLocation where = sm.getFileLoc(error.where);
+  const auto [file, offset] = sm.getDecomposedLoc(where);
+  const StringRef before = sm.getBufferData(file).take_front(offset).rtrim();
+  const bool comma =
+      error.text == "expected ')'" && *sm.getCharacterData(where) == '"' && before.ends_with(")");
+  say(Report::Kind::note, sm,
+      {error.where, comma
+                        ? "a comma is missing between operands of this assembly, which nvcc takes "
+                          "and Clang does not: write it"
+                        : "kernels are read with Clang, which says this; if nvcc takes the file, "
+                          "write these lines as standard C++ has them"});
 }
 
 bool ClangErrors::in_text(const clang::SourceManager& sm, clang::SourceLocation where) const {
@@ -143,6 +158,7 @@ void ClangErrors::settle(const clang::SourceManager& sm, const Reached* reached)
       continue;
     }
     say(Report::Kind::error, sm, held.error);
+    if (held.id != clang::diag::err_pp_file_not_found) note_reader(sm, held.error);
     for (const Message& note : held.notes) {
       if (sm.getFileID(sm.getFileLoc(note.where)) != sm.getMainFileID() || in_text(sm, note.where))
         say(Report::Kind::note, sm, note);

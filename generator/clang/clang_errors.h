@@ -37,6 +37,8 @@ class ClangErrors : public clang::DiagnosticConsumer {
   const std::string& unplaced() const { return unplaced_; }
   // The first error behind the text, where the function is asked for.
   const std::string& about_asked() const { return about_asked_; }
+  // Whether that is because the name asked for is no single function.
+  bool asked_is_unclear() const { return asked_is_unclear_; }
 
  private:
   struct Message {
@@ -52,6 +54,8 @@ class ClangErrors : public clang::DiagnosticConsumer {
   void place(Report::Kind kind, const clang::Diagnostic& info, llvm::StringRef message);
   bool is_about_asked(const clang::Diagnostic& info, Report::Kind kind, llvm::StringRef message);
   void say(Report::Kind kind, const clang::SourceManager& sm, const Message& message);
+  // Adds what helps where Clang refuses what nvcc takes, to the first such error.
+  void note_reader(const clang::SourceManager& sm, const Message& error);
   // Whether an error outside of what is reached can be left out.
   bool matters_not(const clang::SourceManager& sm, const Held& held);
   bool in_text(const clang::SourceManager& sm, clang::SourceLocation where) const;
@@ -63,6 +67,8 @@ class ClangErrors : public clang::DiagnosticConsumer {
   std::vector<size_t> left_out_;
   std::string unplaced_;
   std::string about_asked_;
+  bool asked_is_unclear_ = false;
+  bool noted_reader_ = false;
   bool after_error_ = false;
 };
 

@@ -12,6 +12,7 @@
 #include "clang/Lex/Lexer.h"
 #include "clang/Lex/PPCallbacks.h"
 #include "clang/Lex/Preprocessor.h"
+#include "generator/clang/asked/candidates.h"
 #include "generator/clang/clang_errors.h"
 #include "generator/clang/instantiate.h"
 #include "generator/clang/invocation.h"
@@ -438,7 +439,10 @@ void Parse::State::settle_errors(Report& report) {
     Reading source_alone = reading;
     source_alone.asked.clear();
     if (parse(text, source_alone, report, [](Parsed&) {}))
-      report.error("function '" + reading.asked + "': " + errors.about_asked());
+      report.error("function '" + reading.asked + "': " +
+                   (errors.asked_is_unclear() && compiler->hasASTContext()
+                        ? why_unclear(compiler->getASTContext(), reading.asked)
+                        : errors.about_asked()));
     return;
   }
   if (report.ok()) report.error("Clang could not read it: " + errors.unplaced());

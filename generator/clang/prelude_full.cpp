@@ -48,6 +48,7 @@ __attribute__((device)) float2 __ffma2_rn(float2, float2, float2);
 #ifndef __grid_constant__
 #define __grid_constant__
 #endif
+#define _CG_CLUSTER_INTRINSICS_AVAILABLE  // else cooperative_groups.h has clusters for nvcc alone
 #undef __cluster_dims__
 #undef __block_size__
 #undef __maxnreg__

@@ -71,6 +71,8 @@ class Enumeration {
   bool is_ragged() const {
     return facts_.m % facts_.tile[0] != 0 || facts_.n % facts_.tile[1] != 0;
   }
+  bool has_spare_blocks() const;
+  std::string launch_note() const;
   std::string requires_note() const {
     return "the kernel has no guard for tiles that are cut off: say requires: {m: " +
            std::to_string(facts_.tile[0]) + ", n: " + std::to_string(facts_.tile[1]) + "}";
@@ -114,6 +116,20 @@ bool Enumeration::fail(clang::SourceLocation where, const std::string& text,
   return false;
 }
 
+bool Enumeration::has_spare_blocks() const {
+  return facts_.grid[0] * facts_.grid[1] * facts_.grid[2] > tiles_m_ * tiles_n_;
+}
+
+std::string Enumeration::launch_note() const {
+  std::string note = "grid, threads, tile and arguments must be those of the launch";
+  if (has_spare_blocks())
+    note += "; it has " + std::to_string(facts_.grid[0] * facts_.grid[1] * facts_.grid[2]) +
+            " blocks for " + std::to_string(tiles_m_ * tiles_n_) +
+            " tiles: a kernel for a batch is launched for one product at a time, and one that "
+            "splits k with one part of it";
+  return note;
+}
+
 bool Enumeration::fail_outside(const Access& store, size_t thread, int64_t element) {
   const bool before = element < 0;
   const int64_t row = before ? -1 : element / facts_.out_ld;
@@ -128,8 +144,7 @@ bool Enumeration::fail_outside(const Access& store, size_t thread, int64_t eleme
                                           times(facts_.m, facts_.n);
     return fail(store.where,
                 who + ", " + thread_name(thread) + " stores outside the output: " + what,
-                is_ragged() ? requires_note()
-                            : "grid, threads, tile and arguments must be those of the launch");
+                is_ragged() && !has_spare_blocks() ? requires_note() : launch_note());
   }
   const std::string text = who + " stores into tiles " +
                            at({row_ / facts_.tile[0], column_ / facts_.tile[1], 0}, false) +
@@ -371,7 +386,7 @@ void Enumeration::run_blocks(std::vector<int64_t>& blocks) {
                shape() + "blocks " + at(other, facts_.grid[2] > 1) + " and " +
                    at(block_, facts_.grid[2] > 1) + " both store tile " +
                    at({row_ / facts_.tile[0], column_ / facts_.tile[1], 0}, false),
-               "each tile must be made by one block alone: no split-K, and the grid of the launch");
+               "each tile must be made by one block alone: no split-K; " + launch_note());
           return;
         }
         owner = linear;

@@ -92,6 +92,17 @@ class ArgumentCheck {
     }
     const bool opaque = argument.kind == Kind::b && spec_.gemm.b_is_user;
     if (argument.kind == Kind::null || argument.kind == Kind::user || opaque) return;
+    if (type->getPointeeType()->isPointerType()) {
+      parsed_.error(parameter.decl->getLocation(),
+                    "parameter '" + parameter.name +
+                        "' points to pointers, as of a batch, and kernel.arguments gives it the "
+                        "matrix itself");
+      parsed_.note(
+          parameter.decl->getLocation(),
+          "an operation is one product: name a kernel that takes its pointers, such as one "
+          "that calls the body of this one");
+      return;
+    }
     const tilepost_dtype_t wanted = argument.kind == Kind::a   ? spec_.gemm.a.value
                                     : argument.kind == Kind::b ? spec_.gemm.b.value
                                                                : spec_.gemm.out.value;

@@ -18,7 +18,7 @@ ROOMS = ["generator/infer", "generator/own", *(f"generator/weave/{room}" for roo
 FILES = [  # of rooms whose other files are for bundled kernels, or for how all is read
     "marks/calls.cpp", "marks/hand_down.cpp", "marks/thread_view.cpp", "marks/wrap_kernel.cpp", "pieces/check_kept.cpp",
     "pieces/pieces.cpp"]
-FRONT = ["generator/clang/instantiate.cpp", "generator/clang/limits.cpp"]
+FRONT = [f"generator/clang/{name}.cpp" for name in ("asked/candidates", "instantiate", "limits")]
 CALLS = r"(?<![\w:])(?:\w+(?:\.|->))*(?:complain|fail|error|error_at|refuse|require)\("
 SHORT = 14  # characters of a part that may stand anywhere
 

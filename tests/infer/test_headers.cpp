@@ -224,6 +224,23 @@ TEST_CASE("what a header's function calls back may compute, and no more") {
   }
 }
 
+TEST_CASE("a group of all blocks may be there, and may not be waited for") {
+  if (!has_toolkit()) return;
+  const auto with = [](const std::string& body) {
+    return inferred("#include <cooperative_groups.h>\nnamespace cg = cooperative_groups;",
+                    "float* C", "  auto grid = cg::this_grid();\n  (void)grid;\n" + body + kStore);
+  };
+  const InferResult unused = with("");
+  INFO(unused.messages);
+  CHECK(unused.inferred);
+  for (const char* waits : {"grid.sync();", "cg::sync(grid);", "cg::this_grid().sync();"}) {
+    const InferResult result = with(waits);
+    INFO(waits << "\n" << result.messages);
+    CHECK(!result.inferred);
+    CHECK_THAT(result.messages, Catch::Contains("all blocks of the grid wait for each other here"));
+  }
+}
+
 TEST_CASE("what a member function reads of the output is read") {
   if (!has_toolkit()) return;
   const auto with = [&](const std::string& read) {

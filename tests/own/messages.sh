@@ -71,6 +71,11 @@ told "shared memory that is not given" 0 "staged.cu:" "is dynamic shared memory,
 spec "{m: 96, n: 98, k: 40, a: f16}" "$staged, shared_bytes: 1024"
 told "shared memory that is given" 0 "-shared memory"
 
+# Pointers to matrices are none.
+added="$kernels/added.cu, tile: [16, 16], threads: [16, 16], grid: ['ceil_div(n, 16)', 'ceil_div(m, 16)'], function"
+spec "{m: 256, n: 192, k: 8, a: f32}" "$added: batched, arguments: {a: a, b: b, d: out, n: n, k: k}"
+told "pointers to matrices" 1 "parameter 'a' points to pointers, as of a batch" "name a kernel that takes its pointers"
+
 # A launch that cannot succeed, by what the kernel's declaration says of its blocks.
 f32="{m: 256, n: 192, k: 8, a: f32}"
 bounded="$kernels/bounded.cu, tile: [16, 16], threads: [16, 16], $arguments"
@@ -96,6 +101,17 @@ spec "$f32" "$marked, function: in_pairs" && sm_90a
 told "other clusters than it is compiled for" 1 "spec.yaml:7:" "kernel.cluster is 1, and 'in_pairs' is compiled for clusters of 2 x 1 x 1"
 spec "$f32" "$marked, function: of_sized_blocks" && sm_90a
 told "blocks of a compiled size" 1 "bounded.cu:36:" "'of_sized_blocks' has __block_size__, by which a launch counts clusters"
+
+# Groups of blocks may be made, which needs CUDA's header. They may not be waited for.
+if command -v nvcc >/dev/null; then
+  groups="$kernels/groups.cu, tile: [16, 16], threads: [16, 16], $arguments"
+  spec "$f32" "$groups, function: 'groups<0>'" && sm_90a
+  told "groups of blocks" 0
+  spec "$f32" "$groups, function: 'groups<1>'" && sm_90a
+  told "all blocks wait" 1 "groups.cu:9:" "all blocks of the grid wait for each other here"
+  spec "$f32" "$groups, function: 'groups<2>'" && sm_90a
+  told "blocks of a cluster wait" 1 "groups.cu:10:" "blocks of a cluster work together here"
+fi
 
 [ $failed = 0 ] && echo PASS
 exit $failed

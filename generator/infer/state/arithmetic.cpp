@@ -40,7 +40,9 @@ Value Arithmetic::pointer_arithmetic(clang::BinaryOperatorKind kind, Value a, Va
   const bool left_is_pointer = left->isPointerType();
   if (left_is_pointer && right->isPointerType()) {
     if (!a.same_root(b) || a.root == Root::unknown) {
-      const bool strangers = a.root != Root::unknown && b.root != Root::unknown;
+      const auto is_input = [](Value value) { return value.root == Root::other; };
+      const bool strangers =
+          a.root != Root::unknown && b.root != Root::unknown && !(is_input(a) && is_input(b));
       if (strangers || a.root == Root::output || b.root == Root::output) refuse_number(where);
       return {Root::number, 0, unknown(nodes_, "the distance of two pointers", where)};
     }
@@ -67,7 +69,8 @@ Value Arithmetic::pointer_arithmetic(clang::BinaryOperatorKind kind, Value a, Va
 void Arithmetic::refuse_number(Where where) {
   course_.complain(where, "an address is a number here, and what is reached by that cannot be seen",
                    where,
-                   "an address that stays one; whether it is aligned may be asked with % and &");
+                   "index each pointer from its own start, and choose between pointers with ?: or "
+                   "if; whether one is aligned may be asked with % and &");
 }
 
 Value Arithmetic::arithmetic(clang::BinaryOperatorKind kind, Value a, Value b, Type type, Type left,

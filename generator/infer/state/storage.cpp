@@ -23,11 +23,13 @@ Value Storage::moved(Value pointer, NodeId bytes) {
 
 bool Storage::follows_null(Value pointer, const char* what, Where where) {
   if (pointer.root != Root::null) return false;
-  course_.complain(where,
-                   "this " + std::string(what) + " '" + name_of(pointer) +
-                       "', which kernel.arguments gives null",
-                   where,
-                   "give it memory, or test it with an if that is decided by the launch alone");
+  course_.complain(
+      where,
+      "this " + std::string(what) + " '" + name_of(pointer) +
+          "', which kernel.arguments gives null",
+      where,
+      "give it memory, or test it with an if that is decided by the launch alone; what the "
+      "kernel only reads may be user.NAME");
   return true;
 }
 

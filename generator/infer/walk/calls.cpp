@@ -48,7 +48,8 @@ Value Calls::call(const clang::CallExpr* e) {
   const Where where = e->getExprLoc();
   const clang::FunctionDecl* function = e->getDirectCallee();
   if (isa<clang::CUDAKernelCallExpr>(e)) {
-    course_.complain(where, "a kernel is launched here, and its stores cannot be seen");
+    course_.complain(where, "a kernel is launched here, and its stores cannot be seen", where,
+                     "one kernel; launch the other beside the operation");
     return {};
   }
   if (!function) {

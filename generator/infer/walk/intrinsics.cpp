@@ -32,11 +32,15 @@ bool is_of_numbers(StringRef name) {
          (name.consume_back("f") && llvm::is_contained(kNames, name));
 }
 
-StringRef name_of_class(const clang::FunctionDecl* function) {
-  const auto* method = dyn_cast<clang::CXXMethodDecl>(function);
-  return method
-             ? StringRef(method->getParent()->getIdentifier() ? method->getParent()->getName() : "")
-             : StringRef();
+// The class whose member the call's function is, or that of its first argument, or "": a group may
+// be waited for by group.sync() and by sync(group).
+StringRef name_of_class(const clang::CallExpr* e, const clang::FunctionDecl* function) {
+  const clang::CXXRecordDecl* record = nullptr;
+  if (const auto* method = dyn_cast<clang::CXXMethodDecl>(function))
+    record = method->getParent();
+  else if (e->getNumArgs() > 0)
+    record = e->getArg(0)->getType().getNonReferenceType()->getAsCXXRecordDecl();
+  return record && record->getIdentifier() ? record->getName() : StringRef();
 }
 
 }  // namespace
@@ -45,28 +49,30 @@ bool Intrinsics::refuses(const clang::CallExpr* e, const clang::FunctionDecl* fu
   if (!function->getIdentifier() && !dyn_cast<clang::CXXMethodDecl>(function)) return false;
   if (!origins_.is_foreign(function)) return false;
   const StringRef name = function->getIdentifier() ? function->getName() : "";
-  const StringRef record = name_of_class(function);
+  const StringRef record = name_of_class(e, function);
   const Where where = e->getExprLoc();
   const char* mark = "mark the kernel instead: tilepost::tile, out_base and tile_done";
-  if (is_one_of(name, {"this_grid", "this_multi_grid", "cudaCGSynchronizeGrid", "cudaGridSync"}) ||
-      record == "grid_group" || record == "multi_grid_group") {
+  if (is_one_of(name, {"cudaCGSynchronizeGrid", "cudaGridSync"}) || record == "grid_group" ||
+      record == "multi_grid_group") {
     course_.complain(
         where, "all blocks of the grid wait for each other here, and blocks come in another order",
         where, "end the kernel here and launch another");
-  } else if (is_one_of(name, {"this_cluster", "cluster_arrive", "cluster_wait"}) ||
-             record == "cluster_group" || name.starts_with("__cluster")) {
+  } else if (is_one_of(name, {"cluster_arrive", "cluster_wait"}) || record == "cluster_group" ||
+             name.starts_with("__cluster")) {
     course_.complain(
         where, "blocks of a cluster work together here, and each would be given a tile of its own",
         where, mark);
   } else if (name.starts_with("cuda") && function->isExternC()) {
     course_.complain(
-        where, "'" + name.str() + "' is called in the kernel, and what it starts cannot be seen");
+        where, "'" + name.str() + "' is called in the kernel, and what it starts cannot be seen",
+        where, "nothing of CUDA's runtime in the kernel");
   } else if (name.starts_with("surf") && name.contains("write")) {
     course_.complain(where, "'" + name.str() + "' stores into a surface, which is not the output",
                      where, "a kernel without marks stores its output and nothing else");
   } else if (is_one_of(name, {"__trap", "__brkpt", "exit", "abort", "__builtin_trap"})) {
     course_.complain(
-        where, "'" + name.str() + "' ends the kernel here: a signal behind it would never be sent");
+        where, "'" + name.str() + "' ends the kernel here: a signal behind it would never be sent",
+        where, "an error that is told by a value, not by an end of the kernel");
   } else {
     return false;
   }

@@ -88,8 +88,21 @@ TEST_CASE("a function that is not there, or not one") {
   CHECK(found(kTemplate, "lib::gem<128>") ==
         "tilepost: error: kernel.cu: function 'lib::gem<128>': no template named 'gem' in "
         "namespace 'lib'; did you mean 'gemm'?\n");
-  CHECK(found(kTemplate, "lib::gemm") ==
-        "tilepost: error: kernel.cu: function 'lib::gemm': it means several functions; give one "
+  const std::string parameters =
+      ": the template has the parameters <int M, int N = 4, class T = float>, and ";
+  const auto said = [&](const std::string& asked, const std::string& why) {
+    return "tilepost: error: kernel.cu: function '" + asked + "'" + parameters + why + "\n";
+  };
+  const std::string too_few = "give one for each parameter that has no default";
+  CHECK(found(kTemplate, "lib::gemm") == said("lib::gemm", "0 are given; " + too_few));
+  CHECK(found(kTemplate, "lib::gemm<1, 2, float, (3 > 2)>") ==
+        said("lib::gemm<1, 2, float, (3 > 2)>", "4 are given; " + too_few));
+  CHECK(found(kTemplate, "lib::gemm<float, 2>") ==
+        said("lib::gemm<float, 2>",
+             "the arguments do not fit them; give a type for a type and a "
+             "value for a value, as its declaration asks for"));
+  CHECK(found("__global__ void gemm(int) {}\n__global__ void gemm(float) {}", "gemm") ==
+        "tilepost: error: kernel.cu: function 'gemm': it means several functions; give one "
         "overload a name of its own, or name one instantiation of a template, with a value for "
         "each parameter that has no default\n");
   CHECK(first_line("__global__ void gemm();", "gemm") ==
@@ -111,6 +124,19 @@ TEST_CASE("the source's own errors come first") {
   CHECK(found("__global__ void gemm() {} // \\", "gemm").empty());
   CHECK(first_line("template <class T> __global__ void gemm(T* c) { c->x = 1; }", "gemm<int>") ==
         "kernel.cu:1:50: error: member reference base type 'int' is not a structure or union");
+}
+
+TEST_CASE("the first error of Clang's says who reads kernels") {
+  const std::string comma = found(
+      "__global__ void gemm(int a) {\n"
+      "  asm volatile(\"add.s32 %0, %1, %2;\" : \"=r\"(a) : \"r\"(a) \"r\"(a));\n  a = b;\n}",
+      "gemm");
+  CHECK_THAT(comma, Catch::Contains("kernel.cu:2:57: note: a comma is missing between operands"));
+  const std::string unknown =
+      found("__global__ void gemm(int a) {\n  a = b;\n  a = b2;\n}", "gemm");
+  const std::string note = "note: kernels are read with Clang, which says this";
+  CHECK_THAT(unknown, Catch::Contains("kernel.cu:2:7: " + note));
+  CHECK(unknown.find(note) == unknown.rfind(note));
 }
 
 TEST_CASE("types that cannot be written elsewhere are refused") {
