@@ -1,6 +1,7 @@
 // Kernels that need headers of a CUDA Toolkit. Functions of these headers are executed in place, or
 // not followed. Where there is no Toolkit, the cases pass with a note.
 #include <iostream>
+#include <tuple>
 
 #include "generator/clang/toolkit.h"
 #include "tests/catch.h"
@@ -256,6 +257,47 @@ TEST_CASE("what a member function reads of the output is read") {
   const InferResult other = with("C[row * N]");
   CHECK(!other.inferred);
   CHECK_THAT(other.messages, Catch::Contains("reads the output outside of tile"));
+}
+
+TEST_CASE("operators of CUDA's short numbers store into the output and read it") {
+  if (!has_toolkit()) return;
+  const auto with = [](const char* header, const std::string& type, int bytes,
+                       const std::string& changes) {
+    return inferred(std::string("#include <") + header + ">\nusing T = " + type +
+                        ";\n__device__ T sum(T a, const T& b) { return " +
+                        (bytes == 4 ? "__hadd2" : "__hadd") +
+                        "(a, b); }\n"
+                        "struct Number {\n  T* to;\n"
+                        "  __device__ void add(T x) { *to += x; }\n};\n"
+                        "template <class V> __device__ void twice(V& v) { v = v + v; }\n",
+                    "T* C",
+                    "  const T x{};\n  if (row >= M || column >= N) return;\n"
+                    "  T& own = C[row * N + column];\n  T& other = C[row * N];\n  own = x;\n" +
+                        changes,
+                    bytes);
+  };
+  for (const auto& [header, type, bytes] :
+       {std::tuple{"cuda_fp16.h", "__half", 2}, std::tuple{"cuda_fp16.h", "__half2", 4},
+        std::tuple{"cuda_bf16.h", "__nv_bfloat16", 2},
+        std::tuple{"cuda_bf16.h", "__nv_bfloat162", 4}}) {
+    INFO(type);
+    const InferResult good =
+        with(header, type, bytes,
+             "  own += x;\n  own -= x;\n  own *= x;\n  own /= x;\n  ++own;\n  own--;\n"
+             "  (own += x) *= x;\n  C[row * N + column] += x;\n  own = own + x;\n"
+             "  own = sum(own, x);\n  Number{&own}.add(x);\n  twice(own);\n");
+    INFO(good.messages);
+    REQUIRE(good.inferred);
+    CHECK(good.inferred->reads_output);
+    const InferResult bad = with(header, type, bytes, "  other += x;\n");
+    INFO(bad.messages);
+    CHECK(!bad.inferred);
+    CHECK_THAT(bad.messages, Catch::Contains("tile"));
+  }
+  const InferResult read = with("cuda_fp16.h", "__half", 2, "  own += other;\n");
+  INFO(read.messages);
+  CHECK(!read.inferred);
+  CHECK_THAT(read.messages, Catch::Contains("reads the output outside of tile"));
 }
 
 TEST_CASE("bulk stores of a header's functions are seen, bulk loads do no harm") {

@@ -77,11 +77,13 @@ Value Calls::call(const clang::CallExpr* e) {
     first = 1;
   }
   std::vector<Value> arguments;
+  bool carries = self.root == Root::output;  // as when half2's operator= is called on an element
   for (unsigned i = first; i < e->getNumArgs(); ++i) {
     const unsigned parameter = i - first;
     const bool reference = parameter < function->getNumParams() &&
                            function->getParamDecl(parameter)->getType()->isReferenceType();
     arguments.push_back(reference ? walker_.address(e->getArg(i)) : walker_.eval(e->getArg(i)));
+    carries |= reference && arguments.back().root == Root::output;  // as by operator+= of half
   }
   if (course_.stopped()) return {};
   // A trivial assignment, made by the compiler, copies the struct.
@@ -93,7 +95,6 @@ Value Calls::call(const clang::CallExpr* e) {
   }
   const clang::FunctionDecl* definition = nullptr;
   const bool has_body = function->hasBody(definition) && !definition->isDependentContext();
-  bool carries = self.root == Root::output;  // as when half2's operator= is called on an element
   for (size_t i = 0; i < arguments.size(); ++i) {
     carries |= storage_.carries_output(arguments[i],
                                        e->getArg(static_cast<unsigned>(i) + first)->getType());

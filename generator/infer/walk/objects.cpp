@@ -127,7 +127,8 @@ void Objects::construct(Value target, const clang::CXXConstructExpr* e) {
     const bool reference = i < constructor->getNumParams() &&
                            constructor->getParamDecl(i)->getType()->isReferenceType();
     arguments.push_back(reference ? walker_.address(e->getArg(i)) : walker_.eval(e->getArg(i)));
-    carries |= storage_.carries_output(arguments.back(), e->getArg(i)->getType());
+    carries |= storage_.carries_output(arguments.back(), e->getArg(i)->getType()) ||
+               (reference && arguments.back().root == Root::output);
   }
   if (!course_.stopped()) run_constructor(target, constructor, arguments, carries, e);
 }
