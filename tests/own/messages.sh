@@ -89,9 +89,9 @@ spec "$f32" "$bounded, function: 'bounded<256, 16>'"
 told "as many threads as it is bounded to" 0
 spec "$f32" "$bounded, function: 'bounded<64, 16>'"
 told "more threads than it is bounded to" 1 "spec.yaml:7:" "kernel.threads says 256 threads in a block" \
-  "'bounded<64, 16>' is compiled for 64 at most" "bounded.cu:5:42: note: the kernel is declared here"
+  "'bounded<64, 16>' is compiled for 64 at most" "bounded.cu:6:5: note: the kernel is declared here"
 spec "$f32" "$bounded, function: both"
-told "two bounds" 1 "bounded.cu:16:" "'both' has both __launch_bounds__ and __maxnreg__"
+told "two bounds" 1 "bounded.cu:17:" "'both' has both __launch_bounds__ and __maxnreg__"
 spec "$f32" "$bounded, function: 'bounded<256, 12289>'"
 told "more shared variables than a block may have" 1 "have 49156 bytes, and a block has at most 49152"
 spec "$f32" "$bounded, function: 'bounded<256, 12288>', shared_bytes: 117760"
@@ -106,7 +106,7 @@ told "clusters as it is compiled for" 0
 spec "$f32" "$marked, function: in_pairs" && sm_90a
 told "other clusters than it is compiled for" 1 "spec.yaml:7:" "kernel.cluster is 1, and 'in_pairs' is compiled for clusters of 2 x 1 x 1"
 spec "$f32" "$marked, function: of_sized_blocks" && sm_90a
-told "blocks of a compiled size" 1 "bounded.cu:36:" "'of_sized_blocks' has __block_size__, by which a launch counts clusters"
+told "blocks of a compiled size" 1 "bounded.cu:38:" "'of_sized_blocks' has __block_size__, by which a launch counts clusters"
 
 # Groups of blocks may be made, which needs CUDA's header. They may not be waited for.
 if command -v nvcc >/dev/null; then

@@ -166,9 +166,11 @@ class KernelRules {
     for (const KernelArgument& argument : kernel_.arguments.value) {
       if (argument.kind != KernelArgument::Kind::out) continue;
       if (out != nullptr)
-        refuse(argument.where, fmt::format("kernel.arguments gives out to {} and to {}; one "
-                                           "parameter is the output",
-                                           quote(out->parameter), quote(argument.parameter)));
+        refuse(argument.where,
+               fmt::format(
+                   "kernel.arguments gives out to {} and to {}; one "
+                   "parameter is the output, and a matrix that is added to it may be user.NAME",
+                   quote(out->parameter), quote(argument.parameter)));
       out = &argument;
     }
     if (kernel_.cutlass.value) return;

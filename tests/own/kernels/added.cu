@@ -1,6 +1,6 @@
 // A matrix of its own is added to the product, and a batch of products.
-__global__ void added(const float* a, const float* b, const float* c, float* d, int m, int n, int k, float alpha,
-                      float beta) {
+__global__ void added(const float* a, const float* b, const float* c, float* d, int m, int n, int k,
+                      float alpha, float beta) {
   const int row = blockIdx.y * 16 + threadIdx.y, column = blockIdx.x * 16 + threadIdx.x;
   if (row >= m || column >= n) return;
   float sum = 0;
@@ -8,7 +8,8 @@ __global__ void added(const float* a, const float* b, const float* c, float* d, 
   d[row * n + column] = alpha * sum + beta * c[row * n + column];
 }
 
-__global__ void batched(const float* const* a, const float* const* b, float* const* d, int n, int k) {
+__global__ void batched(const float* const* a, const float* const* b, float* const* d, int n,
+                        int k) {
   const int row = blockIdx.y * 16 + threadIdx.y, column = blockIdx.x * 16 + threadIdx.x;
   float sum = 0;
   for (int i = 0; i < k; ++i) sum += a[blockIdx.z][row * k + i] * b[blockIdx.z][column * k + i];

@@ -210,8 +210,10 @@ TEST_CASE("a kernel may read what it alone knows the form of") {
 
 TEST_CASE("an output is one parameter") {
   CHECK(has(refusal({{"kernel.arguments", "{A: a}"}}), "gives out to no parameter"));
-  CHECK(has(refusal({{"kernel.arguments", "{C: out, D: out}"}}),
-            "gives out to 'C' and to 'D'; one parameter is the output"));
+  CHECK(has(
+      refusal({{"kernel.arguments", "{C: out, D: out}"}}),
+      "gives out to 'C' and to 'D'; one parameter is the output, and a matrix that is added to it "
+      "may be user.NAME"));
 }
 
 TEST_CASE("a kernel's numbers are some of a GPU's at the spec's shape") {
