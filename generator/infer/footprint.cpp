@@ -154,8 +154,9 @@ bool Enumeration::fail_outside(const Access& store, size_t thread, int64_t eleme
   if (store.loop.isValid()) {
     return fail(
         store.where, text,
-        "if one block computes several tiles in this loop, take each from tilepost::tile(grid, "
-        "position) and call tilepost::tile_done behind its stores",
+        "tile says the rows and the columns that one block stores; if one block computes several "
+        "tiles in this loop, take each from tilepost::tile(grid, position) and call "
+        "tilepost::tile_done behind its stores",
         store.loop);
   }
   return fail(store.where, text, "tile says the rows and the columns that one block stores");

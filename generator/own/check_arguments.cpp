@@ -81,7 +81,9 @@ class ArgumentCheck {
                                                        (number                        ? "a number"
                                                         : argument.kind == Kind::null ? "null"
                                                                                       : "memory"));
-      if (type->isRecordType())
+      if (is_short_float(type))
+        parsed_.note(parameter.decl->getLocation(), "it is a number: give one, such as 1.0");
+      else if (type->isRecordType())
         parsed_.note(parameter.decl->getLocation(),
                      "a structure is given by kernel.launcher: leave it out of kernel.arguments");
       return;

@@ -71,13 +71,19 @@ told "shared memory that is not given" 0 "staged.cu:" "is dynamic shared memory,
 spec "{m: 96, n: 98, k: 40, a: f16}" "$staged, shared_bytes: 1024"
 told "shared memory that is given" 0 "-shared memory"
 
+# A short float is a number, though CUDA has a class for it.
+spec "$bf16" "$kernels/added.cu, tile: [16, 16], threads: [16, 16], grid: ['ceil_div(n, 16)', 'ceil_div(m, 16)'],
+  function: scaled, arguments: {d: out, n: n, alpha: null}"
+told "null for a number" 1 "parameter 'alpha' is of type '__half', and kernel.arguments gives it null" \
+  "it is a number: give one, such as 1.0" "-kernel.launcher"
+
 # A matrix that is added to the product is data of the user's; pointers to matrices are none.
 added="$kernels/added.cu, tile: [16, 16], threads: [16, 16], grid: ['ceil_div(n, 16)', 'ceil_div(m, 16)'], function"
 abcd="arguments: {a: a, b: b, d: out, m: m, n: n, k: k, alpha: 1.0, beta: 0.5"
 spec "{m: 256, n: 192, k: 8, a: f32}" "$added: added, user: {c: m * n * 4}, $abcd, c: user.c}"
 told "a matrix that is added" 0
 spec "{m: 256, n: 192, k: 8, a: f32}" "$added: added, $abcd, c: null}"
-told "no matrix that is added" 1 "added.cu:8:" "this reads through 'c', which kernel.arguments gives null" \
+told "no matrix that is added" 1 "added.cu:10:" "this reads through 'c', which kernel.arguments gives null" \
   "what the kernel only reads may be user.NAME"
 spec "{m: 256, n: 192, k: 8, a: f32}" "$added: batched, arguments: {a: a, b: b, d: out, n: n, k: k}"
 told "pointers to matrices" 1 "parameter 'a' points to pointers, as of a batch" "name a kernel that takes its pointers"
