@@ -148,7 +148,10 @@ tilepost_result_t tilepost_op_run(tilepost_op_t op, const void* a, const void* b
 // and its consumer name must be given. The other operands are ignored. Where the products of ranks
 // are summed, rank 0's bias is added, and the other ranks' are ignored. bias, residual,
 // norm_weight, norm_residual and gathered are 16-byte aligned, scales are 4-byte aligned, and all
-// are in memory of the same kind as a and b.
+// are in memory of the same kind as a and b. What a run writes, which is out, norm_residual and
+// gathered, may not overlap another operand. There are two exceptions: a may be this rank's rows in
+// gathered, and where a rank keeps the product that it computes (gemm, all_gather_gemm,
+// all_to_all_gemm), in rows, residual may be out itself.
 typedef struct tilepost_run_operands {
   size_t struct_size;  // sizeof(tilepost_run_operands_t): lets the structure grow
   const void* a;

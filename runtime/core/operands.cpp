@@ -22,8 +22,17 @@ int64_t share_of(const tilepost_plan_t& plan, int rank, int64_t m) {
   return rows_of_rank(map, rank);
 }
 
-// The bytes of B. A kernel of the user's may read B in a form of its own, whose size is not in the
-// plan.
+// Of an operand of unknown size the first byte counts.
+bool lie_over(const RunOperand& one, const RunOperand& other) {
+  const auto begin = reinterpret_cast<uintptr_t>(one.pointer);
+  const auto begin_of_other = reinterpret_cast<uintptr_t>(other.pointer);
+  const auto size = [](const RunOperand& operand) {
+    return operand.bytes == RunOperand::kUnknownBytes ? 1 : static_cast<uintptr_t>(operand.bytes);
+  };
+  return begin < begin_of_other + size(other) && begin_of_other < begin + size(one);
+}
+
+// A kernel of the user's may read B in a form of its own, whose size is not in the plan.
 int64_t bytes_of_b(const tilepost_plan_t& plan) {
   const bool ours =
       plan.kernel.launch == TILEPOST_LAUNCH_TMA || plan.kernel.launch == TILEPOST_LAUNCH_POINTERS;
@@ -57,7 +66,7 @@ tilepost_result_t check_alignment(const char* name, const void* pointer, size_t 
 
 RunOperands::RunOperands(const tilepost_plan_t& plan, int rank, const RowsOfRank& rows,
                          const tilepost_run_operands_t& operands)
-    : given_(operands) {
+    : given_(operands), product_stays_(!row_of(plan).product_leaves() && !keeps_tiles(plan)) {
   add_matrices(plan, rows);
   add_epilogue(plan, rank, rows);
   add_consumer(plan, rows);
@@ -71,11 +80,11 @@ void RunOperands::add(const RunOperand& operand) {
   if (operand.is_used()) list_[count_++] = operand;
 }
 
-// In the tile layout `out` may have padding even where the rank has no rows.
+// In the tile layout `out` may have padding, even where the rank has no rows.
 void RunOperands::add_matrices(const tilepost_plan_t& plan, const RowsOfRank& rows) {
   const int64_t width = plan.map.n * element_bytes(plan.output);
   int64_t out = rows.out * width;
-  if (keeps_tiles(plan) && rows.product > 0) out = RunOperand::kUnknownBytes;
+  if (out == 0 && keeps_tiles(plan) && rows.product > 0) out = RunOperand::kUnknownBytes;
   add({"a", given_.a, kVectorAlignment, rows.a * plan.k * element_bytes(plan.input), ""});
   add({"b", given_.b, kVectorAlignment, rows.product > 0 ? bytes_of_b(plan) : 0, ""});
   add({"out", given_.out, kVectorAlignment, out, "", true});
@@ -142,7 +151,33 @@ tilepost_result_t RunOperands::check() const {
                 static_cast<double>(epsilon_));
   for (const RunOperand& operand : list())
     TILEPOST_TRY(check_alignment(operand.name, operand.pointer, operand.alignment));
+  return check_apart();
+}
+
+// Other operands are read while the run writes.
+tilepost_result_t RunOperands::check_apart() const {
+  for (const RunOperand& written : list()) {
+    if (!written.written) continue;
+    for (const RunOperand& other : list()) {
+      if (&other == &written || !lie_over(written, other) || may_overlap(written, other)) continue;
+      const bool residual = product_stays_ && std::strcmp(other.name, "residual") == 0;
+      return fail(TILEPOST_INVALID_ARGUMENT,
+                  "%s at %p overlaps %s at %p, which the run %s while it writes %s; pass %s",
+                  written.name, written.pointer, other.name, other.pointer,
+                  other.written ? "writes too" : "reads", written.name,
+                  residual ? "the residual itself, or memory of its own" : "memory of its own");
+    }
+  }
   return TILEPOST_OK;
+}
+
+// A thread that computes an element of the output reads the residual's element, and nobody else
+// does. So they may be one matrix where the element is stored in the same place. Consumers write
+// rows of finished tiles alone.
+bool RunOperands::may_overlap(const RunOperand& written, const RunOperand& other) const {
+  if (std::strcmp(written.name, "gathered") == 0 && std::strcmp(other.name, "a") == 0) return true;
+  return product_stays_ && written.pointer == other.pointer &&
+         std::strcmp(other.name, "residual") == 0 && std::strcmp(written.name, "gathered") != 0;
 }
 
 bool RunOperands::uses(const char* name) const {
@@ -159,8 +194,29 @@ tilepost_run_operands_t RunOperands::with_place(void* place) const {
   return operands;
 }
 
-// In plans for one number of rows, an m of 0 means this number, so that callers need not set m.
-// Routed runs have the rows of their route.
+tilepost_result_t check_gathered(const tilepost_plan_t& plan,
+                                 const tilepost_run_operands_t& operands, const RunMap& run) {
+  if (operands.gathered == nullptr || !row_of(plan).moves_input()) return TILEPOST_OK;
+  const bool routed = row_of(plan).input_is_routed();
+  const auto row = static_cast<uintptr_t>(plan.k * element_bytes(plan.input));
+  const auto brought = static_cast<uintptr_t>(routed ? run.m : run.own.count);
+  const int64_t first = run.own.first;
+  const auto a = reinterpret_cast<uintptr_t>(operands.a);
+  const auto all = reinterpret_cast<uintptr_t>(operands.gathered);
+  const bool in_place = !routed && a == all + static_cast<uintptr_t>(first) * row;
+  if (in_place || a >= all + static_cast<uintptr_t>(run.rows) * row || a + brought * row <= all)
+    return TILEPOST_OK;
+  if (routed)
+    return fail(TILEPOST_INVALID_ARGUMENT,
+                "a overlaps gathered, where other ranks' rows arrive while a is read; pass memory "
+                "of its own");
+  return fail(TILEPOST_INVALID_ARGUMENT,
+              "a overlaps gathered, but is not this rank's rows in it, which begin at row %" PRId64,
+              first);
+}
+
+// In plans for one number of rows, 0 has always been this number: callers need not set m. Routed
+// runs have the rows of their route.
 tilepost_result_t rows_of_run(const tilepost_plan_t& plan, int64_t asked, int64_t routed,
                               int64_t& rows) {
   const int64_t most = rows_of_runs(plan);

@@ -29,9 +29,8 @@ struct RunOperand {
   const char* name;  // such as "bias"
   const void* pointer;
   size_t alignment;    // bytes
-  int64_t bytes;       // how many bytes the run reads or writes at `pointer`, or kUnknownBytes
-  const char* reader;  // the part of the plan that reads the operand, such as "epilogue"; empty if
-                       // every run does
+  int64_t bytes;       // that the run reads or writes there, or at least so many; kUnknownBytes
+  const char* reader;  // what of the plan asks for it: "epilogue"; empty if every run does
   bool written = false;
 
   static constexpr int64_t kUnknownBytes = -1;  // at least one byte, in a form that only the kernel
@@ -51,8 +50,9 @@ class RunOperands {
   RunOperands(const tilepost_plan_t& plan, int rank, const RowsOfRank& rows,
               const tilepost_run_operands_t& operands);
 
-  // TILEPOST_INVALID_ARGUMENT: an operand is null or misaligned, or norm_epsilon is wrong. The
-  // error names the operand.
+  // TILEPOST_INVALID_ARGUMENT: an operand is null or misaligned, or lies over one that the run
+  // writes, which the error names, or norm_epsilon is wrong. a may lie over `gathered` here:
+  // check_gathered() says where.
   tilepost_result_t check() const;
 
   // The operands that are used.
@@ -75,16 +75,24 @@ class RunOperands {
   void add_consumer(const tilepost_plan_t& plan, const RowsOfRank& rows);
   void add_user_data(const tilepost_plan_t& plan, const RowsOfRank& rows);
   bool uses(const char* name) const;
+  tilepost_result_t check_apart() const;
+  bool may_overlap(const RunOperand& written, const RunOperand& other) const;
 
   const tilepost_run_operands_t given_;
   RunOperand list_[kMost]{};
   size_t count_ = 0;
   tilepost_epilogue_t for_kernel_{};
   float epsilon_ = 0;
+  bool product_stays_;  // a product's row is stored where it is in the output
 };
 
-// Sets `rows` to the number of rows of the run. `asked` is tilepost_run_operands_t::m. `routed` is
-// the number of rows of the last route, or -1 before the first one. It is read only if the plan is
+// Checks that a does not overlap `gathered`, to which other ranks' rows are written while a is
+// read, unless a is this rank's rows in their place in `gathered`.
+tilepost_result_t check_gathered(const tilepost_plan_t& plan,
+                                 const tilepost_run_operands_t& operands, const RunMap& run);
+
+// Sets `rows` to how many rows the run has. `asked` is tilepost_run_operands_t::m. `routed` is the
+// rows of the last route, or -1 before the first one, and is not looked at unless the plan is
 // routed.
 tilepost_result_t rows_of_run(const tilepost_plan_t& plan, int64_t asked, int64_t routed,
                               int64_t& rows);

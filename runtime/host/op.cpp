@@ -104,6 +104,7 @@ tilepost_result_t HostOp::run(const tilepost_run_operands_t& given, CUstream_st*
   Request request{};
   request.operands = operands;
   request.run = run_map(rows);
+  TILEPOST_TRY(check_gathered(plan_, operands, *request.run));
   request.epilogue = read.for_kernel();
   if (plan_.kernel.num_user > 0 && operands.user != nullptr) {
     void* const* const user = static_cast<void* const*>(operands.user);

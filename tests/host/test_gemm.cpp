@@ -161,6 +161,71 @@ TEST_CASE("operands that are missing or misaligned are named") {
   CHECK(tilepost_op_run_with(ops[0], &good, nullptr) == TILEPOST_OK);
 }
 
+TEST_CASE("operands that lie over what the run writes are refused") {
+  Program program(small_problem(1));
+  program.plan().epilogue = TILEPOST_SCALE_ROWS | TILEPOST_BIAS | TILEPOST_RESIDUAL;
+  program.plan().kernel.host_function = record_epilogue;
+  const Comms comms(1);
+  const Ops ops(comms, program.get(), 1);
+  Operands operands;
+  const tilepost_run_operands_t good = operands.all();
+  char* const out = static_cast<char*>(good.out);
+  constexpr int kBytes = 20 * 20 * 2;  // of out, and of a, b and residual
+  const auto refused = [&](const tilepost_run_operands_t& bad, const char* message) {
+    CHECK(tilepost_op_run_with(ops[0], &bad, nullptr) == TILEPOST_INVALID_ARGUMENT);
+    CHECK_THAT(tilepost_last_error(), Catch::Contains(message));
+  };
+  for (const int place : {0, 16 - kBytes, kBytes - 16}) {
+    tilepost_run_operands_t bad = good;
+    bad.a = out + place;
+    refused(bad, ", which the run reads while it writes out; pass memory of its own");
+    CHECK_THAT(tilepost_last_error(),
+               Catch::Contains("out at 0x") && Catch::Contains(" overlaps a at "));
+    bad = good;
+    if (place < 0) continue;  // how long b is, only a kernel of the host target knows
+    bad.b = out + place;
+    refused(bad, " overlaps b at ");
+  }
+  tilepost_run_operands_t bad = good;
+  bad.bias = out + kBytes - 16;
+  refused(bad, " overlaps bias at ");
+  bad = good;
+  bad.scale_a = reinterpret_cast<const float*>(out + 4);
+  refused(bad, " overlaps scale_a at ");
+  bad = good;
+  bad.residual = out + 16;
+  refused(bad, "pass the residual itself, or memory of its own");
+
+  tilepost_run_operands_t fine = good;
+  fine.residual = fine.out;  // the thread that writes an element reads it
+  fine.a = fine.b = out + kBytes;
+  fine.bias = out - 48;
+  CHECK(tilepost_op_run_with(ops[0], &fine, nullptr) == TILEPOST_OK);
+  CHECK(tilepost_op_synchronize(ops[0]) == TILEPOST_OK);
+}
+
+TEST_CASE("the output may be the residual only where the product stays in its place") {
+  Problem problem = small_problem(1);
+  SECTION("of rows that go to other ranks") {
+    problem.pattern = TILEPOST_GEMM_ALL_TO_ALL;
+    problem.transport = TILEPOST_TRANSPORT_HOST;
+  }
+  SECTION("of tiles in slots") {
+    problem.layout = TILEPOST_TILE;
+  }
+  Program program(problem);
+  program.plan().epilogue = TILEPOST_RESIDUAL;
+  program.plan().kernel.host_function = record_epilogue;
+  const Comms comms(1);
+  const Ops ops(comms, program.get(), 1);
+  Operands operands;
+  tilepost_run_operands_t bad = operands.all();
+  bad.residual = bad.out;
+  CHECK(tilepost_op_run_with(ops[0], &bad, nullptr) == TILEPOST_INVALID_ARGUMENT);
+  CHECK_THAT(tilepost_last_error(), Catch::Contains("overlaps residual at") &&
+                                        Catch::Contains("writes out; pass memory of its own"));
+}
+
 TEST_CASE("8-bit inputs are aligned like all others") {
   Program program(small_problem(1));
   program.plan().input = TILEPOST_E4M3;

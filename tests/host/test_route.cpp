@@ -194,10 +194,11 @@ TEST_CASE("m is held to the plan") {
   const Program program(problem);
   const Comms comms(1);
   const Ops ops(comms, program.get(), 1);
-  std::vector<uint16_t> memory(64 * 64);
+  std::vector<uint16_t> inputs(64 * 64), output(64 * 64);
   tilepost_run_operands_t operands{};
   operands.struct_size = sizeof operands;
-  operands.a = operands.b = operands.out = memory.data();
+  operands.a = operands.b = inputs.data();
+  operands.out = output.data();
   for (const int64_t m : {int64_t{-2}, int64_t{63}, int64_t{65}, int64_t{1} << 40}) {
     operands.m = m;
     const bool good = problem.any_m && m == 63;

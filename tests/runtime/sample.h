@@ -172,21 +172,20 @@ struct Setup {
   }
 };
 
-// Made-up device pointers: nobody reads the memory there.
+// Device pointers, far from each other: never read, only looked at.
 inline void* pointer(uintptr_t n) {
-  return reinterpret_cast<void*>(0x10000 * n);
+  return reinterpret_cast<void*>(0x4000000 * n);
 }
 
-// The operands of a run. None is null, and they are far from each other.
+// The operands of a run, all there.
 inline tilepost_run_operands_t operands() {
-  const auto far = [](uintptr_t n) { return reinterpret_cast<void*>(0x4000000 * n); };
   tilepost_run_operands_t values{};
   values.struct_size = sizeof values;
-  values.a = far(1);
-  values.b = far(2);
-  values.out = far(3);
-  values.norm_weight = far(4);
-  values.norm_residual = far(5);
+  values.a = pointer(1);
+  values.b = pointer(2);
+  values.out = pointer(3);
+  values.norm_weight = pointer(4);
+  values.norm_residual = pointer(5);
   return values;
 }
 

@@ -212,6 +212,9 @@ TEST_CASE_METHOD(Operation, "a that overlaps gathered anywhere but at its own ro
   CHECK_THAT(tilepost_last_error(), Contains("a overlaps gathered") && Contains("row 256"));
   CHECK(run_at(all + kShareBytes + 512) == TILEPOST_INVALID_ARGUMENT);
   CHECK(run_at(all + 2 * kShareBytes) == TILEPOST_OK);
+  values.gathered = values.out;
+  CHECK(run_with(values) == TILEPOST_INVALID_ARGUMENT);
+  CHECK_THAT(tilepost_last_error(), Contains("overlaps gathered at") && Contains("writes too"));
 }
 
 TEST_CASE_METHOD(Operation, "runs without overlap find their input ready") {

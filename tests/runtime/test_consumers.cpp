@@ -13,6 +13,25 @@ using sample::Lines;
 using sample::operands;
 using sample::Program;
 
+TEST_CASE_METHOD(Operation, "what a consumer reads and writes lies apart from the output") {
+  program.plan.consumer = TILEPOST_CONSUMER_RESIDUAL_RMS_NORM;
+  create();
+  tilepost_run_operands_t values = operands();
+  values.norm_residual = values.out;
+  CHECK(run_with(values) == TILEPOST_INVALID_ARGUMENT);
+  CHECK_THAT(tilepost_last_error(), Contains("out at 0x") && Contains("overlaps norm_residual at"));
+  values = operands();
+  values.norm_weight = static_cast<char*>(values.norm_residual) + 512;
+  CHECK(run_with(values) == TILEPOST_INVALID_ARGUMENT);
+  CHECK_THAT(tilepost_last_error(),
+             Contains("norm_residual at 0x") && Contains("overlaps norm_weight at"));
+  values = operands();
+  values.out = const_cast<void*>(values.a);
+  CHECK(run_with(values) == TILEPOST_INVALID_ARGUMENT);
+  CHECK_THAT(tilepost_last_error(), Contains("out at 0x") && Contains("overlaps a at"));
+  CHECK(run_with(operands()) == TILEPOST_OK);
+}
+
 TEST_CASE_METHOD(Operation, "a norm follows the last collective, wherever the rows lie") {
   program.plan.consumer = GENERATE(TILEPOST_CONSUMER_RMS_NORM, TILEPOST_CONSUMER_RESIDUAL_RMS_NORM);
   const bool residual = program.plan.consumer == TILEPOST_CONSUMER_RESIDUAL_RMS_NORM;

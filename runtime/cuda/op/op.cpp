@@ -104,7 +104,7 @@ CudaOp::CudaOp(const tilepost_program_t& program, std::shared_ptr<OpFamily> fami
             lanes_, buffers_, family_->nvtx, timeline_},
       orders_(row_of(plan_).communicates() ? comm.order() : nullptr,
               family_->takes_turns() ? &family_->order : nullptr, transports_),
-      check_(plan_, device_, driver_),
+      check_(device_, driver_),
       gemm_(base_),
       consumption_(base_, device_, comm.rank()),
       communication_(base_, consumption_),
@@ -240,7 +240,7 @@ tilepost_result_t CudaOp::run(const tilepost_run_operands_t& given, CUstream_st*
   DeviceMap* map = nullptr;
   TILEPOST_TRY(maps_.find(rows, capturing, map));
   const tilepost_run_operands_t operands = read.with_place(state_.bank(kEager));
-  TILEPOST_TRY(check_.check_gathered(operands, *map->run));
+  TILEPOST_TRY(check_gathered(plan_, operands, *map->run));
   Run run{};
   run.map = map;
   run.user = stream;

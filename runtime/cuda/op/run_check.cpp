@@ -1,10 +1,5 @@
 #include "runtime/cuda/op/run_check.h"
 
-#include <cinttypes>
-
-#include "runtime/map/patterns.h"
-#include "tilepost/dtype.h"
-
 namespace tilepost::cuda {
 
 // A stream that is being captured must not be queried for its device. A wrong device is reported at
@@ -63,28 +58,6 @@ tilepost_result_t RunCheck::check_pointer(const RunOperand& operand) {
   checked_[next_checked_] = pointer;
   next_checked_ = (next_checked_ + 1) % static_cast<int>(checked_.size());
   return TILEPOST_OK;
-}
-
-// Other ranks' rows are written to `gathered` while this rank's rows are read from a.
-tilepost_result_t RunCheck::check_gathered(const tilepost_run_operands_t& operands,
-                                           const RunMap& run) const {
-  if (operands.gathered == nullptr || !row_of(plan_).moves_input()) return TILEPOST_OK;
-  const bool routed = row_of(plan_).input_is_routed();
-  const auto row = static_cast<uintptr_t>(plan_.k * element_bytes(plan_.input));
-  const auto brought = static_cast<uintptr_t>(routed ? run.m : run.own.count);
-  const int64_t first = run.own.first;
-  const auto a = reinterpret_cast<uintptr_t>(operands.a);
-  const auto all = reinterpret_cast<uintptr_t>(operands.gathered);
-  const bool in_place = !routed && a == all + static_cast<uintptr_t>(first) * row;
-  if (in_place || a >= all + static_cast<uintptr_t>(run.rows) * row || a + brought * row <= all)
-    return TILEPOST_OK;
-  if (routed)
-    return fail(TILEPOST_INVALID_ARGUMENT,
-                "a overlaps gathered, where other ranks' rows arrive while a is read; pass memory "
-                "of its own");
-  return fail(TILEPOST_INVALID_ARGUMENT,
-              "a overlaps gathered, but is not this rank's rows in it, which begin at row %" PRId64,
-              first);
 }
 
 }  // namespace tilepost::cuda
