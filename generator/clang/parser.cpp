@@ -182,7 +182,7 @@ class Preprocessing : public clang::PPCallbacks {
 
 class Action : public clang::ASTFrontendAction {
  public:
-  explicit Action(const Tokens& tokens) : tokens_(tokens) {}
+  Action(const Tokens& tokens, const Reading& reading) : tokens_(tokens), reading_(reading) {}
 
   Preprocessing::Found found;
   bool finished = false;  // Clang has a tree
@@ -201,10 +201,18 @@ class Action : public clang::ASTFrontendAction {
       void HandleTranslationUnit(clang::ASTContext&) override { action.finished = true; }
       // The body of main is skipped. Nothing may call main (ISO C++ [basic.start.main]), and in a
       // kernel's file it often takes the longest to parse, because it uses every kernel with every
-      // type.
+      // type. Clang does not ask for bodies that the rest may depend on: those of constexpr
+      // functions, and of functions whose return type is deduced.
       bool shouldSkipFunctionBody(clang::Decl* decl) override {
         const clang::FunctionDecl* function = decl->getAsFunction();
-        return function && function->isMain();
+        if (!function) return false;
+        return function->isMain() || (action.reading_.bodiless_headers && is_of_own_header(*decl));
+      }
+
+     private:
+      static bool is_of_own_header(const clang::Decl& decl) {
+        const clang::SourceManager& sm = decl.getASTContext().getSourceManager();
+        return sm.getFilename(sm.getExpansionLoc(decl.getLocation())).starts_with(kOwnFolder);
       }
     };
     return std::make_unique<Finished>(*this);
@@ -212,6 +220,7 @@ class Action : public clang::ASTFrontendAction {
 
  private:
   const Tokens& tokens_;
+  const Reading& reading_;
 };
 
 // A skipped range starts at the directive of the branch. The result has only the lines between the
@@ -351,7 +360,7 @@ struct Parse::State {
   const std::string source = with_asked(text, reading);
   ClangErrors errors;  // reports errors while parsing, and none afterwards
   const Fragile<clang::CompilerInstance> compiler;
-  const Fragile<Action> action{tokens};
+  const Fragile<Action> action{tokens, reading};
   const int exceptions = std::uncaught_exceptions();
   bool begun = false;
   // The members of these names in Parsed.

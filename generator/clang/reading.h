@@ -24,6 +24,9 @@ struct Reading {
   // A function to instantiate, as find_instance() finds it: "lib::gemm<128, float>". May be empty.
   std::string asked;
   std::string arch = "sm_90a";  // of a .cu file: its code is read for this __CUDA_ARCH__
+  // Functions of tilepost's own headers are read without their bodies. Inline PTX is most of these,
+  // and takes Clang longer than all the rest.
+  bool bodiless_headers = false;
   // For CUDA sources only. Without it stand-ins for the headers are read, which need no
   // installation.
   std::optional<FullMode> full;

@@ -16,6 +16,7 @@ namespace {
 std::optional<WovenKernel> weave_text(const WeaveRequest& request, Text text, Report& report) {
   Reading reading;
   reading.cuda = request.cuda;
+  reading.bodiless_headers = true;
   Edits folded;
   const bool read = parse(text, reading, report, [&](Parsed& parsed) {
     check_source(parsed, request);
