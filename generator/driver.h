@@ -27,6 +27,7 @@ struct Input {
   std::vector<Override> overrides;
   std::shared_ptr<const Machine> machine = std::make_shared<const Machine>();
   bool timestamps = false;  // generate_from: kernels note times
+  std::string suffix = {};  // appended to the spec's name
 };
 
 // Reads the spec and plans it.

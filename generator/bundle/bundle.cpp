@@ -52,11 +52,12 @@ const char* cure_of_names(const Input& input) {
                     : "change the name in one of the files";
 }
 
-// The programs are those of the inputs, in their order.
-bool go_together(const std::vector<Input>& inputs, const std::vector<HarnessProgram>& programs,
+// The programs are those of the cases, in their order.
+bool go_together(const std::vector<Case>& cases, const std::vector<HarnessProgram>& programs,
                  Diagnostics& diagnostics) {
   std::map<std::string, const Input*> inputs_of;  // by the name of the operation
-  for (const auto& [input, program] : llvm::zip_equal(inputs, programs)) {
+  for (const auto& [each, program] : llvm::zip_equal(cases, programs)) {
+    const Input& input = each.input;
     const auto [first, is_new] = inputs_of.emplace(program.name, &input);
     if (!is_new)
       diagnostics.error(fmt::format(
@@ -108,9 +109,9 @@ std::string list_of(const std::vector<OutputFile>& files) {
 std::vector<OutputFile> make_bundle(const std::vector<Input>& inputs,
                                     const std::vector<Sweep>& sweeps,
                                     const std::vector<Shape>& shapes, Diagnostics& diagnostics) {
-  const std::vector<HarnessProgram> programs =
-      plan_programs(expand(inputs, sweeps, shapes), diagnostics);
-  if (!diagnostics.ok() || !go_together(programs, diagnostics)) return {};
+  const std::vector<Case> cases = expand(inputs, sweeps, shapes);
+  const std::vector<HarnessProgram> programs = plan_programs(cases, diagnostics);
+  if (!diagnostics.ok() || !go_together(cases, programs, diagnostics)) return {};
   const bool cuda = is_cuda(programs.front());
 
   std::vector<OutputFile> files;

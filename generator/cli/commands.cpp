@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <string.h>
 
+#include "generator/cli/cmake_dir.h"
 #include "generator/cli/files.h"
 #include "generator/diagnostic_printer.h"
 #include "generator/driver.h"

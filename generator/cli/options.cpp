@@ -240,10 +240,12 @@ bool check_cases(const Options& options) {
     return usage_error(
         fmt::format("--shape and --sweep make {} combinations, at most {} are allowed; name fewer",
                     cases == SIZE_MAX ? "too many" : std::to_string(cases), kMaxCases));
-  const bool draws = !options.svg.empty() || !options.trace.empty();
+  const bool draws = !options.svg.empty() || !options.trace.empty() || !options.measured.empty();
   if (options.verb == Verb::explain && cases > 1 && draws)
-    return usage_error(fmt::format(
-        "--svg and --trace show one plan, and there are {} combinations; name one shape", cases));
+    return usage_error(
+        fmt::format("--svg, --trace and --measured show one plan, and there are {} combinations; "
+                    "name one shape",
+                    cases));
   return true;
 }
 

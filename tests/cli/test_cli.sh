@@ -273,6 +273,54 @@ grep -q -- "--json prints the document alone" out || fail "--json and --svg - ar
 expect 2 "--trace needs a file" "$tool" explain "$specs/ar_sm90.yaml" --trace=
 "$tool" explain "$specs/ar_sm90.yaml" --svg - >/dev/full 2>err && fail "a full disk went unnoticed"
 
+echo "# many shapes at once"
+ar=$specs/ar_sm90.yaml
+shapes=(--shape 8192x8192x2048 --shape 64x8192x2048)
+expect 0 "" "$tool" explain "$ar" "${shapes[@]}"
+[ "$(wc -l <out)" = 4 ] || fail "a table of two shapes has $(wc -l <out) lines"
+grep -qE '^ +8192x8192x2048( +[0-9.]+){4}  gemm_sm90 [0-9x]+/[0-9], [0-9]+ groups, [a-z]+$' out ||
+  fail "the line of a shape: $(cat out)"
+"$tool" explain "$ar" -D gemm.m=64 -D gemm.n=8192 -D gemm.k=2048 >alone
+expect 0 "" "$tool" explain "$ar" --shape 64x8192x2048
+cmp -s out alone || fail "one shape is not explained as its fields are"
+expect 0 "" "$tool" explain "$ar" --sweep gemm.m=64,128 --sweep transport=nccl,none --arch 80,90a
+[ "$(wc -l <out)" = 10 ] || fail "two sweeps for two architectures have $(wc -l <out) lines"
+grep -qE '^ +gemm.m +transport +shape +arch +us' out || fail "the head of a table: $(head -1 out)"
+expect 1 "gemm.m must be a whole number" "$tool" explain "$ar" --sweep gemm.m=64,0,128
+[ "$(grep -cE ' groups?, ' out)" = 2 ] || fail "a shape that is refused hides others: $(cat out)"
+grep -q '^ *0  .*  not planned: gemm.m must be' out || fail "the line of a refused shape: $(cat out)"
+grep -q "note: with gemm.m=0" err || fail "a refused shape is not named"
+expect 1 "error: slow kernel" "$tool" explain "$ar" --sweep gemm.k=2048,2050 --werror
+grep -q '^ *2050  .*  not planned: slow kernel: .*\[--werror\]$' out || fail "--werror plans: $(cat out)"
+expect 1 "unknown field 'gem.m', did you mean 'gemm'" "$tool" explain "$ar" --sweep gem.m=1,2
+[ "$(grep -c error: err)" = 1 ] || fail "an unknown field is told $(grep -c error: err) times"
+for values in "" 1, ,1 1,,2 '[1' '1]'; do
+  expect 2 "--sweep takes path=value,value" "$tool" explain "$ar" --sweep "gemm.m=$values"
+done
+expect 2 "--sweep takes path=value, got '=1'" "$tool" explain "$ar" --sweep =1
+expect 2 "--shape takes MxNxK" "$tool" generate "$ar" --shape 1x2
+expect 2 "--sweep gemm.m is there twice" "$tool" explain "$ar" --sweep gemm.m=1 --sweep gemm.m=2
+expect 2 "--shape and --sweep gemm.n contradict" "$tool" generate "$ar" --shape 1x2x3 --sweep gemm.n=1,2
+expect 2 "make 10000 combinations, at most 4096" "$tool" explain "$ar" \
+  --sweep "gemm.m=$(seq -s, 100)" --sweep "gemm.n=$(seq -s, 100)"
+expect 2 "--svg, --trace and --measured show one plan" "$tool" explain "$ar" "${shapes[@]}" --svg many.svg
+[ ! -e many.svg ] || fail "a picture of several shapes"
+# Programs are called after what they differ in; all of them are written, or none.
+expect 0 "" "$tool" generate "$ar" --name many "${shapes[@]}" --sweep ranks=2,4 --depfile many.d -o many
+[ "$(cd many && echo *.h)" = "$(printf 'many_%s_ranks_%d.h ' 64x8192x2048 2 64x8192x2048 4 8192x8192x2048 2)$(
+  echo many_8192x8192x2048_ranks_4.h)" ] || fail "files: $(ls many)"
+grep -q "many_64x8192x2048_ranks_2_program" many/many_64x8192x2048_ranks_2.h || fail "a program lacks its suffix"
+[ "$(sed 's/: .*//' many.d | wc -w)" = 12 ] || fail "the depfile lacks files: $(cat many.d)"
+expect 1 "with 64x8192x2048, ranks=0" "$tool" generate "$ar" --name some "${shapes[@]}" --sweep ranks=2,0 -o some
+expect 1 "would be written twice" "$tool" generate "$ar" --name some --shape 64x64x64 --shape 64x64x64 -o some
+expect 1 "has 65 characters, at most 64 are allowed" \
+  "$tool" generate "$ar" --name "$(printf 'n%.0s' {1..56})" --shape 64x64x64 -o some
+[ ! -e some ] || fail "some programs were written and others not"
+expect 0 "" "$tool" generate "$ar" --bundle many_bundle "${shapes[@]}" --sweep ranks=2,4
+[ "$(cd many_bundle/generated && ls ./*.cu | wc -l)" = 4 ] || fail "a bundle lacks programs: $(ls many_bundle/generated)"
+grep -qF "ar_sm90.yaml --shape 8192x8192x2048 --shape 64x8192x2048 --sweep ranks=2,4 --bundle" many_bundle/README.md ||
+  fail "a bundle's README does not say its shapes: $(grep 'tilepost generate' many_bundle/README.md)"
+
 echo "# measured runs"
 expect 0 "" "$tool" generate "$specs/ar_sm90.yaml" -o plain
 expect 0 "" "$tool" generate "$specs/ar_sm90.yaml" --timestamps -o stamped
