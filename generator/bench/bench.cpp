@@ -140,7 +140,7 @@ HarnessEnd measure(const std::string& harness, const std::vector<HarnessProgram>
 }  // namespace
 
 int bench(const std::vector<Input>& inputs, const BenchOptions& options, llvm::raw_ostream& out,
-          std::string& json, Diagnostics& diagnostics) {
+          BenchFiles& files, Diagnostics& diagnostics) {
   const InterruptGuard guard;
   Progress progress;
   std::vector<HarnessProgram> programs =
@@ -180,7 +180,7 @@ int bench(const std::vector<Input>& inputs, const BenchOptions& options, llvm::r
                   progress);
   const double seconds = estimate_seconds(programs, options, target->gpus);
   const HarnessEnd end = measure(plan.harness, programs, context, seconds, log, out, progress);
-  json = bench_json(context, programs, log);
+  files = {bench_json(context, programs, log), bench_picture(context, programs, log)};
   bool ok = end.ended && end.exit_status == 0;
   for (const HarnessProgram& program : programs) ok = ok && log.of(program.name).ok();
   return ok ? kMeasured : kFailed;

@@ -34,11 +34,16 @@ struct BenchOptions {
   std::string cache_dir;  // keeps the compiled runtime for the next run; empty: not
 };
 
+// The texts of files beside the table.
+struct BenchFiles {
+  std::string json, svg;
+};
+
 // Measures every input at every shape and combination of the sweeps. Prints the table to `out` and
-// progress to standard error; `json` becomes the same as JSON, "" if nothing was run. Returns the
-// exit code: 0 all was measured, 1 a spec was rejected, something needed is missing, a result was
-// wrong or a measurement failed, 3 the working folder could not be written.
+// progress to standard error; `files` become the same as JSON and as a picture, "" if nothing was
+// run. Returns the exit code: 0 all was measured, 1 a spec was rejected, something needed is
+// missing, a result was wrong or a measurement failed, 3 the working folder could not be written.
 int bench(const std::vector<Input>& inputs, const BenchOptions& options, llvm::raw_ostream& out,
-          std::string& json, Diagnostics& diagnostics);
+          BenchFiles& files, Diagnostics& diagnostics);
 
 }  // namespace tilepost

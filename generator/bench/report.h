@@ -1,6 +1,7 @@
 // What `tilepost bench` shows: a table for people, JSON for programs.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -34,8 +35,15 @@ inline constexpr RatioKind kRatioKinds[] = {{"ours vs cublaslt", "ours", "cublas
 // The ratio of each round. Empty if one of the variants was not measured.
 std::vector<double> ratios_of(const ModeSamples& samples, const RatioKind& kind);
 
-// The table's lines. The head is shown once the machine is known, the rows of a program once it has
-// ended, and the foot at the end. The foot has the geometric means and how much failed.
+// What is the least that any way could take, in us: the GEMM alone, or what a rank has to send, in
+// a mode from end to end. Nothing where one of them is not known.
+std::optional<double> limit_us(const Plan& plan, const ModeSamples& samples);
+
+// Why there are no times of a program; requires that it is not ok().
+std::string refusal(const ProgramSamples& samples);
+
+// The table's lines: its head, once the machine is known; a program's, once it has ended; the
+// geometric means and what failed, at the end.
 std::string table_head(const BenchContext& context, const llvm::json::Object& machine,
                        double seconds);
 std::string table_rows(const HarnessProgram& program, const ProgramSamples& samples);
@@ -45,6 +53,11 @@ std::string overlap_head();
 std::string overlap_row(const HarnessProgram& program, const ProgramSamples& samples,
                         const ModeSamples& mode);
 std::string table_foot(const std::vector<HarnessProgram>& programs, const BenchLog& log);
+
+// An SVG file: the ratios of all points with their quartiles and limits, and, where a spec was
+// measured with several small numbers of rows, its times by rows.
+std::string bench_picture(const BenchContext& context, const std::vector<HarnessProgram>& programs,
+                          const BenchLog& log);
 
 std::string bench_json(const BenchContext& context, const std::vector<HarnessProgram>& programs,
                        const BenchLog& log);

@@ -92,6 +92,8 @@ std::string mode_row(const HarnessProgram& program, const ModeSamples& samples) 
   return row + (samples.cublas_kernels.empty() ? "" : "  " + shortened(samples.cublas_kernels));
 }
 
+}  // namespace
+
 std::string refusal(const ProgramSamples& samples) {
   if (!samples.failure.empty()) return "no time: " + samples.failure;
   for (const CheckRecord& check : samples.checks)
@@ -101,8 +103,6 @@ std::string refusal(const ProgramSamples& samples) {
                          check.against);
   return "no time: the harness ended before";
 }
-
-}  // namespace
 
 std::vector<double> ratios_of(const ModeSamples& samples, const RatioKind& kind) {
   return paired_ratios(times_of(samples, kind.than), times_of(samples, kind.faster));

@@ -44,12 +44,10 @@ std::string median_of(const ModeSamples* samples, const char* variant) {
   return us ? fmt::format("{:.1f}", *us) : "-";
 }
 
-// The limit, which is the time of the GEMM or of the links, over our time.
+// The limit over our time.
 std::string share_of_limit(const Plan& plan, const ModeSamples& mode) {
-  const auto ours = median(&mode, "ours"), gemm = median(&mode, "gemm");
-  const auto links = links_us(plan);
-  if (!ours || !gemm || !links) return "-";
-  return fmt::format("{:.2f}", std::max(*gemm, *links) / *ours);
+  const auto ours = median(&mode, "ours"), limit = limit_us(plan, mode);
+  return ours && limit ? fmt::format("{:.2f}", *limit / *ours) : "-";
 }
 
 // The share of the collective's time that our operation hides behind the GEMM.
@@ -86,6 +84,12 @@ const ModeSamples* torch_beside(const ProgramSamples& samples, const std::string
 }
 
 }  // namespace
+
+std::optional<double> limit_us(const Plan& plan, const ModeSamples& samples) {
+  const auto gemm = median(&samples, "gemm"), links = links_us(plan);
+  if (!gemm || !links) return std::nullopt;
+  return std::max(*gemm, *links);
+}
 
 std::string overlap_head() {
   return fmt::format(kRow, "#overlap", "name", "m x n x k", "types", "pattern/ranks", "transport",

@@ -25,11 +25,15 @@ int bench_command(const Options& options, Diagnostics& diagnostics) {
   bench_options.no_run = options.no_run;
   bench_options.jobs = options.jobs;
   bench_options.cache_dir = options.cache_dir;
-  std::string json;
-  if (!options.json.empty() && !can_write_file(options.json, diagnostics)) return kExitIo;
-  exit_code = bench(inputs, bench_options, llvm::outs(), json, diagnostics);
-  if (options.json.empty() || json.empty()) return exit_code;
-  if (!write_file(options.json, json, diagnostics)) return kExitIo;
+  BenchFiles files;
+  for (const std::string* path : {&options.json, &options.svg})
+    if (!path->empty() && !can_write_file(*path, diagnostics)) return kExitIo;
+  if (!options.svg.empty() && !check_apart("--svg", options.svg, options.specs, diagnostics))
+    return kExitIo;
+  exit_code = bench(inputs, bench_options, llvm::outs(), files, diagnostics);
+  if (files.json.empty()) return exit_code;
+  if (!options.json.empty() && !write_file(options.json, files.json, diagnostics)) return kExitIo;
+  if (!options.svg.empty() && !write_file(options.svg, files.svg, diagnostics)) return kExitIo;
   return exit_code;
 }
 

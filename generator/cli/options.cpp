@@ -72,6 +72,9 @@ cl::opt<std::string> measured("measured", cl::value_desc("file"),
 cl::opt<std::string> svg("svg", cl::value_desc("file"),
                          cl::desc("Also write a picture (SVG) of the first plan, - to print it"),
                          cl::sub(explain_verb));
+cl::opt<std::string> bench_svg("svg", cl::value_desc("file"),
+                               cl::desc("Also write a picture (SVG) of the ratios and times"),
+                               cl::sub(bench_verb));
 cl::opt<std::string> trace("trace", cl::value_desc("file"),
                            cl::desc("Also write its timeline for Perfetto, - to print it"),
                            cl::sub(explain_verb));
@@ -212,9 +215,7 @@ bool collect(Options& options) {
   options.depfile = depfile;
   options.output_file = output_file;
   options.dry_run = dry_run;
-  options.timestamps = timestamps;
-  options.measured = measured;
-  options.svg = svg;
+  options.svg = options.verb == Verb::bench ? bench_svg : svg;
   options.trace = trace;
   options.list_what = list_what;
   options.target = target;
@@ -246,6 +247,17 @@ bool check_cases(const Options& options) {
         fmt::format("--svg, --trace and --measured show one plan, and there are {} combinations; "
                     "name one shape",
                     cases));
+  return true;
+}
+
+// bench: standard output has the table.
+bool check_bench_picture(const Options& options) {
+  if (bench_svg.getNumOccurrences() == 0) return true;
+  if (options.svg.empty()) return usage_error("--svg needs a file");
+  if (options.svg == "-") return usage_error("--svg takes a file: bench prints its table");
+  if (options.svg == options.json)
+    return usage_error(fmt::format("--svg and --json are both '{}'; name two files", options.svg));
+  if (options.no_run) return usage_error("--no-run measures nothing that --svg could show");
   return true;
 }
 
@@ -289,7 +301,8 @@ bool check(const Options& options) {
     if (!options.depfile.empty() && options.output_file.empty())
       return usage_error("--depfile is about a file: name it with -o");
   }
-  if (!check_drawings(options) || !check_cases(options)) return false;
+  if (!check_drawings(options) || !check_bench_picture(options) || !check_cases(options))
+    return false;
   if (cache.getNumOccurrences() > 0 && (no_cache || cache.empty()))
     return usage_error(no_cache ? "--cache and --no-cache contradict each other"
                                 : "--cache needs a folder");

@@ -98,6 +98,25 @@ grep -q -- "--seed 3 --rounds 7 --mode cool" arguments || { echo "FAIL: flags: $
 python3 -m json.tool results/bench.json >/dev/null || { echo "FAIL: JSON"; failures=$((failures + 1)); }
 [ -e kept/programs/plain_0.cu ] && [ -e kept/programs/gemm.cu ] || { echo "FAIL: nothing kept"; failures=1; }
 grep -q '"lent_output": false' results/bench.json || { echo "FAIL: lent_output unasked"; failures=$((failures + 1)); }
+with 0 "" fine 0 --mode cool --svg drawn/bench.svg
+python3 -c 'import sys, xml.dom.minidom; xml.dom.minidom.parse(sys.argv[1])' drawn/bench.svg ||
+  { echo "FAIL: the picture is not XML"; failures=$((failures + 1)); }
+grep -q ">1.02x<" drawn/bench.svg || { echo "FAIL: the picture lacks the ratio"; failures=$((failures + 1)); }
+[ "$(ls drawn)" = bench.svg ] || { echo "FAIL: left beside the picture: $(ls drawn)"; failures=$((failures + 1)); }
+# A picture that cannot be written is told before anything is measured.
+touch plain_file && rm -f arguments
+with 3 "cannot write 'plain_file/a.svg': Not a directory" fine 0 --svg plain_file/a.svg
+with 3 "it is not a regular file" fine 0 --svg drawn
+cp "$spec" gemm.yaml
+plain_spec=$spec spec=gemm.yaml
+with 3 "--svg is './gemm.yaml', which is the spec" fine 0 --svg ./gemm.yaml
+spec=$plain_spec
+cmp -s gemm.yaml "$spec" || { echo "FAIL: a picture replaced the spec"; failures=$((failures + 1)); }
+[ ! -e arguments ] || { echo "FAIL: measured for a picture that cannot be written"; failures=$((failures + 1)); }
+with 2 "--svg needs a file" fine 0 --svg=
+with 2 "--svg takes a file: bench prints its table" fine 0 --svg -
+with 2 "--svg and --json are both 'x'" fine 0 --svg x --json x
+with 2 "--no-run measures nothing that --svg could show" fine 0 --no-run --keep kept --svg x
 with 0 "" fine 0 --lent-output --json own.json
 grep -q -- "--lent-output" arguments || { echo "FAIL: flags: $(cat arguments)"; failures=$((failures + 1)); }
 with 0 "" fine 0 --registered --json registered.json

@@ -17,17 +17,7 @@ constexpr double kText = 12;                       // size of labels
 constexpr double kLeastBar = (kRight - kLeft) / kMostBars;
 constexpr size_t kMostRows = 6;  // for transfers of a lane that overlap each other
 
-// A step of 1, 2 or 5 times a power of ten, of which about `steps` make `most`.
-double round_step(double most, int steps) {
-  const double least = most / steps;
-  const double step = std::pow(10.0, std::floor(std::log10(least)));
-  for (const double factor : {1.0, 2.0, 5.0})
-    if (factor * step >= least * (1 - 1e-9)) return factor * step;
-  return 10 * step;
-}
-
-// Consecutive groups that are drawn as one bar: `first` alone, unless there are too many groups to
-// be seen.
+// Consecutive groups that are drawn as one bar: `first` alone, unless they are too many to be seen.
 struct Bar {
   double begin, end;
   int first, last;

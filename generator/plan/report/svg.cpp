@@ -174,6 +174,14 @@ std::string on_fill_class(int shade) {
   return "t" + std::to_string(shade);
 }
 
+double round_step(double most, int steps) {
+  const double least = most / steps;
+  const double step = std::pow(10.0, std::floor(std::log10(least)));
+  for (const double factor : {1.0, 2.0, 5.0})
+    if (factor * step >= least * (1 - 1e-9)) return factor * step;
+  return 10 * step;
+}
+
 std::string coordinate(double value) {
   std::string text = fmt::format("{:.2f}", value);
   text.erase(text.find_last_not_of('0') + 1);

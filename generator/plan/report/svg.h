@@ -56,6 +56,10 @@ int shade_of(int group, int groups);
 std::string fill_class(int shade);
 std::string on_fill_class(int shade);
 
+// The distance of an axis's ticks from 0 to `most`, which is above 0: 1, 2 or 5 times a power of
+// ten, so that there are about so many steps.
+double round_step(double most, int steps);
+
 // "12.5": a coordinate with at most two digits behind the point.
 std::string coordinate(double value);
 
