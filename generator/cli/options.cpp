@@ -215,6 +215,8 @@ bool collect(Options& options) {
   options.depfile = depfile;
   options.output_file = output_file;
   options.dry_run = dry_run;
+  options.timestamps = timestamps;
+  options.measured = measured;
   options.svg = options.verb == Verb::bench ? bench_svg : svg;
   options.trace = trace;
   options.list_what = list_what;

@@ -26,6 +26,7 @@ struct Options {
   std::string depfile;              // generate and weave --depfile
   std::string output_file;          // weave -o; empty: standard output
   bool dry_run = false;             // generate --dry-run
+  bool timestamps = false;          // generate --timestamps
   std::string svg;                  // explain and bench --svg; "-": standard output; empty: none
   std::string trace;                // explain --trace; the same
   std::string measured;             // explain --measured; empty: none
