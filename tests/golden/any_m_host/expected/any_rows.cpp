@@ -16,7 +16,7 @@
 
 static_assert(TILEPOST_ABI_VERSION == 11, "any_rows was generated for another tilepost runtime; generate it again");
 
-static_assert(tilepost_gen_any_rows::kFiles == 0x9e27149600c19a70, "any_rows.h was not generated with this file; generate both again");
+static_assert(tilepost_gen_any_rows::kFiles == 0xc3f86294f60839b6, "any_rows.h was not generated with this file; generate both again");
 
 namespace tilepost_gen_any_rows::host {
 
@@ -95,7 +95,7 @@ tilepost_plan_t make_plan() {
 }  // namespace tilepost_gen_any_rows::host
 
 // Declared by the header of this set alone.
-decltype(tilepost_plan_any_rows_9e27149600c19a70) tilepost_plan_any_rows_9e27149600c19a70 = 0;
+decltype(tilepost_plan_any_rows_c3f86294f60839b6) tilepost_plan_any_rows_c3f86294f60839b6 = 0;
 
 extern "C" const tilepost_program_t* any_rows_program(void) {
   static const tilepost_plan_t plans[] = {tilepost_gen_any_rows::host::make_plan()};

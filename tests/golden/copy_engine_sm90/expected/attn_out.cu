@@ -24,7 +24,7 @@
 
 static_assert(TILEPOST_ABI_VERSION == 11, "attn_out was generated for another tilepost runtime; generate it again");
 
-static_assert(tilepost_gen_attn_out::kFiles == 0xf1ae740f1f46e973, "attn_out.h was not generated with this file; generate both again");
+static_assert(tilepost_gen_attn_out::kFiles == 0x036a43caab98b800, "attn_out.h was not generated with this file; generate both again");
 
 #if defined(__CUDA_ARCH__) && !TILEPOST_ARCH_SM_90A
 #error "attn_out.cu is planned for sm_90a, and for nothing else: compile with -gencode arch=compute_90a,code=sm_90a and without -arch, which may add compute_90"
@@ -121,7 +121,7 @@ tilepost_plan_t make_plan() {
 }  // namespace tilepost_gen_attn_out::sm_90a
 
 // Declared by the header of this set alone.
-decltype(tilepost_plan_attn_out_f1ae740f1f46e973) tilepost_plan_attn_out_f1ae740f1f46e973 = 0;
+decltype(tilepost_plan_attn_out_036a43caab98b800) tilepost_plan_attn_out_036a43caab98b800 = 0;
 
 extern "C" const tilepost_program_t* attn_out_program(void) {
   static const tilepost_plan_t plans[] = {tilepost_gen_attn_out::sm_90a::make_plan()};

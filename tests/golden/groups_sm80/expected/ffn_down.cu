@@ -17,7 +17,7 @@
 
 static_assert(TILEPOST_ABI_VERSION == 11, "ffn_down was generated for another tilepost runtime; generate it again");
 
-static_assert(tilepost_gen_ffn_down::kFiles == 0x62fb217d8213b4b3, "ffn_down.h was not generated with this file; generate both again");
+static_assert(tilepost_gen_ffn_down::kFiles == 0xe79695f6b11229c2, "ffn_down.h was not generated with this file; generate both again");
 
 namespace tilepost_gen_ffn_down::sm_80 {
 
@@ -29,34 +29,34 @@ struct View : tilepost::woven::View {
 
 // ---- The kernel: gemm_sm80.cu, specialised and woven
 
-// Persistent GEMM for sm_80, sm_86, sm_89: C[m, n] = A[m, k] * B, fp32 accumulation, an epilogue in
-// fp32, rounded once. B is [n, k], or [k, n] with NN. Compiled for sm_90a it serves the operands
-// that TMA cannot read. e4m3 operands need sm_89 or sm_90a.
+// Persistent GEMM for sm_80, sm_86 and sm_89: C[m, n] = A[m, k] * B. Sums and the epilogue are in
+// fp32, and each result is rounded once. B is [n, k], or [k, n] with NN. Compiled for sm_90a the
+// kernel serves operands that TMA cannot read. e4m3 operands need sm_89 or sm_90a.
 //
 // Each CTA walks the schedule: its positions are blockIdx.x, blockIdx.x + gridDim.x, … Operands
 // reach shared memory by asynchronous copies, STAGES - 1 blocks of K ahead. Warps read fragments
-// with ldmatrix, one step of K ahead, and multiply with mma. The sums of a tile are finished,
-// rounded, staged in shared memory and stored in whole rows. Meanwhile the next tile's first blocks
-// are on their way to the stages that the staged tile leaves free.
+// with ldmatrix, one step of K ahead, and multiply with mma. The sums of a tile go through the
+// epilogue, are rounded, are staged in shared memory and are stored in whole rows. Meanwhile the
+// next tile's first blocks are copied to the stages that the staged tile leaves free.
 //
-// A stage holds rows of TILE_K elements of A, then of B; with NN it holds rows of TILE_N elements
-// of B. A row's chunks of 16 bytes are permuted, so that the eight rows of an ldmatrix matrix lie
-// in different banks (swizzle).
+// A stage holds rows of A and after them rows of B. A row has TILE_K elements, or TILE_N elements
+// if it is a row of B with NN. A row's chunks of 16 bytes are permuted, so that the eight rows of
+// an ldmatrix matrix lie in different banks (swizzle).
 //
 // Launch: kThreads threads, kSharedBytes of dynamic shared memory, CTAS_PER_SM CTAs on each SM.
-// k and lda are multiples of LOAD_VECTOR elements, and a is aligned to as many. So are ldb and b
-// or, with NN, n, ldb and b with LOAD_VECTOR_B. n and ldc are multiples of STORE_VECTOR elements,
-// and c is aligned to as many. Otherwise m, n and k are arbitrary: what lies outside A and B counts
-// as zero, and nothing outside C is written.
+// k and lda are multiples of LOAD_VECTOR elements, and a is aligned to as many. Without NN, so are
+// ldb and b. With NN, n and ldb are multiples of LOAD_VECTOR_B elements, and b is aligned to as
+// many. n and ldc are multiples of STORE_VECTOR elements, and c is aligned to as many. Otherwise m,
+// n and k are arbitrary: elements outside A and B count as zero, and nothing outside C is written.
 
 constexpr int kTileM = 128;
 constexpr int kTileN = 128;
-constexpr int kTileK = 32;  // elements of 64 or 128 bytes
+constexpr int kTileK = 32;  // 64 or 128 bytes of elements
 constexpr int kStages = 4;  // stages of the load pipeline
 constexpr int kWarpM = 64;  // a warp's part of the tile
 constexpr int kWarpN = 64;
 constexpr int kCtasPerSm = 1;
-// Elements per load: 8, 4, 2, 1, and for e4m3 also 16. For A and B along k; with NN for A only.
+// Elements of a load along k: 8, 4, 2, 1, and for e4m3 also 16. For A and B, or with NN for A only.
 constexpr int kLoadVector = 8;
 constexpr int kStoreVector = 8;  // for C: 8, 4, 2, 1
 constexpr int kBand = 8;         // tile rows swept together
@@ -76,21 +76,21 @@ constexpr int kStageBytes = kBytesA + kBytesB;
 constexpr int kWarpsM = kTileM / kWarpM;
 constexpr int kThreads = kWarpsM * (kTileN / kWarpN) * 32;
 
-constexpr int kFragmentsM = kWarpM / 16;  // of A per step
-constexpr int kFragmentsN = kWarpN / 16;  // of B per step; each serves two mma
+constexpr int kFragmentsM = kWarpM / 16;  // fragments of A per step
+constexpr int kFragmentsN = kWarpN / 16;  // fragments of B per step, each for two mma
 constexpr int kMmasN = kWarpN / 8;
 
-// The staged tile takes the place of stages or, with OVERLAP_STORE, has memory of its own. Its rows
-// are 16 bytes longer than the tile's, which shifts each row by four banks, so that neither the
-// fragments' stores nor the vectors' loads conflict.
+// The staged tile lies in the memory of stages or, with OVERLAP_STORE, in memory of its own. Its
+// rows are 16 bytes longer than the tile's. So each row is shifted by four banks, and neither the
+// stores of fragments nor the loads of vectors conflict.
 constexpr int kStagedRow = kTileN + 8;
 constexpr int kPipelineBytes = kStages * kStageBytes;
 constexpr int kStagedBytes = kTileM * kStagedRow * 2;
 constexpr int kStagedOffset = 0;
 constexpr int kSharedBytes = kPipelineBytes;
 
-// A tile's blocks begin in the first stage that the staged tile leaves free. As many blocks as
-// there are such stages are loaded before the staged tile has been stored.
+// A tile's blocks begin in the first stage that the staged tile leaves free. Before the staged tile
+// is stored, one block is loaded into each free stage, but at most STAGES - 1 blocks are.
 constexpr int kCovered = (kStagedBytes + kStageBytes - 1) / kStageBytes;
 constexpr int kFirstStage = kCovered;
 constexpr int kEarly = kStages - kCovered;
@@ -102,7 +102,7 @@ static_assert(kWarpN == 16 || kWarpN == 32 || kWarpN == 64 || kWarpN == 128);
 static_assert(kStages >= 2 && kBand >= 1 && kCtasPerSm >= 1);
 static_assert(kCtasPerSm * kSharedBytes <= 232448, "shared memory");
 
-// A vector of C, so that it is loaded and stored by one instruction.
+// A vector of C, which one instruction loads or stores.
 template <int kElements>
 struct Vector;
 template <>
@@ -122,7 +122,7 @@ struct Vector<1> {
   uint16_t x;
 };
 
-// What one load through registers brings: one byte or two.
+// The bits that one load through registers brings: one byte or two.
 template <int kBytes>
 struct Piece;
 template <>
@@ -136,11 +136,11 @@ struct Piece<1> {
 
 using Sums = float[kFragmentsM][kMmasN][4];
 
-// How an operand lies in a stage, and which thread copies what. In a pass every thread copies one
-// chunk, and the next pass is kRowsPerPass rows further down.
+// How an operand lies in a stage, and which thread copies which chunks. In each pass every thread
+// copies one chunk. The next pass is kRowsPerPass rows further down.
 template <int kRows, int kColumns>
 struct Staged {
-  static constexpr int kChunks = kColumns / kChunk;  // of a row
+  static constexpr int kChunks = kColumns / kChunk;  // chunks of a row
   static constexpr int kRowBytes = kColumns * kSize;
   static constexpr int kRowsPerPass = kThreads / kChunks;
   static constexpr int kPasses = kRows / kRowsPerPass;
@@ -158,13 +158,13 @@ struct Staged {
 using StagedA = Staged<kTileM, kTileK>;
 using StagedB = Staged<kTileN, kTileK>;
 
-// Copies the chunk that begins at `source`. Its first `valid` elements exist, and the others become
-// zero.
+// Copies the chunk that begins at `source`. The chunk's first `valid` elements exist, and the
+// others become zero.
 template <int kVector>
 __device__ __forceinline__ void load_chunk(uint32_t target, const Element* source, int valid) {
   constexpr int kBytes = kVector * kSize;
   if constexpr (kBytes < 4) {
-    // Asynchronous copies have at least four bytes, so these go through registers.
+    // Asynchronous copies have at least four bytes, so smaller pieces go through registers.
     const Piece<kBytes>* pieces = reinterpret_cast<const Piece<kBytes>*>(source);
     uint32_t words[4] = {};
 #pragma unroll
@@ -180,12 +180,12 @@ __device__ __forceinline__ void load_chunk(uint32_t target, const Element* sourc
   }
 }
 
-// This thread's chunks of one operand, one in each pass.
+// This thread's chunks of one operand. The thread copies one of them in each pass.
 struct Operand {
   const Element* source;
   long long pass;  // elements from one pass to the next
-  int rows;        // that exist from the thread's first row on; may be negative
-  int columns;     // that exist from the chunk on; may be negative
+  int rows;        // rows that exist from the thread's first row on; may be negative
+  int columns;     // columns that exist from the chunk on; may be negative
 };
 
 template <class In>
@@ -197,8 +197,9 @@ __device__ __forceinline__ Operand make_operand(const Element* matrix, int rows,
                  static_cast<long long>(In::kRowsPerPass) * ld, rows - row, columns - column};
 }
 
-// Loads an operand's part of a stage, from `down` rows and `right` elements further on. Loads
-// through registers go one pass at a time, because few registers are left.
+// Loads an operand's part of a stage. The part begins `down` rows and `right` columns behind
+// operand.source, at element `offset`. Loads through registers go one pass at a time, because few
+// registers are left.
 template <class In, int kVector>
 __device__ __forceinline__ void load_operand(uint32_t target, const Operand& operand,
                                              long long offset, int down, int right) {
@@ -214,11 +215,11 @@ __device__ __forceinline__ void load_operand(uint32_t target, const Operand& ope
 struct Loader {
   Operand a, b;
   uint32_t target_a, target_b;  // this thread's first chunks in stage 0
-  int blocks;                   // of K
+  int blocks;                   // blocks of K
   int ldb;
 
-  // Starts to load block `block` of K into `stage`, as one group of copies. The group is empty
-  // beyond the last block.
+  // Starts to load block `block` of K into `stage`, as one group of copies. Beyond the last block
+  // the group is empty.
   __device__ __forceinline__ void load(int stage, int block) const {
     if (block < blocks) {
       const int k = block * kTileK;
@@ -247,8 +248,8 @@ struct Fragments {
   uint32_t b[kFragmentsN][4];
 
   // `a_row` and `b_row` are the lane's addresses in its first fragment at step 0 of the stage.
-  // Along a row, the step (of B with NN: the fragment) changes bits of the address that only the
-  // swizzle uses: chunk 2 * step + c is chunk c with those bits flipped.
+  // Another step (for B with NN, another fragment) of the same row differs only in bits of the
+  // address that the swizzle uses: chunk 2 * step + c is chunk c with the bits of 2 * step flipped.
   __device__ __forceinline__ void load(uint32_t a_row, uint32_t b_row, int step) {
 #pragma unroll
     for (int i = 0; i < kFragmentsM; ++i)
@@ -259,7 +260,7 @@ struct Fragments {
     }
   }
 
-  // Adds the step's products to the sums, or with kFresh makes them the sums.
+  // Adds the step's products to the sums. With kFresh the products become the sums.
   template <bool kFresh>
   __device__ __forceinline__ void multiply(Sums& sums) const {
 #pragma unroll
@@ -280,7 +281,7 @@ __device__ __forceinline__ void clear(Sums& sums) {
       for (int e = 0; e < 4; ++e) sums[i][j][e] = 0;
 }
 
-// Starts the blocks of a tile from kBegin to kEnd - 1.
+// Starts to load the blocks kBegin to kEnd - 1 of a tile.
 template <int kBegin, int kEnd>
 __device__ __forceinline__ void load_blocks(const Loader& loader) {
 #pragma unroll
@@ -288,16 +289,17 @@ __device__ __forceinline__ void load_blocks(const Loader& loader) {
     loader.load((kFirstStage + block) % kStages, block);
 }
 
-// Multiplies one tile, whose first kEarly blocks have been started. In the last step of a block all
-// copies of the next block are awaited, and its first fragments are read. In the first step of a
-// block the stage of the block before is refilled. The last fragments of that stage were read
-// before the barrier in between.
+// Multiplies one tile. Loads of its first kEarly blocks have been started. The last step of a block
+// waits for the copies of the next block and reads that block's first fragments. The first step of
+// a block refills the stage of the block before. The last fragments of that stage were read before
+// the barrier between the two steps.
 __device__ __forceinline__ void multiply_tile(uint32_t shared, const Loader& loader, Sums& sums) {
   const int lane = threadIdx.x % 32;
   const int warp = threadIdx.x / 32;
   // For ldmatrix, the lanes of A point to 16 rows, then to the same rows one chunk further on. The
-  // lanes of B point to eight rows (of n), the same rows one chunk on, and the next eight rows
-  // likewise. With NN they point to 16 rows (of k), then to the same rows one chunk (of n) on.
+  // lanes of B point to eight rows (of n), then to the same rows one chunk further on, and then to
+  // the next eight rows in the same way. With NN the lanes of B point to 16 rows (of k), then to
+  // the same rows one chunk (of n) further on.
   const int a_row = warp % kWarpsM * kWarpM + lane % 16;
   const int b_col = warp / kWarpsM * kWarpN;
   const uint32_t a_first = shared + StagedA::swizzle(a_row, lane / 16);
@@ -329,11 +331,11 @@ __device__ __forceinline__ void multiply_tile(uint32_t shared, const Loader& loa
   __syncthreads();  // all stages are free
 }
 
-// Finishes and rounds the sums, and writes them into the staged tile. A lane goes through its pairs
-// of neighbours column by column, because a column's operands serve all its rows. Elements outside
-// the output are finished with the operands of the last row or column, or not at all, and are not
-// stored. The branch and the warp's barriers keep the compiler from starting more elements at once
-// than it has registers for.
+// Applies the epilogue to the sums, rounds them, and writes them into the staged tile. A lane goes
+// through its pairs of neighbours column by column, because a column's operands serve all its rows.
+// Elements outside the output are never stored. The epilogue computes them with the operands of the
+// last row or column, or skips them. The branch and the warp's barriers keep the compiler from
+// starting more elements at once than it has registers for.
 __device__ __forceinline__ void stage_tile(Output* staged, const Sums& sums,
                                            const tilepost_epilogue_t& epilogue,
                                            const tilepost_shape_t& shape,
@@ -354,13 +356,14 @@ __device__ __forceinline__ void stage_tile(Output* staged, const Sums& sums,
   }
 }
 
-// Stores what lies inside the output: the first `rows` rows and `cols` columns of the tile.
+// Stores the elements of the tile that lie inside the output: the first `rows` rows and `cols`
+// columns.
 __device__ __forceinline__ void store_tile(const View& view_, const Output* staged, Output* c,
                                            const tilepost::TileGrid& grid,
                                            const tilepost::Tile& tile, int rows, int cols,
                                            int ldc) {
   using Store = Vector<kStoreVector>;
-  constexpr int kVectors = kTileN / kStoreVector;  // of a row
+  constexpr int kVectors = kTileN / kStoreVector;  // vectors of a row
 #pragma unroll 4
   for (int i = threadIdx.x; i < kTileM * kVectors; i += kThreads) {
     const int row = i / kVectors;
@@ -405,7 +408,7 @@ __global__ void __launch_bounds__(kThreads, kCtasPerSm)
       store_tile(view_, staged, c, grid, done, shape.m - done.m, shape.n - done.n, shape.ldc);
     tilepost::woven::tile_done(view_, done, tilepost::BlockStores{});
     if (position >= tiles) break;
-    __syncthreads();  // the staged tile has been read: loads may overwrite it
+    __syncthreads();  // the staged tile has been read, so loads may overwrite it
   }
 }
 
@@ -474,7 +477,7 @@ tilepost_plan_t make_plan() {
 }  // namespace tilepost_gen_ffn_down::sm_80
 
 // Declared by the header of this set alone.
-decltype(tilepost_plan_ffn_down_62fb217d8213b4b3) tilepost_plan_ffn_down_62fb217d8213b4b3 = 0;
+decltype(tilepost_plan_ffn_down_e79695f6b11229c2) tilepost_plan_ffn_down_e79695f6b11229c2 = 0;
 
 extern "C" const tilepost_program_t* ffn_down_program(void) {
   static const tilepost_plan_t plans[] = {tilepost_gen_ffn_down::sm_80::make_plan()};

@@ -15,7 +15,7 @@
 
 static_assert(TILEPOST_ABI_VERSION == 11, "on_host was generated for another tilepost runtime; generate it again");
 
-static_assert(tilepost_gen_on_host::kFiles == 0xc86ed41b3e98a79e, "on_host.h was not generated with this file; generate both again");
+static_assert(tilepost_gen_on_host::kFiles == 0xcdd31aa083f13411, "on_host.h was not generated with this file; generate both again");
 
 namespace tilepost_gen_on_host::host {
 
@@ -28,13 +28,13 @@ struct View : tilepost::woven::View {
 
 // ---- The kernel: gemm_host.cpp, specialised and woven
 
-// The host target's kernel: C[m, n] = A[m, k] * B, fp32 accumulation, B [n, k] or, if NN, [k, n].
+// The host target's kernel: C[m, n] = A[m, k] * B, summed in fp32. B is [n, k], or [k, n] if NN.
 //
-// It is for checking results where there is no GPU, so it is written to be obviously right: every
-// element is summed in fp32 with k in order, goes through the epilogue and is rounded once. Each
+// The kernel checks results where there is no GPU, so it is written to be obviously right. Every
+// element is summed in fp32 in the order of k, goes through the epilogue and is rounded once. Each
 // worker computes the positions worker, worker + workers, … of the schedule. Operands are widened
-// to fp32 one panel of kTileK elements of K at a time, with n as B's innermost index, so that the
-// innermost loop runs along n without a stride.
+// to fp32 one panel of kTileK elements of K at a time. n is the innermost index of B's panel, so
+// that the innermost loop runs along n without a stride.
 
 constexpr int kTileM = 64;
 constexpr int kTileN = 64;
@@ -58,7 +58,7 @@ inline int smaller(int x, int y) {
   return x < y ? x : y;
 }
 
-// Widens `rows` x `depth` elements of A, from `source` on.
+// Widens `rows` x `depth` elements of A, beginning at `source`.
 inline void load_a(Workspace& work, const Element* source, int ld, int rows, int depth) {
   for (int row = 0; row < rows; ++row)
     for (int k = 0; k < depth; ++k)
@@ -70,7 +70,8 @@ inline const Element& element_b(const Element* b, int ld, int k, int n) {
   return b[static_cast<long long>(n) * ld + k];
 }
 
-// Widens `depth` x `cols` elements of B from (first_k, first_n) on. Columns beyond `cols` become 0.
+// Widens `depth` x `cols` elements of B, beginning at (first_k, first_n). Columns beyond `cols`
+// become 0.
 inline void load_b(Workspace& work, const Element* b, int ld, int first_k, int first_n, int cols,
                    int depth) {
   for (int col = 0; col < kTileN; ++col)
@@ -79,8 +80,8 @@ inline void load_b(Workspace& work, const Element* b, int ld, int first_k, int f
           col < cols ? tilepost::to_float(element_b(b, ld, first_k + k, first_n + col)) : 0.0f;
 }
 
-// sum += a * b over one panel. To add products of several k at a time would change the order of
-// additions, so the loop over columns is the one to vectorise.
+// Adds the products of one panel to the sums. If the products of several k were added at a time,
+// the order of additions would change. So the loop over columns is the one to vectorise.
 inline void multiply_panel(Workspace& work, int rows, int depth) {
   for (int row = 0; row < rows; ++row)
     for (int k = 0; k < depth; ++k) {
@@ -89,7 +90,7 @@ inline void multiply_panel(Workspace& work, int rows, int depth) {
     }
 }
 
-// The sums of one tile, of which rows x cols elements lie inside the output.
+// Computes the sums of one tile, of which `rows` x `cols` elements lie inside the output.
 inline void compute_tile(Workspace& work, const Element* a, const Element* b,
                          const tilepost_shape_t& shape, const tilepost::Tile& tile, int rows,
                          int cols) {
@@ -207,7 +208,7 @@ tilepost_plan_t make_plan() {
 }  // namespace tilepost_gen_on_host::host
 
 // Declared by the header of this set alone.
-decltype(tilepost_plan_on_host_c86ed41b3e98a79e) tilepost_plan_on_host_c86ed41b3e98a79e = 0;
+decltype(tilepost_plan_on_host_cdd31aa083f13411) tilepost_plan_on_host_cdd31aa083f13411 = 0;
 
 extern "C" const tilepost_program_t* on_host_program(void) {
   static const tilepost_plan_t plans[] = {tilepost_gen_on_host::host::make_plan()};

@@ -22,7 +22,7 @@
 
 static_assert(TILEPOST_ABI_VERSION == 11, "attn_norm was generated for another tilepost runtime; generate it again");
 
-static_assert(tilepost_gen_attn_norm::kFiles == 0x3aa667bd163443f0, "attn_norm.h was not generated with this file; generate both again");
+static_assert(tilepost_gen_attn_norm::kFiles == 0xd57561896b79f32b, "attn_norm.h was not generated with this file; generate both again");
 
 #if defined(__CUDA_ARCH__) && !TILEPOST_ARCH_SM_90A
 #error "attn_norm.cu is planned for sm_90a, and for nothing else: compile with -gencode arch=compute_90a,code=sm_90a and without -arch, which may add compute_90"
@@ -41,18 +41,18 @@ struct View : tilepost::woven::View {
 
 // ---- The kernel: gemm_sm90_small.cu, specialised and woven
 
-// Persistent GEMM for sm_90a and few rows: C[m, n] = A[m, k] * B, fp32 accumulation, operands of 16
-// bits or e4m3. A is up to a few hundred tokens, and B is weights. The kernel's time is that of
-// loading the weights from memory.
+// Persistent GEMM for sm_90a and few rows: C[m, n] = A[m, k] * B, summed in fp32. Operands have 16
+// bits or are e4m3. A is up to a few hundred tokens, and B is weights. The kernel takes about as
+// long as loading the weights from memory takes.
 //
-// The operands are swapped: 64 rows of weights for each consumer are the matrix instruction's A,
-// and the tokens are its N, which may be as small as 8. So a tile of C arises transposed, and is
+// The operands are swapped. The matrix instruction's A is 64 rows of weights for each consumer, and
+// its N is the tokens, which may be as few as 8. So a tile of C arises transposed, and is
 // transposed back on its way through shared memory.
 //
 // A CTA has consumer warpgroups, then two warps of movers: one thread loads operands with TMA, and
-// one stores C with TMA. HELPER_WARPS more warps may follow, which have nothing to do, and with
-// LENDS read the panels, too. Consumers may join them behind their last tile. All synchronise at
-// mbarriers:
+// one stores C with TMA. HELPER_WARPS more warps may follow, which have no work of their own. With
+// LENDS they read the panels too. Consumers may join the helper warps after their last tile. All
+// threads synchronise at mbarriers:
 //
 //   full[stage]     the loads of a stage have landed        loader -> consumers
 //   empty[stage]    a stage has been multiplied             consumers -> loader
@@ -61,39 +61,39 @@ struct View : tilepost::woven::View {
 //   panel_full[c]   consumer c's part of C is in shared     consumer -> store thread
 //   panels_empty    the panels have been read               store thread -> consumers
 //
-// Where A arrives while the kernel runs, the loader loads weights ahead, for as many stages as
-// there are. Helper warps tell it, in a word of shared memory, for which tiles tokens have come.
+// If A arrives while the kernel runs, the loader loads weights ahead, for as many stages as there
+// are. Helper warps write to a word of shared memory for which tiles tokens have arrived.
 //
-// The SPLIT_K CTAs of a cluster share its tiles. Each sums a range of K, then sends to every mate
-// the partial sums that the mate owns (eight tokens or a multiple). The owner adds them in the
-// order of ranks, so that the result is always the same, and stores them: SPLIT_K signals for each
-// tile.
+// The SPLIT_K CTAs of a cluster share its tiles. Each CTA sums a range of K, then sends to every
+// mate the partial sums that the mate owns (a multiple of eight tokens). The owner adds the partial
+// sums in the order of ranks, so that the result is always the same, and stores it. Each tile gets
+// SPLIT_K signals.
 //
-// Launch: kThreads threads, kSharedBytes of dynamic shared memory, cluster (SPLIT_K, 1, 1), a grid
-// that is a multiple of it. Clusters take positions of the schedule one by one. Tensor maps, all
-// with the 128-byte swizzle: A {k, m}, box {kTileK, TILE_M}; B {k, n}, box {kTileK, TILE_N}, or, if
-// NN, {n, k}, box {64, kTileK}; C {n, m}, box {64, kBoxM}. TMA reads zeros outside A and B, and
-// writes nothing outside C. So m, n and k are arbitrary as far as the maps allow: rows of A, B and
-// C start at multiples of 16 bytes.
+// Launch: kThreads threads, kSharedBytes of dynamic shared memory, clusters (SPLIT_K, 1, 1), a grid
+// of whole clusters. Clusters take positions of the schedule one by one. The tensor maps all have
+// the 128-byte swizzle. A is {k, m}, box {kTileK, TILE_M}. B is {k, n}, box {kTileK, TILE_N}, or,
+// if NN, {n, k}, box {64, kTileK}. C is {n, m}, box {64, kBoxM}. TMA reads zeros outside A and B,
+// and writes nothing outside C. So m, n and k are arbitrary as far as the maps allow: rows of A, B
+// and C start at multiples of 16 bytes.
 
 constexpr int kTileM = 64;    // tokens: 8, or 16 to 256 by 16
 constexpr int kTileN = 64;    // rows of weights: 64 or 128
 constexpr int kStages = 6;    // stages of the load pipeline
 constexpr int kSplitK = 1;    // CTAs that share a tile: 1 to 8
 constexpr int kBand = 1;      // tile rows swept together
-constexpr int kHelpers = 4;   // warps with nothing to do
+constexpr int kHelpers = 4;   // warps lent to the exchange
 constexpr bool kLends = 0;    // helper warps read panels
 constexpr bool kNN = 0;       // B is [k, n] row-major, not [n, k]
 constexpr int kEpilogue = 0;  // a set of TILEPOST_SCALE …
 constexpr tilepost::DType kElement = tilepost::DType::bf16;
 constexpr tilepost::DType kOutput = tilepost::DType::bf16;
 
-constexpr int kRowBytes = 128;  // of an operand in shared memory: one swizzled row
+constexpr int kRowBytes = 128;  // an operand's row in shared memory, swizzled
 constexpr int kTileK = kRowBytes / static_cast<int>(sizeof(tilepost::DeviceElement<kElement>));
-constexpr int kBlocks = 2;  // of kTileK in a stage: small ones cost more waits
+constexpr int kBlocks = 2;  // of kTileK in a stage; two need fewer waits
 constexpr int kStageK = kBlocks * kTileK;
-constexpr int kSteps = 4;       // wgmmas along a row: 32 bytes each
-constexpr int kConsumerN = 64;  // rows of weights of a consumer; columns of a panel of C
+constexpr int kSteps = 4;       // wgmmas along a row, 32 bytes each
+constexpr int kConsumerN = 64;  // a consumer's rows of weights, and a panel's columns of C
 constexpr int kConsumers = kTileN / kConsumerN;
 constexpr int kSums = kTileM / 2;  // registers of a consumer's sums
 
@@ -102,10 +102,10 @@ constexpr int kUnits = kTileM / kUnitM;
 using SplitK = tilepost::SplitK<kUnits, kSplitK>;
 using Work = tilepost::SplitWork<kSplitK>;
 constexpr int kGroup = 4;  // units whose epilogue's inputs fit the registers
-// Rows of one store of C: all rows of a CTA, if every CTA owns as many, or a part of them.
+// The rows of one store of C: a part of a CTA's rows, or all if every CTA owns as many.
 constexpr int kBoxM = 16;
 
-constexpr int kWeightsBytes = kTileN * kRowBytes;  // of a block
+constexpr int kWeightsBytes = kTileN * kRowBytes;  // for one block of K
 constexpr int kConsumerBytes = kConsumerN * kRowBytes;
 constexpr int kTokensBytes = kTileM * kRowBytes;
 constexpr int kStageBytes = kBlocks * (kWeightsBytes + kTokensBytes);
@@ -138,8 +138,7 @@ static_assert((PanelsEmptyBarrier::kEnd + 1) * tilepost::kMbarrierBytes <=
               "room for barriers, and a word");
 static_assert(kSharedBytes <= 232448, "shared memory");
 
-// Where things are in shared memory. Stages and panels are multiples of 1024 bytes, the period of
-// the swizzle.
+// The layout of shared memory. Stages and panels are multiples of 1024 bytes, the swizzle's period.
 struct Shared {
   uint32_t base;
 
@@ -152,19 +151,19 @@ struct Shared {
   __device__ uint32_t panel(int consumer) const {
     return base + kPipelineBytes + consumer * kPanelBytes;
   }
-  // Where the consumers receive partial sums.
+  // The memory where the consumers receive partial sums.
   __device__ uint32_t parts() const { return panel(kConsumers); }
   __device__ uint32_t barriers() const { return base + kSharedBytes - kBarrierBytes; }
   __device__ StageBarriers stages() const { return {barriers()}; }
   __device__ uint32_t panel_full(int consumer) const { return PanelBarriers{barriers()}[consumer]; }
   __device__ uint32_t panels_empty() const { return PanelsEmptyBarrier{barriers()}[0]; }
-  // A word: what helper warps have seen arrive of A.
+  // The word in which helper warps record how much of A has arrived.
   __device__ uint32_t arrived() const {
     return barriers() + PanelsEmptyBarrier::kEnd * tilepost::kMbarrierBytes;
   }
 };
 
-// One thread.
+// One thread calls this.
 __device__ __forceinline__ void init_barriers(const View& view_, const Shared& shared) {
   shared.stages().init(kConsumers);
   for (int consumer = 0; consumer < kConsumers; ++consumer) {
@@ -175,8 +174,8 @@ __device__ __forceinline__ void init_barriers(const View& view_, const Shared& s
   tilepost::ptx::fence_barrier_init();
 }
 
-// Starts the loads of one stage. Weights (brings_b) come first, because they have the longer way.
-// Tokens (brings_a) may also be loaded later, by a call of their own.
+// Starts the loads of one stage. Weights (brings_b) come first, because they take longer to arrive.
+// Tokens (brings_a) may also be loaded later, by a second call.
 __device__ __forceinline__ void load_stage(const Shared& shared, bool brings_b, bool brings_a,
                                            const CUtensorMap* map_a, const CUtensorMap* map_b,
                                            const tilepost::Tile& tile, int stage, int first_k,
@@ -204,8 +203,8 @@ __device__ __forceinline__ void prefetch_weights(const View& view_, const CUtens
   }
 }
 
-// For a tile whose tokens have not come: starts the loads of weights alone, for as many stages as
-// there are. Returns the stage behind the last of these.
+// Starts to load the weights of a tile whose tokens have not arrived, for as many stages as there
+// are. Returns the first stage that is not loaded.
 __device__ __forceinline__ int load_ahead(const Shared& shared, const CUtensorMap* map_b,
                                           const tilepost::Tile& tile, const Work& work,
                                           tilepost::Ring<kStages> ring, uint64_t policy) {
@@ -219,7 +218,7 @@ __device__ __forceinline__ int load_ahead(const Shared& shared, const CUtensorMa
   return end;
 }
 
-// The loader: one thread. It fills the stages with the operands of one tile after the other.
+// The loader is one thread. It fills the stages with the operands of one tile after the other.
 __device__ __forceinline__ void load_tiles(const View& view_, const Shared& shared,
                                            const CUtensorMap* map_a, const CUtensorMap* map_b,
                                            const tilepost::TileGrid& grid, const Work& work) {
@@ -245,7 +244,7 @@ __device__ __forceinline__ void load_tiles(const View& view_, const Shared& shar
   tilepost::ptx::allow_next_kernels();
 }
 
-// The store thread: one. It stores what the CTA owns of each tile and says when that is complete.
+// The store thread. It stores the CTA's part of each tile and reports when the part is complete.
 __device__ __forceinline__ void store_tiles(const View& view_, const Shared& shared,
                                             const CUtensorMap* map_c,
                                             const tilepost::TileGrid& grid, const Work& work) {
@@ -280,7 +279,7 @@ __device__ __forceinline__ void store_tiles(const View& view_, const Shared& sha
   tilepost::ptx::wait_bulk<0>();
 }
 
-// Starts one block of a stage: sums (+)= weights * tokens.
+// Starts one block of a stage: sums = weights * tokens, or with `accumulate` sums += the product.
 __device__ __forceinline__ void multiply_block(const Shared& shared, int stage, int block,
                                                float (&sums)[kSums], int consumer,
                                                bool accumulate) {
@@ -293,8 +292,8 @@ __device__ __forceinline__ void multiply_block(const Shared& shared, int stage, 
         sums, weights + k * tilepost::ptx::kStepOfA<kNN>, tokens + 2 * k, accumulate || k != 0);
 }
 
-// Multiplies the consumer's rows of one tile over the CTA's range of K. One stage is still being
-// multiplied while the next is issued; a stage is released when the one after it has been issued.
+// Multiplies the consumer's rows of one tile over the CTA's range of K. The next stage is issued
+// while a stage is being multiplied, and then the stage is awaited and released.
 __device__ __forceinline__ void multiply_tile(const Shared& shared, tilepost::Ring<kStages>& ring,
                                               float (&sums)[kSums], int stages, int consumer,
                                               int thread) {
@@ -319,10 +318,10 @@ __device__ __forceinline__ void multiply_tile(const Shared& shared, tilepost::Ri
   shared.stages().release(previous, thread);
 }
 
-// Writes what this CTA owns of the consumer's sums into the consumer's panel. The panel has a row
-// of 64 columns of C for each token, in the swizzled form that TMA expects: chunk c of a row's
-// eight chunks of 16 bytes lies at c ^ (row % 8). A warp has sixteen columns, which are two chunks.
-// (row, col) is the thread's first element of the output.
+// Writes the part of the consumer's sums that this CTA owns into the consumer's panel. The panel
+// has a row of 64 columns of C for each token, in the swizzled form that TMA expects: chunk c of a
+// row's eight chunks of 16 bytes lies at c ^ (row % 8). A warp has sixteen columns, which are two
+// chunks. (row, col) is the thread's first element of the output.
 __device__ __forceinline__ void write_panel(const Shared& shared, const float (&sums)[kSums],
                                             const tilepost_shape_t& shape,
                                             const tilepost_epilogue_t& epilogue, int row, int col,
@@ -351,7 +350,7 @@ __device__ __forceinline__ void write_panel(const Shared& shared, const float (&
   }
 }
 
-// A consumer: 128 threads.
+// The work of a consumer. All of its 128 threads call this.
 __device__ __forceinline__ void multiply_tiles(const Shared& shared, const tilepost_shape_t& shape,
                                                const tilepost_epilogue_t& epilogue,
                                                const tilepost::TileGrid& grid, const Work& work,
@@ -373,7 +372,7 @@ __device__ __forceinline__ void multiply_tiles(const Shared& shared, const tilep
   }
 }
 
-// The CTA's parts of tiles, and where these lie, for the threads that exchange them.
+// The CTA's parts of tiles, and the panels that hold them, for the threads that exchange the parts.
 __device__ __forceinline__ tilepost::TileParts parts_of(const Work& work) {
   const tilepost::TilePart part{work.rank, SplitK::first_unit(work.rank) * kUnitM,
                                 SplitK::first_unit(work.rank + 1) * kUnitM, kTileN};
@@ -386,7 +385,7 @@ __device__ __forceinline__ tilepost::TilePanels panels_of(const Shared& shared) 
   return {shared.panel(0), kPanelBytes, shared.panel_full(0), empty, own, idle};
 }
 
-// The helper warps.
+// The work of the helper warps.
 __device__ __forceinline__ void lend_helpers(const View& view_, const Shared& shared,
                                              const tilepost_shape_t& shape, const Work& work) {
   const tilepost::TileParts parts = parts_of(work);
@@ -505,7 +504,7 @@ tilepost_plan_t make_plan() {
 }  // namespace tilepost_gen_attn_norm::sm_90a
 
 // Declared by the header of this set alone.
-decltype(tilepost_plan_attn_norm_3aa667bd163443f0) tilepost_plan_attn_norm_3aa667bd163443f0 = 0;
+decltype(tilepost_plan_attn_norm_d57561896b79f32b) tilepost_plan_attn_norm_d57561896b79f32b = 0;
 
 extern "C" const tilepost_program_t* attn_norm_program(void) {
   static const tilepost_plan_t plans[] = {tilepost_gen_attn_norm::sm_90a::make_plan()};

@@ -23,7 +23,7 @@
 
 static_assert(TILEPOST_ABI_VERSION == 11, "attn_out was generated for another tilepost runtime; generate it again");
 
-static_assert(tilepost_gen_attn_out::kFiles == 0x89dc700e0c07032c, "attn_out.h was not generated with this file; generate both again");
+static_assert(tilepost_gen_attn_out::kFiles == 0x1c6c54532343f8ba, "attn_out.h was not generated with this file; generate both again");
 
 #if defined(__CUDA_ARCH__) && !TILEPOST_ARCH_SM_90A
 #error "attn_out.cu is planned for sm_90a, and for nothing else: compile with -gencode arch=compute_90a,code=sm_90a and without -arch, which may add compute_90"
@@ -40,13 +40,13 @@ struct View : tilepost::woven::View {
 
 // ---- The kernel: gemm_sm90.cu, specialised and woven
 
-// Persistent GEMM for sm_90a: C[m, n] = A[m, k] * B, summed in fp32, operands of 16 bits or e4m3.
+// Persistent GEMM for sm_90a: C[m, n] = A[m, k] * B, fp32 sums, operands of 16 bits or e4m3.
 //
 // One CTA per SM walks the schedule: its positions are blockIdx.x, blockIdx.x + gridDim.x, … Its
 // warpgroups share the work. Warpgroup 0 gives up registers and moves data: one thread loads
-// operands with TMA, and one for each consumer stores finished panels with TMA. Its last warp is
-// the helper warp or, if FUSED, begins the run and brings other ranks' parts of a tile. The other
-// warpgroups, the consumers, multiply. They all synchronise at mbarriers only:
+// operands with TMA, and one thread for each consumer stores finished panels with TMA. Its last
+// warp is the helper warp or, if FUSED, begins the run and brings other ranks' parts of a tile. The
+// other warpgroups, the consumers, multiply. All threads synchronise at mbarriers only:
 //
 //   full[stage]    the loads of a stage have landed      loader -> consumers
 //   empty[stage]   a stage has been multiplied           consumers of the whole cluster -> loader
@@ -57,30 +57,30 @@ struct View : tilepost::woven::View {
 //                  tile with sources, holds a source
 //   turn           the tensor cores are free             consumer -> the other one (ping-pong)
 //
-// Consumers either cooperate, and each multiplies its part of every tile; or (PINGPONG) two take
-// turns at whole tiles, so that one rounds and stores while the other multiplies. The 64 rows of
-// the matrix instruction are rows of A or (SWAP) columns of B, and then a tile arises transposed.
-// The instruction's other extent may be any that it has, so that tiles can fill waves.
+// Consumers cooperate, and each multiplies its part of every tile. Or (PINGPONG) two take turns at
+// whole tiles, so that one rounds and stores while the other multiplies. The 64 rows of the matrix
+// instruction are rows of A or, with SWAP, columns of B, so that a tile arises transposed. The
+// instruction's other extent may be any that it supports, so that tiles can fill waves.
 //
-// A cluster has CLUSTER tiles, one below the other, and ACROSS CTAs have the columns of each tile
-// side by side. Each CTA loads a share of B for the CTAs above and below, and of A for those
-// beside. A consumer never waits for global memory, and looks its tile up only if the epilogue or
-// sources need that. Only the thread that issued a tile's stores can wait for them, so the store
-// threads call tile_done: one signal for each tile and each consumer that has a part in it.
+// A cluster has CLUSTER tiles, one below the other. ACROSS CTAs, side by side, share the columns of
+// each tile. Each CTA loads a share of B for the CTAs above and below, and of A for those beside
+// it. A consumer never waits for global memory, and looks its tile up only for an epilogue or
+// sources. Only the thread that issued a tile's stores can wait for them, so the store threads call
+// tile_done: one signal for each tile and each consumer that has a part in it.
 //
-// Launch: kThreads threads, kSharedBytes of dynamic shared memory, cluster (CLUSTER * ACROSS, 1,
-// 1), a grid that is a multiple of that. Tensor maps, all with the 128-byte swizzle: A {k, m}, box
-// {kTileK, TILE_M / ACROSS}; B {k, n}, box {kTileK, kTileN / CLUSTER}, or, if NN, {n, k}, box
-// {64, kTileK / CLUSTER}; C {n, m}, box {PANEL_N, PANEL_M}. TMA reads zeros outside A and B,
-// and writes nothing outside C. Rows start at multiples of 16 bytes; with an epilogue n is even.
+// Launch: kThreads threads, kSharedBytes of dynamic shared memory, clusters (CLUSTER * ACROSS, 1,
+// 1), a grid of whole clusters. The tensor maps all have the 128-byte swizzle. A is {k, m}, box
+// {kTileK, TILE_M / ACROSS}. B is {k, n}, box {kTileK, kTileN / CLUSTER}, or, if NN, {n, k}, box
+// {64, kTileK / CLUSTER}. C is {n, m}, box {PANEL_N, PANEL_M}. TMA reads zeros outside A and B, and
+// writes nothing outside C. Rows start at multiples of 16 bytes. With an epilogue n is even.
 
 constexpr int kTileM = 128;    // up to 256
 constexpr int kWholeN = 256;   // up to 256 for each of ACROSS
 constexpr int kAcross = 1;     // CTAs side by side that share A
 constexpr bool kSwap = 0;      // wgmma's rows are columns of B
 constexpr int kConsumers = 2;  // warpgroups that multiply: 2 or 3
-constexpr int kPanelM = 64;    // rows of a panel; if not SWAP 64
-constexpr int kPanelN = 64;    // its columns; if SWAP 64
+constexpr int kPanelM = 64;    // rows of a panel; 64 unless SWAP
+constexpr int kPanelN = 64;    // columns of a panel; 64 if SWAP
 constexpr int kStages = 3;     // stages of the load pipeline
 constexpr int kPanels = 4;     // buffers for C per consumer
 constexpr int kCluster = 2;    // CTAs that share B: 1, 2 or 4
@@ -88,42 +88,42 @@ constexpr int kBand = 16;      // tile rows swept together
 constexpr bool kNN = 0;        // B is [k, n] row-major, not [n, k]
 constexpr bool kAdd = 0;       // C += A * B, in C's type
 constexpr int kHelper = 0;     // bytes lent to a helper warp
-constexpr int kSources = 0;    // how many sources own tiles have
+constexpr int kSources = 0;    // number of sources of own tiles
 constexpr int kEpilogue = 0;   // a set of TILEPOST_SCALE …
 constexpr tilepost::DType kElement = tilepost::DType::bf16;
 constexpr tilepost::DType kOutput = tilepost::DType::bf16;
 
-constexpr int kRowBytes = 128;  // of an operand in shared memory: one swizzled row
+constexpr int kRowBytes = 128;  // an operand's row in shared memory, swizzled
 constexpr int kTileK = kRowBytes / static_cast<int>(sizeof(tilepost::DeviceElement<kElement>));
 constexpr int kBlock = 64;  // rows of one wgmma
 
-constexpr int kTileN = kWholeN / kAcross;  // of a CTA
+constexpr int kTileN = kWholeN / kAcross;  // columns of a CTA
 using Mates = tilepost::Mates<kCluster, kAcross>;
 
-// The extent of a tile that is divided into blocks of 64, and the width of these blocks.
+// The extent of a tile that is divided into blocks of 64, and the width of the blocks.
 constexpr int kDivided = kTileM, kWidth = kTileN;
 constexpr int kSharers = kConsumers;                  // consumers that multiply parts of one tile
-constexpr int kPart = kDivided / kSharers;            // of a consumer
+constexpr int kPart = kDivided / kSharers;            // extent of a consumer's part
 constexpr int kStep = kPart;                          // from one consumer's part to the next's
-constexpr int kBlocks = kPart / kBlock;               // of a consumer
+constexpr int kBlocks = kPart / kBlock;               // blocks of a consumer
 
 constexpr int kPanelBytes = kPanelM * tilepost::panel::kRowBytes;
 constexpr int kPanelWidth = kPanelN;
 constexpr int kPanelsPerBlock = kWidth / kPanelWidth;
-constexpr int kPanelsPerTile = kBlocks * kPanelsPerBlock;  // of a consumer
+constexpr int kPanelsPerTile = kBlocks * kPanelsPerBlock;  // panels of a consumer
 
-// Where panel `panel` of a consumer lies in the consumer's part of a tile.
+// The place of panel `panel` of a consumer in the consumer's part of a tile.
 __device__ __forceinline__ constexpr tilepost::panel::Place place_of(int panel) {
   const int block = panel / kPanelsPerBlock * kBlock;
   const int along = panel % kPanelsPerBlock * kPanelWidth;
   return tilepost::panel::Place{block, along};
 }
 
-// A cooperative consumer of two blocks stores the first's sums while the second's last products are
-// made. (An epilogue leaves no registers for that; in ping-pong the other consumer multiplies.)
+// A cooperative consumer of two blocks stores the first block's sums while the second block's last
+// products are computed. With an epilogue it has too few registers. In ping-pong it need not.
 constexpr int kParts = kBlocks;
 
-// Panels whose buffers a cooperative consumer needs again for the same tile: they are not paced.
+// Panels whose buffers a cooperative consumer needs again for the same tile. They are not paced.
 constexpr int kAwaitedPanels = kPanelsPerTile - kPanels;
 
 constexpr int kBytesA = kTileM * kRowBytes, kBytesB = kTileN * kRowBytes;
@@ -132,10 +132,10 @@ constexpr int kPipelineBytes = kStages * (kBytesA + kBytesB);
 using Positions = tilepost::Positions<1, kAcross>;
 using StageBarriers = tilepost::StageBarriers<0, kStages>;
 using PanelBarriers = tilepost::PanelBarriers<StageBarriers::kEnd, kConsumers, kPanels>;
-constexpr int kTurnBarriers = PanelBarriers::kEnd;  // the number of the first
+constexpr int kTurnBarriers = PanelBarriers::kEnd;  // number of the first one
 constexpr int kSourceBarriers = kTurnBarriers + kConsumers;
 using PanelReturns = tilepost::PanelReturns<PanelBarriers, kPanels, (kSources > 1)>;
-constexpr int kBarrierBytes = 1024;  // for barriers, and the notes behind them
+constexpr int kBarrierBytes = 1024;  // for barriers, and for notes at the end
 constexpr int kNotesBytes = 16;      // the source warp's notes of the run
 
 constexpr int kThreads = 128 * (1 + kConsumers);
@@ -157,7 +157,7 @@ static_assert(kStages >= 2 && kPanels >= 1 && kHelper % 128 == 0 && kBand >= 1 &
 static_assert(kTileM <= 256 && kSharedBytes <= 232448, "of a TMA box and of a CTA");
 static_assert(!kNN || kElement != tilepost::DType::e4m3, "wgmma reads e4m3 K-major only");
 
-// Shared memory. Stages and panels are multiples of 1024 bytes, the period of the swizzle.
+// The layout of shared memory. Stages and panels are multiples of 1024 bytes, the swizzle's period.
 struct Shared {
   uint32_t base;
 
@@ -190,19 +190,19 @@ __device__ __forceinline__ void init_barriers(const Shared& shared) {
   tilepost::ptx::fence_barrier_init();
 }
 
-// The number of a consumer's part among those in which a tile is stored.
+// The parts in which a tile is stored, and the number of a consumer's part among them.
 constexpr int kPartsOfTile = kAcross * kSharers;
 __device__ __forceinline__ int own_part(int consumer) {
   return Mates::of_this_cta().column() * kSharers + consumer;
 }
 
-// Where in a tile this CTA's columns begin.
+// The column of a tile at which this CTA's columns begin.
 __device__ __forceinline__ int own_column() {
   return Mates::of_this_cta().column() * kTileN;
 }
 
-// The loader: one thread. It fills the stages with the operands of one tile after the other, from
-// the CTA's first, `tile`, on. It looks up the next tile early, as the schedule may lie in memory.
+// The loader is one thread. It fills the stages with the operands of `tile`, the CTA's first, and
+// of each tile after it. It looks up the next tile early, as the schedule may lie in memory.
 __device__ __forceinline__ void load_tiles(const View& view_, const Shared& shared,
                                            const CUtensorMap* map_a, const CUtensorMap* map_b,
                                            const tilepost::TileGrid& grid, tilepost::Tile tile,
@@ -215,7 +215,7 @@ __device__ __forceinline__ void load_tiles(const View& view_, const Shared& shar
   tilepost::ptx::wait_for_previous_kernels();
   tilepost::woven::open_in_map(view_, loads);
   for (int position = positions.first; position < tiles;) {
-    // A box wholly below A would make TMA access where A begins: no memory may be there (in_map).
+    // For a box wholly below A, TMA accesses A's first address, which may have no memory (in_map).
     const int m = min(tile.m + first_row, rows - 1), n = tile.n + own_column();
     const CUtensorMap* in = tilepost::woven::in_map(view_, map_a, tile, loads);
     tilepost::woven::input_ready(view_, tile, loads);
@@ -228,12 +228,12 @@ __device__ __forceinline__ void load_tiles(const View& view_, const Shared& shar
       ring.advance();
     }
   }
-  // A mate may still write to this CTA's memory, and arrive at its barriers.
+  // Until all stages are empty, mates may write to this CTA's memory and arrive at its barriers.
   shared.stages().await_all_empty(ring);
 }
 
-// A store thread: one for each consumer. It stores the consumer's panels and says when a tile is
-// complete. All but the last source of a tile lie in buffers from which nothing is stored.
+// A store thread. Each consumer has one, which stores its panels and reports complete tiles. All
+// but the last source of a tile lie in buffers from which nothing is stored.
 __device__ __forceinline__ void store_tiles(const View& view_, const Shared& shared,
                                             const CUtensorMap* map_c,
                                             const tilepost::TileGrid& grid, int m, int tiles,
@@ -250,9 +250,9 @@ __device__ __forceinline__ void store_tiles(const View& view_, const Shared& sha
     const CUtensorMap* map = tilepost::woven::out_map(view_, map_c, tile);
     const tilepost::Coord first =
         tilepost::woven::out_coord(view_, grid, tile, consumer * kStep, own_column() + 0);
-    const bool last_tile = position + positions.all >= tiles;  // of the CTA
+    const bool last_tile = position + positions.all >= tiles;  // the CTA's last
     const int only_read = 0;
-    const int pushes = tilepost::woven::num_pushes(view_, tile);  // of its sum, to other ranks
+    const int pushes = tilepost::woven::num_pushes(view_, tile);  // ranks that get its sum too
     PanelReturns returns{shared.panels(), consumer};
     for (int panel = 0; panel < kPanelsPerTile; ++panel) {
       for (int i = 0; kSources > 1 && i < only_read; ++i) {
@@ -280,7 +280,7 @@ __device__ __forceinline__ void store_tiles(const View& view_, const Shared& sha
   tilepost::woven::stores_done(view_, stores, kConsumers, kPartsOfTile);
 }
 
-// A consumer's thread: the consumer's number, its own in that, and the mates it tells of stages.
+// A thread of a consumer: the consumer's number, the thread's number in it, and the CTA's mates.
 struct Consumer {
   int number, thread;
   Mates mates;
@@ -289,8 +289,8 @@ struct Consumer {
 using Products = tilepost::Products<kBlocks, kWidth, kParts, kStep, kStages, kSwap, kNN, kElement>;
 using Sums = Products::Sums;
 
-// Hands the sums to the store thread panel by panel, and those of each part as soon as they are
-// made. `place` is the place of the thread's first sum. `adds`: whether the tile has sources.
+// Hands the sums to the store thread panel by panel, the sums of each part as soon as they are
+// computed. `place` is the place of the thread's first sum. `adds` is whether the tile has sources.
 __device__ __forceinline__ void write_panels(const Shared& shared, tilepost::Ring<kPanels>& ring,
                                              Sums& sums, const tilepost_shape_t& shape,
                                              const tilepost_epilogue_t& epilogue,
@@ -321,7 +321,7 @@ __device__ __forceinline__ void write_panels(const Shared& shared, tilepost::Rin
   }
 }
 
-// A consumer: 128 threads.
+// The work of a consumer. All of its 128 threads call this.
 __device__ __forceinline__ void multiply_tiles(const Shared& shared, const tilepost_shape_t& shape,
                                                const tilepost_epilogue_t& epilogue,
                                                const tilepost::TileGrid& grid, int tiles,
@@ -333,7 +333,7 @@ __device__ __forceinline__ void multiply_tiles(const Shared& shared, const tilep
   for (int position = positions.first; position < tiles; position += positions.stride) {
     bool adds = false;
     const int last_stage = Products::multiply_tile(shared, ring, sums, stages, consumer);
-    tilepost::panel::Place place{};  // only an epilogue asks for it
+    tilepost::panel::Place place{};  // only an epilogue needs it
     write_panels(shared, panels, sums, shape, epilogue, place, adds, last_stage, consumer);
   }
 }
@@ -447,7 +447,7 @@ tilepost_plan_t make_plan() {
 }  // namespace tilepost_gen_attn_out::sm_90a
 
 // Declared by the header of this set alone.
-decltype(tilepost_plan_attn_out_89dc700e0c07032c) tilepost_plan_attn_out_89dc700e0c07032c = 0;
+decltype(tilepost_plan_attn_out_1c6c54532343f8ba) tilepost_plan_attn_out_1c6c54532343f8ba = 0;
 
 extern "C" const tilepost_program_t* attn_out_program(void) {
   static const tilepost_plan_t plans[] = {tilepost_gen_attn_out::sm_90a::make_plan()};

@@ -23,7 +23,7 @@
 
 static_assert(TILEPOST_ABI_VERSION == 11, "attn_out was generated for another tilepost runtime; generate it again");
 
-static_assert(tilepost_gen_attn_out::kFiles == 0x4725bd0979c5bf8b, "attn_out.h was not generated with this file; generate both again");
+static_assert(tilepost_gen_attn_out::kFiles == 0xd8c31f7e57561b00, "attn_out.h was not generated with this file; generate both again");
 
 #if defined(__CUDA_ARCH__) && !TILEPOST_ARCH_SM_90A
 #error "attn_out.cu is planned for sm_90a, and for nothing else: compile with -gencode arch=compute_90a,code=sm_90a and without -arch, which may add compute_90"
@@ -122,7 +122,7 @@ tilepost_plan_t make_plan() {
 }  // namespace tilepost_gen_attn_out::sm_90a
 
 // Declared by the header of this set alone.
-decltype(tilepost_plan_attn_out_4725bd0979c5bf8b) tilepost_plan_attn_out_4725bd0979c5bf8b = 0;
+decltype(tilepost_plan_attn_out_d8c31f7e57561b00) tilepost_plan_attn_out_d8c31f7e57561b00 = 0;
 
 extern "C" const tilepost_program_t* attn_out_program(void) {
   static const tilepost_plan_t plans[] = {tilepost_gen_attn_out::sm_90a::make_plan()};

@@ -23,7 +23,7 @@
 
 static_assert(TILEPOST_ABI_VERSION == 11, "mlp_down was generated for another tilepost runtime; generate it again");
 
-static_assert(tilepost_gen_mlp_down::kFiles == 0x728c5ffd0ac5febf, "mlp_down.h was not generated with this file; generate both again");
+static_assert(tilepost_gen_mlp_down::kFiles == 0xc2c7ac3aa4a62667, "mlp_down.h was not generated with this file; generate both again");
 
 #if defined(__CUDA_ARCH__) && !TILEPOST_ARCH_SM_90A
 #error "mlp_down.cu is planned for sm_90a, and for nothing else: compile with -gencode arch=compute_90a,code=sm_90a and without -arch, which may add compute_90"
@@ -106,7 +106,7 @@ tilepost_plan_t make_plan() {
 }  // namespace tilepost_gen_mlp_down::sm_90a
 
 // Declared by the header of this set alone.
-decltype(tilepost_plan_mlp_down_728c5ffd0ac5febf) tilepost_plan_mlp_down_728c5ffd0ac5febf = 0;
+decltype(tilepost_plan_mlp_down_c2c7ac3aa4a62667) tilepost_plan_mlp_down_c2c7ac3aa4a62667 = 0;
 
 extern "C" const tilepost_program_t* mlp_down_program(void) {
   static const tilepost_plan_t plans[] = {tilepost_gen_mlp_down::sm_90a::make_plan()};

@@ -26,7 +26,7 @@
 
 static_assert(TILEPOST_ABI_VERSION == 11, "both was generated for another tilepost runtime; generate it again");
 
-static_assert(tilepost_gen_both::kFiles == 0x0577ab9e5b1b03d9, "both.h was not generated with this file; generate both again");
+static_assert(tilepost_gen_both::kFiles == 0x8638fd600d3af4ac, "both.h was not generated with this file; generate both again");
 
 namespace tilepost_gen_both::sm_80 {
 
@@ -176,7 +176,7 @@ tilepost_plan_t make_plan() {
 }  // namespace tilepost_gen_both::sm_90a
 
 // Declared by the header of this set alone.
-decltype(tilepost_plan_both_0577ab9e5b1b03d9) tilepost_plan_both_0577ab9e5b1b03d9 = 0;
+decltype(tilepost_plan_both_8638fd600d3af4ac) tilepost_plan_both_8638fd600d3af4ac = 0;
 
 extern "C" const tilepost_program_t* both_program(void) {
   static const tilepost_plan_t plans[] = {tilepost_gen_both::sm_80::make_plan(), tilepost_gen_both::sm_90a::make_plan()};
