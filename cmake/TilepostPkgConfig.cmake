@@ -23,12 +23,13 @@ tilepost_add_pc(core DESCRIPTION "tilepost's runtime, what all targets have in c
 tilepost_add_pc(host DESCRIPTION "tilepost's runtime for the host target" REQUIRES "tilepost-core = ${PROJECT_VERSION}"
                 LIBRARIES -pthread)
 if(TARGET tilepost_cuda)
+  # nvcc does not know -pthread.
   # Where CUDA and NCCL lie is for the machine to say: --define-variable=cuda_libdir=… moves the one, nccl the other.
   set(cudart -lcudart_static -lrt -ldl)
   if(TILEPOST_SHARED)
     set(cudart -lcudart)
   endif()
   tilepost_add_pc(cuda DESCRIPTION "tilepost's runtime for GPUs" REQUIRES "tilepost-core = ${PROJECT_VERSION}"
-                  LIBRARIES "-L\${cuda_libdir}" ${cudart} "\${nccl}" -pthread
+                  LIBRARIES "-L\${cuda_libdir}" ${cudart} "\${nccl}" -lpthread
                   VARIABLES "cuda_libdir=${CUDAToolkit_LIBRARY_DIR}" "nccl=${NCCL_LIBRARY}")
 endif()

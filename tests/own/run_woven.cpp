@@ -53,7 +53,7 @@ struct Data {
     std::mt19937 random(7);
     const auto fill = [&](std::vector<Element>& to, int64_t count) {
       for (int64_t i = 0; i < count; ++i)
-        to.push_back(tilepost::from_float<Element>(static_cast<float>(random() % 17) - 8));
+        to.push_back(Element(static_cast<float>(random() % 17) - 8));
     };
     fill(a, plan.map.m * plan.k);
     fill(b, plan.map.n * plan.k);
