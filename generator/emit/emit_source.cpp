@@ -172,6 +172,7 @@ std::string emit_source(const Program& program, const std::vector<WovenKernel>& 
   out << "static_assert(" << namespace_of(name) << "::kFiles == 0x" << program.set_hash << ", \""
       << name << ".h was not generated with this file; generate both again\");\n\n";
   emit_arch_check(out, program, kernels);
+  emit_flags(out, program);
   for (size_t i = 0; i < kernels.size(); ++i)
     emit_variant(out, program.plans[i], kernels[i], program.timestamps);
   const std::string symbol = plan_symbol(program);

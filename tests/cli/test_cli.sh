@@ -294,7 +294,7 @@ expect 1 "error: slow kernel" "$tool" explain "$ar" --sweep gemm.k=2048,2050 --w
 grep -q '^ *2050  .*  not planned: slow kernel: .*\[--werror\]$' out || fail "--werror plans: $(cat out)"
 expect 1 "unknown field 'gem.m', did you mean 'gemm'" "$tool" explain "$ar" --sweep gem.m=1,2
 [ "$(grep -c error: err)" = 1 ] || fail "an unknown field is told $(grep -c error: err) times"
-for values in "" 1, ,1 1,,2 '[1' '1]'; do
+for values in "" '1,' ',1' '1,,2' '[1' '1]'; do
   expect 2 "--sweep takes path=value,value" "$tool" explain "$ar" --sweep "gemm.m=$values"
 done
 expect 2 "--sweep takes path=value, got '=1'" "$tool" explain "$ar" --sweep =1

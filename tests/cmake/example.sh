@@ -27,7 +27,7 @@ case $1 in
     sed -n '/^tilepost generate .*-D ranks=2 -o build\/first$/,/^```/p' "$SOURCE/README.md" | grep -v '^```' >"$scratch/commands"
     grep -q '^build/first/two_gpus$' "$scratch/commands" || fail "README.md does not run build/first/two_gpus"
     sed -i '/^build\/first\/two_gpus$/d' "$scratch/commands"
-    cd "$scratch"
+    cd "$scratch" || exit
     HOME=$scratch/home step "README's first program" bash -e "$scratch/commands"
     [ -x build/first/two_gpus ] || fail "no program"
     run_on_gpus 2 "rank 0: 0 elements wrong" "$scratch/build/first/two_gpus"
