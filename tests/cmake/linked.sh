@@ -63,11 +63,11 @@ case $1 in
       exports $library | grep -v -e ' private$' -e '^tilepost_' && fail "libtilepost_$library exports more than tilepost.h"
     done
     exports host | grep ' private$' && fail "libtilepost_host exports what nobody calls"
-    # Every function of tilepost.h is in one of them, but for those of the CUDA target.
-    sed -n 's/^[a-z].*[ *]\(tilepost_[a-z_]*\)(.*/\1/p' "$moved/include/tilepost/tilepost.h" |
+    # Every function of the C headers is in one of them, but for those of the CUDA target.
+    sed -n 's/^[a-z].*[ *]\(tilepost_[a-z_]*\)(.*/\1/p' "$moved"/include/tilepost/{tilepost,timeline}.h |
       grep -vxE 'tilepost_(get_unique_id|comm_init|comm_adopt)' | sort -u >"$scratch/declared"
     { exports core; exports host; } | sed 's/@.*//' | grep '^tilepost_' | sort -u >"$scratch/exported"
-    diff "$scratch/declared" "$scratch/exported" || fail "not what tilepost.h declares (<) is exported (>)"
+    diff "$scratch/declared" "$scratch/exported" || fail "not what the headers declare (<) is exported (>)"
     use_moved
     if [ -e "$scratch/program" ]; then
       readelf -d "$scratch/program" >"$scratch/log"
