@@ -4,6 +4,10 @@
 # nothing is run at configure time. The generator is tilepost_GENERATOR_EXECUTABLE if set, else the
 # target tilepost::generator. Every keyword: docs/cmake.md.
 
+# The functions below keep these policies, whatever the project that calls them asks for: with CMP0116 as it was before
+# CMake 3.20, Ninja would not find the outputs in the depfile and generate in every build.
+cmake_policy(VERSION 3.25)
+
 # Stops with a message; the line of the call is in the call stack that CMake prints with it.
 function(_tilepost_fail call)
   set(text "${call}:")
@@ -277,6 +281,10 @@ function(add_tilepost_library target)
   if(NOT TARGET ${runtime})
     _tilepost_fail("${call}" "ARCHS ${rule_ARCHS} need ${runtime}, which this tilepost was built"
                    "without")
+  endif()
+  if(rule_ARCHS STREQUAL host AND NOT CMAKE_CXX_COMPILER_LOADED)
+    _tilepost_fail("${call}" "ARCHS host needs the CXX language: project(… LANGUAGES CXX) or"
+                   "enable_language(CXX) before the call")
   endif()
   add_library(${target} STATIC "${rule_SOURCE}")
   target_sources(${target} PUBLIC FILE_SET HEADERS BASE_DIRS "${rule_DIR}" FILES "${rule_HEADER}")

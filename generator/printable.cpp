@@ -40,12 +40,13 @@ struct Range {
   char32_t first, last;
 };
 
-// Control characters, line and paragraph separators, and characters that are invisible or change
-// the order of others (Unicode 15: general categories Cc, Zl, Zp and Cf, less the marks that
-// letters take).
+// Control characters, line and paragraph separators, spaces that look like U+0020 and are none, and
+// characters that are invisible or change the order of others (Unicode 15: general categories Cc,
+// Zl, Zp, Zs and Cf, less U+0020 and the marks that letters take).
 constexpr Range kNotPlain[] = {
-    {0x00, 0x1f},     {0x7f, 0x9f},       {0xad, 0xad},       {0x61c, 0x61c},    {0x180e, 0x180e},
-    {0x200b, 0x200f}, {0x2028, 0x202e},   {0x2060, 0x206f},   {0xfeff, 0xfeff},  {0xfff9, 0xfffb},
+    {0x00, 0x1f},     {0x7f, 0xa0},       {0xad, 0xad},       {0x61c, 0x61c},
+    {0x1680, 0x1680}, {0x180e, 0x180e},   {0x2000, 0x200f},   {0x2028, 0x202f},
+    {0x205f, 0x206f}, {0x3000, 0x3000},   {0xfeff, 0xfeff},   {0xfff9, 0xfffb},
     {0xfffe, 0xffff}, {0x1bca0, 0x1bca3}, {0x1d173, 0x1d17a}, {0xe0000, 0xe0fff}};
 
 bool is_plain(char32_t code) {

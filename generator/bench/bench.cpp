@@ -37,6 +37,13 @@ std::optional<BenchTarget> find_target(const std::vector<HarnessProgram>& progra
                                        Diagnostics& diagnostics) {
   BenchTarget target;
   const Plan& first = programs.front().plans.back();
+  if (elsewhere && first.arch == Arch::host) {
+    diagnostics.error(fmt::format(
+        "cannot measure '{}': it is planned for host, and GPUs are measured; choose one's "
+        "architecture with --arch",
+        programs.front().name));
+    return std::nullopt;
+  }
   const Gpus gpus = elsewhere ? Gpus{1, compute_capability(first.arch), ""} : find_gpus();
   if (gpus.count == 0) {
     diagnostics.error("cannot measure: this machine has no GPU (" + gpus.reason + ")");

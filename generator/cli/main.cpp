@@ -28,24 +28,29 @@ void throw_bad_alloc(void* /*data*/, const char* /*reason*/, bool /*generates_cr
   throw std::bad_alloc();
 }
 
+// Registered with atexit, because LLVM prints --help and --version and calls exit() itself. LLVM's
+// own check, which comes behind this one, has other words and another exit code.
+void check_standard_output() {
+  llvm::outs().flush();
+  if (!llvm::outs().has_error()) return;
+  llvm::outs().clear_error();
+  llvm::errs() << "tilepost: error: cannot write to standard output\n";
+  std::_Exit(tilepost::kExitIo);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   occupy_standard_descriptors();
   llvm::install_bad_alloc_error_handler(throw_bad_alloc);
+  llvm::outs();  // made before the function is registered, so it is destroyed behind its call
+  std::atexit(check_standard_output);
   try {
     tilepost::Options options;
     std::vector<std::string> mistakes;
-    const int code = tilepost::parse_options(argc, argv, options, mistakes)
-                         ? tilepost::run_command(options)
-                         : tilepost::refuse_usage(options, mistakes);
-    llvm::outs().flush();
-    if (llvm::outs().has_error()) {
-      llvm::outs().clear_error();
-      llvm::errs() << "tilepost: error: cannot write to standard output\n";
-      return tilepost::kExitIo;
-    }
-    return code;
+    return tilepost::parse_options(argc, argv, options, mistakes)
+               ? tilepost::run_command(options)
+               : tilepost::refuse_usage(options, mistakes);
   } catch (const std::bad_alloc&) {
     llvm::errs() << "tilepost: error: out of memory\n";
     return tilepost::kExitIo;

@@ -213,7 +213,7 @@ bool collect(Options& options) {
   options.output_dir = output_dir;
   options.bundle = bundle;
   options.depfile = depfile;
-  options.output_file = output_file;
+  if (output_file != "-") options.output_file = output_file;  // else standard output
   options.dry_run = dry_run;
   options.timestamps = timestamps;
   options.measured = measured;
@@ -287,6 +287,8 @@ bool check(const Options& options) {
                         (options.verb == Verb::generate && options.bundle.empty());
   if (one_spec && options.specs.size() > 1)
     return usage_error(fmt::format("one spec at a time, got {}", options.specs.size()));
+  if (std::ranges::count(options.specs, "-") > 1)
+    return usage_error("standard input, '-', is given twice and can be read once");
   if (machine.getNumOccurrences() > 0 && options.machine.empty())
     return usage_error("--machine needs the name of a machine or a file");
   if (options.target != "auto" && options.target != "cuda" && options.target != "host")
@@ -298,7 +300,7 @@ bool check(const Options& options) {
         "--bundle names the folder itself and writes no depfile: leave -o and "
         "--depfile out");
   if (options.verb == Verb::weave) {
-    if (output_file.getNumOccurrences() > 0 && options.output_file.empty())
+    if (output_file.getNumOccurrences() > 0 && output_file.empty())
       return usage_error("-o needs a file");
     if (!options.depfile.empty() && options.output_file.empty())
       return usage_error("--depfile is about a file: name it with -o");
@@ -379,6 +381,23 @@ bool check_arguments(int argc, char** argv) {
   return true;
 }
 
+// Refuses words such as -og or --out, where there is a flag -o. Of these LLVM says, on standard
+// error whatever --json asks for, that -o "may not occur within a group".
+bool check_letters(int argc, char** argv, const cl::SubCommand& command) {
+  for (int i = 2; i < argc && llvm::StringRef(argv[i]) != "--"; ++i) {
+    const llvm::StringRef word = argv[i];
+    const llvm::StringRef flag = word.ltrim('-').split('=').first;
+    if (!word.starts_with("-") || flag.size() < 2 || command.OptionsMap.contains(flag)) continue;
+    const auto letter = command.OptionsMap.find(flag.take_front());
+    if (letter == command.OptionsMap.end() || letter->second->getFormattingFlag() == cl::Prefix)
+      continue;
+    return usage_error(
+        fmt::format("unknown flag '{}'; -{} takes what follows it as a word of its own", argv[i],
+                    flag.front()));
+  }
+  return true;
+}
+
 bool parse(int argc, char** argv, Options& options) {
   cl::SetVersionPrinter([](llvm::raw_ostream& out) {
     out << "tilepost " << TILEPOST_VERSION_STRING << " (spec format 1, ABI " << TILEPOST_ABI_VERSION
@@ -387,13 +406,20 @@ bool parse(int argc, char** argv, Options& options) {
   if (argc > 1 && argv[1][0] != '-') {
     std::vector<llvm::StringRef> verbs;
     for (const VerbInfo& info : kVerbs) verbs.push_back(info.command->getName());
-    if (!llvm::is_contained(verbs, llvm::StringRef(argv[1])))
+    if (!llvm::is_contained(verbs, llvm::StringRef(argv[1]))) {
+      const std::string flag = "--" + std::string(argv[1]);
+      const bool is_flag = flag == "--help" || flag == "--version" || flag == "--cmake-dir";
       return usage_error(
-          fmt::format("unknown command '{}'{}", argv[1], did_you_mean(argv[1], verbs)));
+          fmt::format("unknown command '{}'{}", argv[1],
+                      is_flag ? ", did you mean '" + flag + "'?" : did_you_mean(argv[1], verbs)));
+    }
   }
   foretell(argc, argv, options);
   if (!check_arguments(argc, argv)) return false;
   drop_foreign_flags();
+  for (const VerbInfo& info : kVerbs)
+    if (argc > 1 && info.command->getName() == argv[1] && !check_letters(argc, argv, *info.command))
+      return false;
   if (!parse_command_line(argc, argv)) return false;
   for (const VerbInfo& info : kVerbs)
     if (*info.command) {
