@@ -26,8 +26,7 @@ std::vector<HarnessProgram> plan_programs(const std::vector<Case>& cases,
                                           Diagnostics& diagnostics) {
   std::vector<HarnessProgram> programs;
   for (const Case& each : cases) {
-    Input input = each.input;
-    input.suffix = each.suffix;
+    const Input input = each.named();
     std::vector<Plan> plans = plan_input(input, diagnostics);
     if (plans.empty()) {
       if (!each.varied.empty()) diagnostics.note({}, "with " + each.varied);

@@ -50,7 +50,7 @@ class Parsed {
   // Where the token is spelled, which may be inside a #define. Nothing if it is spelled in another
   // file, or if the preprocessor pasted it together.
   std::optional<size_t> spelled(clang::SourceLocation where) const;
-  // Where the token stands after expansion: for a token from a macro, the place of the macro's use.
+  // The place of the token after expansion. A token from a macro stands where the macro is used.
   // Nothing if this place is in another file.
   std::optional<size_t> expanded(clang::SourceLocation where) const;
   bool in_main(const clang::Decl* decl) const { return expanded(decl->getLocation()).has_value(); }

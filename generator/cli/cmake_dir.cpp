@@ -13,7 +13,7 @@ namespace {
 
 namespace path = llvm::sys::path;
 
-// Where the package lies, seen from the folder of the program: when installed, and in a build tree.
+// Paths from the folder of the program to the package, when it is installed and in a build tree.
 constexpr llvm::StringRef kInstalled = TILEPOST_PACKAGE_FROM_BIN;
 constexpr llvm::StringRef kBuilt = "..";
 constexpr llvm::StringRef kConfig = "tilepostConfig.cmake";

@@ -38,9 +38,7 @@ Generated generate_all(const std::vector<Case>& cases, Diagnostics& diagnostics)
   Progress progress;
   for (size_t i = 0; i < cases.size() && diagnostics.errors() < Diagnostics::kMaxErrors; ++i) {
     progress.update("generating", i, cases.size());
-    Input input = cases[i].input;
-    input.suffix = cases[i].suffix;
-    Generated one = generate_from(input, diagnostics);
+    Generated one = generate_from(cases[i].named(), diagnostics);
     if (one.files.empty() && !cases[i].varied.empty())
       diagnostics.note({}, "with " + cases[i].varied);
     for (OutputFile& file : one.files) {

@@ -42,6 +42,13 @@ struct Case {
   std::string suffix;  // of a program's name: "_1x2x3_ranks_2_m_7"
   std::optional<Shape> shape = {};
   std::vector<std::string> swept = {};  // a value of each sweep
+
+  // The input of a program of its own, which is called after what the cases differ in.
+  Input named() const {
+    Input named = input;
+    named.suffix = suffix;
+    return named;
+  }
 };
 
 // Every input at every shape with every combination, the last sweep varying fastest. Without shapes

@@ -9,6 +9,7 @@
 #include "runtime/core/object.h"
 #include "runtime/core/structures.h"
 #include "runtime/schedule/schedule_cache.h"
+#include "tilepost/timeline.h"
 
 namespace {
 
@@ -53,6 +54,14 @@ tilepost_result_t null_argument(const char* call, const char* name) {
   return fail(TILEPOST_INVALID_ARGUMENT, "%s: %s is null", call, name);
 }
 
+// Runs `body` for an operation of the caller's that this process may use.
+template <class Body>
+tilepost_result_t call_on(const char* call, tilepost_op_t op, Body body) {
+  if (op == nullptr) return null_argument(call, "op");
+  TILEPOST_TRY(check_process(call, *op));
+  return guarded(call, body);
+}
+
 tilepost_result_t wrong_size(const char* call, const char* name, size_t size, size_t expected,
                              const char* type) {
   return fail(TILEPOST_INVALID_ARGUMENT,
@@ -95,9 +104,7 @@ tilepost_result_t check_options(const char* call, const tilepost_options_t& opti
 
 tilepost_result_t run(const char* call, tilepost_op_t op, const tilepost_run_operands_t& operands,
                       CUstream_st* stream) {
-  if (op == nullptr) return null_argument(call, "op");
-  TILEPOST_TRY(check_process(call, *op));
-  return guarded(call, [&] { return op->run(operands, stream); });
+  return call_on(call, op, [&] { return op->run(operands, stream); });
 }
 
 }  // namespace
@@ -185,27 +192,19 @@ tilepost_result_t tilepost_op_route(tilepost_op_t op, const tilepost_route_t* ro
 }
 
 tilepost_result_t tilepost_op_register(tilepost_op_t op, void* buffer, int64_t bytes) {
-  if (op == nullptr) return null_argument(__func__, "op");
-  TILEPOST_TRY(check_process(__func__, *op));
-  return guarded(__func__, [&] { return op->register_output(buffer, bytes); });
+  return call_on(__func__, op, [&] { return op->register_output(buffer, bytes); });
 }
 
 tilepost_result_t tilepost_op_unregister(tilepost_op_t op, const void* buffer) {
-  if (op == nullptr) return null_argument(__func__, "op");
-  TILEPOST_TRY(check_process(__func__, *op));
-  return guarded(__func__, [&] { return op->unregister_output(buffer); });
+  return call_on(__func__, op, [&] { return op->unregister_output(buffer); });
 }
 
 tilepost_result_t tilepost_op_status(tilepost_op_t op) {
-  if (op == nullptr) return null_argument(__func__, "op");
-  TILEPOST_TRY(check_process(__func__, *op));
-  return guarded(__func__, [&] { return op->status(); });
+  return call_on(__func__, op, [&] { return op->status(); });
 }
 
 tilepost_result_t tilepost_op_synchronize(tilepost_op_t op) {
-  if (op == nullptr) return null_argument(__func__, "op");
-  TILEPOST_TRY(check_process(__func__, *op));
-  return guarded(__func__, [&] { return op->synchronize(); });
+  return call_on(__func__, op, [&] { return op->synchronize(); });
 }
 
 tilepost_result_t tilepost_op_get_info(tilepost_op_t op, tilepost_op_info_t* info) {
@@ -213,6 +212,15 @@ tilepost_result_t tilepost_op_get_info(tilepost_op_t op, tilepost_op_info_t* inf
   TILEPOST_TRY(check_process(__func__, *op));
   if (info == nullptr) return null_argument(__func__, "info");
   return guarded(__func__, [&] { return op->get_info(*info); });
+}
+
+tilepost_result_t tilepost_op_record_timeline(tilepost_op_t op) {
+  return call_on(__func__, op, [&] { return op->record_timeline(); });
+}
+
+tilepost_result_t tilepost_op_write_timeline(tilepost_op_t op, const char* path) {
+  if (path == nullptr) return null_argument(__func__, "path");
+  return call_on(__func__, op, [&] { return op->write_timeline(path); });
 }
 
 const char* tilepost_op_warnings(tilepost_op_t op) {

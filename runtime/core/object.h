@@ -49,9 +49,9 @@ struct tilepost_op : tilepost_owned {
   virtual tilepost_result_t synchronize() = 0;
   virtual tilepost_result_t get_info(tilepost_op_info_t& info) = 0;
 
-  // tilepost/timeline.h. `path` is not null. A target without timelines refuses both.
-  virtual tilepost_result_t record_timeline();
-  virtual tilepost_result_t write_timeline(const char* path);
+  // tilepost/timeline.h. `path` is not null. A target without a device's clock refuses both calls.
+  virtual tilepost_result_t record_timeline() = 0;
+  virtual tilepost_result_t write_timeline(const char* path) = 0;
 
   // One line per warning; lives as long as the operation.
   virtual const char* warnings() { return ""; }

@@ -22,7 +22,7 @@ int64_t share_of(const tilepost_plan_t& plan, int rank, int64_t m) {
   return rows_of_rank(map, rank);
 }
 
-// Of an operand of unknown size the first byte counts.
+// Whether two operands share a byte. An operand of unknown size counts with its first byte alone.
 bool lie_over(const RunOperand& one, const RunOperand& other) {
   const auto begin = reinterpret_cast<uintptr_t>(one.pointer);
   const auto begin_of_other = reinterpret_cast<uintptr_t>(other.pointer);

@@ -184,4 +184,16 @@ tilepost_result_t HostOp::get_info(tilepost_op_info_t& info) {
   return TILEPOST_OK;
 }
 
+tilepost_result_t HostOp::record_timeline() {
+  return fail(
+      TILEPOST_UNSUPPORTED,
+      "an operation of the host target has no timeline: its threads have no device's clock; "
+      "generate it for a GPU");
+}
+
+// Nothing was recorded, for the same reason.
+tilepost_result_t HostOp::write_timeline(const char* /*path*/) {
+  return record_timeline();
+}
+
 }  // namespace tilepost

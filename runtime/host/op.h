@@ -50,6 +50,8 @@ class HostOp final : public tilepost_op {
   tilepost_result_t status() override;
   tilepost_result_t synchronize() override;
   tilepost_result_t get_info(tilepost_op_info_t& info) override;
+  tilepost_result_t record_timeline() override;
+  tilepost_result_t write_timeline(const char* path) override;
 
  private:
   // A posted run. Runs are numbered from 1, and run r is queue_[r % kQueueLength].

@@ -53,7 +53,7 @@ constexpr string_view kSlow = "it makes generated kernels slow";
 constexpr string_view kLinked = "libraries are given where the program is linked";
 constexpr string_view kForced = "include the file in kernel.file";
 
-// Of flags that begin alike the longer one stands first.
+// The first entry that fits is taken, so of entries that begin alike the longer one stands first.
 constexpr Refused kRefused[] = {
     {"--include-path", kFolders},
     {"-isystem", kFolders},
