@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Generates the programs that the drivers in tests/gpu/trust run.
 #
-#   programs.sh TILEPOST OUT RANKS [SET …]   sets: main small fused few tiles ranges own pairs neighbours; all if none is named
+#   programs.sh TILEPOST OUT RANKS [SET …]   all sets if none is named
 #
 # TILEPOST is the generator. OUT is to be given to tests/gpu as TILEPOST_GENERATED_DIR. A program's name says
 # what it is: <pattern>[_<routing>]_<transport>, with nccl2 for two lanes and _any for any m. Sets:
@@ -19,13 +19,14 @@
 #   own         own_…: kernels of tests/own/kernels, woven; own_marked_…: those with marks
 #   pairs       big_…, mate_…: what beside.cpp runs on two streams, a GEMM that holds all SMs and others
 #   neighbours  …_nb: planned to run beside foreign collectives
+#   residual    residual_…: for one rank, whose epilogue adds a residual, by every family of kernels: for in_place.cpp
 #
 # OUT/refused.txt lists what the spec does not allow, with the generator's words.
 set -euo pipefail
-[ $# -ge 3 ] || { sed -n '2,23p' "$0" >&2; exit 2; }
+[ $# -ge 3 ] || { sed -n '2,24p' "$0" >&2; exit 2; }
 tool=$(readlink -f "$1") out=$2 ranks=$3
 shift 3
-[ $# -gt 0 ] || set -- main small fused few tiles ranges own pairs neighbours
+[ $# -gt 0 ] || set -- main small fused few tiles ranges own pairs neighbours residual
 
 # spec <name> <pattern> <transport> <m> <n> <k>: prints a spec.
 spec() {
@@ -117,6 +118,15 @@ grid() {
     given=(gemm.m.max=4000)
     case $short in *_rows) given+=(routing=rows) ;; esac
     make "${short}_${transport}_any" "$pattern" "$transport" "$shape" "${given[@]}" || true
+  done
+}
+
+# The planner takes gemm_sm90_small for few rows. Ragged sizes have tiles at the edges of the output.
+residual() {
+  local shape ranks=1
+  for shape in 4096x3072x1024 2050x1160x520 100x8192x2048 67x1160x520; do
+    make "residual_sm90_$shape" gemm none "$shape" 'gemm.epilogue=[gelu, residual]' || true
+    make "residual_sm80_$shape" gemm none "$shape" 'gemm.epilogue=[gelu, residual]' arch=sm_80 || true
   done
 }
 
@@ -292,9 +302,10 @@ for set in "$@"; do
     ranges) ranges ;;
     pairs) pairs ;;
     neighbours) neighbours ;;
+    residual) residual ;;
     own) own ;;
     *)
-      echo "no set '$set'; there are main, small, fused, few, tiles, ranges, own, pairs and neighbours" >&2
+      echo "no set '$set'; there are main, small, fused, few, tiles, ranges, own, pairs, neighbours and residual" >&2
       exit 2
       ;;
   esac
