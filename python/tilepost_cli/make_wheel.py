@@ -21,6 +21,9 @@ PACKAGE = Path(__file__).resolve().parent / "tilepost_cli"
 # What every Linux of a glibc brings with it.
 OF_GLIBC = re.compile(r"(libc|libm|libdl|librt|libpthread|ld-linux[-\w]*)\.so\.\d+")
 
+# The variables of tilepost-cuda.pc that name places outside the package.
+USUAL_PLACES = {"cuda_libdir": "/usr/local/cuda/lib64", "nccl": "-lnccl"}
+
 METADATA = """\
 Metadata-Version: 2.1
 Name: tilepost-cli
@@ -90,6 +93,16 @@ class Wheel:
         self.archive.close()
 
 
+def forget_this_machine(pc):
+    """pkg-config's file names where this machine has CUDA and NCCL. A wheel names where others look for them."""
+    text = pc.read_text(encoding="utf-8")
+    for variable, usual in USUAL_PLACES.items():
+        text, found = re.subn(rf"^{variable}=.*$", f"{variable}={usual}", text, flags=re.MULTILINE)
+        if found != 1:
+            sys.exit(f"make_wheel.py: '{pc.name}' has {found} lines '{variable}=', expected one")
+    pc.write_text(text, encoding="utf-8")
+
+
 def write_wheel(prefix, out, this_machine):
     """Writes the wheel of an install prefix into the folder `out` and returns its path."""
     version = version_of(prefix)
@@ -129,6 +142,8 @@ def main():
         if any(prefix.rglob("*.so.*")):
             sys.exit(f"make_wheel.py: the runtime of '{arguments.build}' is shared libraries, whose links a wheel cannot "
                      "hold; configure with -DTILEPOST_SHARED=OFF")
+        for pc in prefix.rglob("tilepost-cuda.pc"):
+            forget_this_machine(pc)
         print(write_wheel(prefix, arguments.out, arguments.this_machine))
 
 

@@ -60,6 +60,14 @@ case $1 in
     ;;
   use)
     install_wheel
+    # The wheel is for other machines: no file names a place of this one, and symbols that not every supported NCCL has
+    # are weak.
+    package=$(echo "$scratch"/venv/lib/python3*/site-packages/tilepost_cli)
+    grep -rlF -e "$BUILD" -e "$SOURCE" "$package" --include=*.pc --include=*.cmake && fail "a place of this machine"
+    if [ -e "$package/lib/pkgconfig/tilepost-cuda.pc" ]; then
+      says "nccl=-lnccl" "$package/lib/pkgconfig/tilepost-cuda.pc"
+      nm "$package/lib/libtilepost_cuda.a" 2>/dev/null | grep -q ' w ncclCommRevoke' || fail "ncclCommRevoke is not weak"
+    fi
     version=$(sed -n 's/.*VERSION_STRING "\(.*\)"/\1/p' "$SOURCE/include/tilepost/version.h")
     alone tilepost --version >"$scratch/log"
     says "tilepost $version (" "$scratch/log"

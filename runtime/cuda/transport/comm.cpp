@@ -9,10 +9,17 @@
 #include "runtime/cuda/device/at_once.h"
 #include "runtime/cuda/device/bounded.h"
 
+// NCCL has this function from 2.28.7 on. The header that this file is compiled with does not tell
+// which NCCL the program will be linked with, so the function is a weak symbol: it is null where
+// NCCL lacks it.
+extern "C" [[gnu::weak]] ncclResult_t ncclCommRevoke(ncclComm_t comm, int flags);
+
 namespace tilepost::cuda {
 namespace {
 
 using namespace std::chrono_literals;
+
+constexpr int kRevokeFlags = 0;  // NCCL_REVOKE_DEFAULT, the only value there is
 
 // How long abort() waits: for the thread that issues collectives to leave NCCL by itself, then for
 // it to leave after revoking, and then for ncclCommAbort. Together these are 4 s.
@@ -173,9 +180,7 @@ tilepost_result_t ChildComm::check_async() {
 // communicator under that thread, which then returns.
 bool ChildComm::lock_or_revoke(std::unique_lock<std::timed_mutex>& lock) {
   if (lock.try_lock_for(kLockPatience)) return true;
-#if NCCL_VERSION_CODE >= NCCL_VERSION(2, 28, 7)
-  ncclCommRevoke(comm_, NCCL_REVOKE_DEFAULT);
-#endif
+  if (ncclCommRevoke != nullptr) ncclCommRevoke(comm_, kRevokeFlags);
   return lock.try_lock_for(kRevokedPatience);
 }
 
