@@ -39,8 +39,8 @@ IGNORED = [
 def specs():
     """Pairs of what a spec is called here and its text."""
     def text(pattern, arch, transport, m, n, k, dtype, more=""):
-        return (f"tilepost: 1\nname: compared\npattern: {pattern}\nranks: 2\narch: {arch}\ntransport: {transport}\n{more}"
-                f"gemm: {{m: {m}, n: {n}, k: {k}, a: {dtype}}}\n")
+        return (f"tilepost: 1\nname: compared\npattern: {pattern}\nranks: 2\narch: {arch}\ntransport: {transport}\n"
+                f"{more}gemm: {{m: {m}, n: {n}, k: {k}, a: {dtype}}}\n")
     for pattern in PATTERNS:
         for transport in TRANSPORTS:
             for variant in VARIANTS:
@@ -55,7 +55,8 @@ def specs():
 def generate(tool, spec):
     """The exit code, and the lines of the program that count."""
     with tempfile.TemporaryDirectory() as folder:
-        done = subprocess.run([tool, "generate", "-", "-o", folder], input=spec, text=True, capture_output=True, check=False)
+        command = [tool, "generate", "-", "-o", folder]
+        done = subprocess.run(command, input=spec, text=True, capture_output=True, check=False)
         code = "\n".join(file.read_text(encoding="utf-8") for file in sorted(Path(folder).glob("compared.c*")))
     for pattern, replacement in IGNORED:
         code = re.sub(pattern, replacement, code, flags=re.DOTALL)
@@ -68,7 +69,7 @@ def compare(old, new, spec):
     if was != now:
         return f"exit code {was} before, {now} now"
     if before != after:
-        lines = [line for line in difflib.unified_diff(before, after, n=0, lineterm="") if not line.startswith(("---", "+++", "@@"))]
+        lines = [line for line in difflib.unified_diff(before, after, n=0, lineterm="") if line[:2] not in ("--", "++", "@@")]
         return f"{len(lines)} lines differ: " + " | ".join(lines[:SHOWN])
     return "refused" if was else "same"
 
