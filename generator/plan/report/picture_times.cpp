@@ -157,7 +157,7 @@ class TimePart {
       std::string name = timeline_.collective + lane;
       for (const std::vector<Span>& row : rows_of(timeline_.lanes[i])) {
         row_label(name);
-        name.clear();
+        name = "overlapping";
         const std::vector<Bar> bars = bars_of(row);
         for (size_t b = 0; b < bars.size(); ++b) {
           Bar bar = bars[b];
@@ -179,7 +179,8 @@ class TimePart {
                           coordinate(middle), coordinate(from), coordinate(to - 5),
                           coordinate(middle - 4)),
               "arrow");
-    const std::string text = fmt::format("{:.2f}x as fast", timeline_.sequence / timeline_.total);
+    const std::string text =
+        fmt::format("{:.0f} us less: {:.2f}x as fast", gain, timeline_.sequence / timeline_.total);
     const double room = text_width(text, kText) + 8;
     if (to - from < room + 24) return;
     svg_.rect((from + to - room) / 2, middle - 9, room, 18, "paper");
@@ -252,7 +253,9 @@ class TimePart {
   // A bar shows the bytes of all its groups over the time that they take.
   void draw_load() {
     constexpr double kHeight = 84;
-    head("Load of the links: bytes of a group over the time in which the links carry them, GB/s");
+    head(
+        "Load of the links, as planned: bytes of a group over the time in which the links carry "
+        "them, GB/s");
     const std::vector<Bar> bars = bars_of(timeline_.load);
     const auto rate = [&](const Bar& bar) {
       double bytes = 0, us = 0;

@@ -97,8 +97,7 @@ void add_load(const Plan& plan, Timeline& timeline) {
   const bool own_first = plan.map.division == TILEPOST_DIVISION_ARRIVALS;
   double served = 0;
   for (size_t g = own_first ? 1 : 0; g < prediction.group_ready.size(); ++g) {
-    const double free = std::max(
-        served, timeline.comes_first ? prediction.collective_start[g] : prediction.group_ready[g]);
+    const double free = std::max(served, prediction.collective_start[g]);
     served = prediction.collective_end[g] - tail;
     if (served <= free) continue;
     const double rate = static_cast<double>(bytes_of_group(plan, g)) * 1e-3 / (served - free);

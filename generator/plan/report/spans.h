@@ -40,9 +40,9 @@ struct Timeline {
   // may sum to less.
   std::vector<Span> exposed;
   double exposed_us = 0;
-  // The links serve one group after the other. They carry a group's bytes in the time from when the
-  // group is ready and the links are free to the end of its transfer, without the tail in which it
-  // completes. Rows that a rank already has pass no link.
+  // The links serve one group after the other. They carry a group's bytes in the time from when its
+  // transfer has begun and the links are free to the end of its transfer, without the tail in which
+  // it completes. Rows that a rank already has pass no link.
   std::vector<Load> load;
   // The whole GEMM and one collective, one after the other. All 0 if no kernel runs like this.
   Span sequence_gemm, sequence_sent;

@@ -158,8 +158,7 @@ void check_picture(const Plan& plan) {
       CHECK((g == 0 && plan.map.division == TILEPOST_DIVISION_ARRIVALS));
       continue;
     }
-    const double ready = first ? prediction.collective_start[g] : prediction.group_ready[g];
-    CHECK(carried.at(group).begin == tenths(std::max(free, ready)));
+    CHECK(carried.at(group).begin == tenths(std::max(free, prediction.collective_start[g])));
     free = prediction.collective_end[g] - (overlaps ? plan.model.tail : 0);
     CHECK(carried.at(group).end == tenths(free));
     const double us = std::stod(carried.at(group).end) - std::stod(carried.at(group).begin);
