@@ -39,10 +39,10 @@ Value Arithmetic::pointer_arithmetic(clang::BinaryOperatorKind kind, Value a, Va
                                      Type right, Where where) {
   const bool left_is_pointer = left->isPointerType();
   if (left_is_pointer && right->isPointerType()) {
-    if (!a.same_root(b) || a.root == Root::unknown) {
+    if (!a.same_root(b) || is_uncertain(a.root)) {
       const auto is_input = [](Value value) { return value.root == Root::other; };
       const bool strangers =
-          a.root != Root::unknown && b.root != Root::unknown && !(is_input(a) && is_input(b));
+          !is_uncertain(a.root) && !is_uncertain(b.root) && !(is_input(a) && is_input(b));
       if (strangers || a.root == Root::output || b.root == Root::output) refuse_number(where);
       return {Root::number, 0, unknown(nodes_, "the distance of two pointers", where)};
     }
@@ -51,7 +51,7 @@ Value Arithmetic::pointer_arithmetic(clang::BinaryOperatorKind kind, Value a, Va
         nodes_.constant(std::max<int64_t>(types_.size_of(left->getPointeeType()), 1));
     return {Root::number, 0, nodes_.binary(Op::divide, bytes, size, kInt64)};
   }
-  Value pointer = left_is_pointer ? a : b;
+  const Value pointer = left_is_pointer ? a : b;
   const Value index = left_is_pointer ? b : a;
   const Type type = left_is_pointer ? left : right;
   if (index.root != Root::number)
@@ -61,9 +61,7 @@ Value Arithmetic::pointer_arithmetic(clang::BinaryOperatorKind kind, Value a, Va
   const NodeId size = nodes_.constant(types_.size_of(type->getPointeeType()));
   // In memory that is not tracked a lost offset does no harm.
   const NodeId bytes = nodes_.binary(Op::multiply, index.node, size, kInt64);
-  const Op op = kind == clang::BO_Sub ? Op::subtract : Op::add;
-  pointer.node = nodes_.binary(op, pointer.node, bytes, kInt64);
-  return pointer;
+  return storage_.moved(pointer, bytes, kind == clang::BO_Sub ? Op::subtract : Op::add);
 }
 
 void Arithmetic::refuse_number(Where where) {
@@ -87,13 +85,9 @@ Value Arithmetic::arithmetic(clang::BinaryOperatorKind kind, Value a, Value b, T
     if (moves && nodes_[by].lost && (a.root == Root::output || b.root == Root::output)) {
       refuse_number(where);
     } else if (moves && a.root != Root::number && b.root == Root::number) {
-      a.node = nodes_.binary(*op, a.node, b.node, kInt64);
-      return a;
+      return storage_.moved(a, b.node, *op);
     }
-    if (kind == clang::BO_Add && moves && a.root == Root::number) {
-      b.node = nodes_.binary(*op, b.node, a.node, kInt64);
-      return b;
-    }
+    if (kind == clang::BO_Add && moves && a.root == Root::number) return storage_.moved(b, a.node);
     // … or, in shared memory, if it is rounded down.
     const bool rounds = kind == clang::BO_And && types_.int_type(type).bits == 64 &&
                         a.root == Root::shared && nodes_.is_constant(b.node) &&
@@ -123,7 +117,7 @@ Value Arithmetic::compare(clang::BinaryOperatorKind kind, Value a, Value b, Type
   b = storage_.number_if_null(b);
   const bool numbers = a.root == Root::number && b.root == Root::number;
   const bool integers = numbers && !operands->isRealFloatingType();
-  const bool pointers = !numbers && a.same_root(b) && a.root != Root::unknown;
+  const bool pointers = !numbers && a.same_root(b) && !is_uncertain(a.root);
   const bool keyed = !key_of(a).empty() && !key_of(b).empty() &&
                      !(nodes_.is_constant(a.node) && nodes_.is_constant(b.node) && numbers);
   const bool equality = kind == clang::BO_EQ || kind == clang::BO_NE;

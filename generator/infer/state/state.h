@@ -10,6 +10,7 @@
 #include "generator/infer/state/frames.h"
 #include "generator/infer/state/open_loops.h"
 #include "generator/infer/values/facts.h"
+#include "generator/infer/values/forks.h"
 #include "generator/infer/values/memory.h"
 #include "generator/infer/values/nodes.h"
 
@@ -25,6 +26,7 @@ struct State {
   Nodes nodes;
   Facts facts{nodes};
   Memory memory;
+  Forks forks;
   Types types{parsed.ast};
   Origins origins{parsed, launch.libraries};
   Frames frames{parsed, nodes, facts, memory};

@@ -16,9 +16,37 @@ std::string Storage::name_of(Value pointer) const {
   return pointer.object ? memory_[pointer.object].name : "";
 }
 
-Value Storage::moved(Value pointer, NodeId bytes) {
-  pointer.node = nodes_.binary(Op::add, pointer.node, bytes, kInt64);
+Value Storage::moved(Value pointer, NodeId bytes, Op op) {
+  if (pointer.root == Root::either) {
+    const Fork fork = forks_.of(pointer);
+    return choose(fork.condition, moved(fork.first, bytes, op), moved(fork.second, bytes, op),
+                  Where::getFromRawEncoding(fork.where));
+  }
+  pointer.node = nodes_.binary(op, pointer.node, bytes, kInt64);
   return pointer;
+}
+
+// Calls `use` with each of the two places of a pointer with Root::either, for the threads in which
+// the pointer leads there.
+void Storage::at_each(Value pointer, llvm::function_ref<void(Value)> use) {
+  const Fork fork = forks_.of(pointer);
+  const NodeId which = facts_.assume(fork.condition);
+  if (nodes_.is_constant(which)) return use(nodes_[which].value ? fork.first : fork.second);
+  const size_t facts = facts_.size();
+  facts_.push(which);
+  use(fork.first);
+  facts_.pop(facts);
+  facts_.push(nodes_.negation(which));
+  use(fork.second);
+  facts_.pop(facts);
+}
+
+// The value at one of two places is the choice between the values at both.
+Value Storage::load_either(Value from, Type type, Where where) {
+  std::vector<Value> values;
+  at_each(from, [&](Value one) { values.push_back(load(one, type, where)); });
+  if (values.size() == 1) return values.front();
+  return choose(forks_.of(from).condition, values[0], values[1], where);
 }
 
 bool Storage::follows_null(Value pointer, const char* what, Where where) {
@@ -40,6 +68,7 @@ Value Storage::number_if_null(Value value) {
 
 Value Storage::load(Value from, Type type, Where where) {
   if (type->isRecordType() || type->isArrayType()) return from;
+  if (from.root == Root::either) return load_either(from, type, where);
   if (follows_null(from, "reads through", where))
     return unknown_value(nodes_, type, "nothing", where);
   if (from.root == Root::output) output_.read(from, types_.size_of(type), where);
@@ -87,6 +116,11 @@ Value Storage::load(Value from, Type type, Where where) {
 }
 
 bool Storage::carries_output(Value value, Type type) const {
+  if (value.root == Root::either) {
+    bool carries = false;
+    forks_.for_each_place(value, [&](Value one) { carries |= carries_output(one, type); });
+    return carries;
+  }
   if (value.root == Root::output) return !type->isRecordType();
   const bool passed_whole = type->isRecordType() && value.root == Root::object;
   if (!passed_whole) return false;
@@ -95,6 +129,8 @@ bool Storage::carries_output(Value value, Type type) const {
 }
 
 void Storage::store(Value to, Value value, Type type, Where where) {
+  if (to.root == Root::either)
+    return at_each(to, [&](Value one) { store(one, value, type, where); });
   if (follows_null(to, "stores through", where)) return;
   if (to.root != Root::object && carries_output(value, type)) {
     course_.complain(where,
@@ -130,7 +166,8 @@ void Storage::store(Value to, Value value, Type type, Where where) {
 
 Value Storage::choose(NodeId condition, Value a, Value b, Where where) {
   if (nodes_.is_constant(condition)) return nodes_[condition].value ? a : b;
-  if (a.same_root(b)) {
+  if (a == b) return a;
+  if (a.same_root(b) && a.root != Root::either) {
     a.node = nodes_.select(condition, a.node, b.node);
     return a;
   }
@@ -143,7 +180,19 @@ Value Storage::choose(NodeId condition, Value a, Value b, Where where) {
             nodes_.select(condition, first ? a.node : nowhere, first ? nowhere : b.node)};
   }
   const Alike same = std::min(alike(nodes_, a, b), nodes_.alike(condition));
-  return {Root::unknown, 0, unknown(nodes_, "which of two pointers is taken", where, same)};
+  const NodeId taken = unknown(nodes_, "which of two pointers is taken", where, same);
+  // Null has no place. Other memory is not tracked, so that a fork of two such places tells
+  // nothing.
+  const auto is_place = [](Value value) {
+    return value.root != Root::number && value.root != Root::null;
+  };
+  const auto is_tracked = [](Value value) {
+    return value.root == Root::object || value.root == Root::either;
+  };
+  if (!is_place(a) || !is_place(b) || (!is_tracked(a) && !is_tracked(b)) ||
+      forks_.places(a) + forks_.places(b) > Forks::kMostPlaces)
+    return {Root::unknown, 0, taken};
+  return {Root::either, forks_.add(condition, a, b, where.getRawEncoding()), taken};
 }
 
 void Storage::store_variable(Value to, Value value, Type type, Where where) {
@@ -185,7 +234,37 @@ void Storage::store_variable(Value to, Value value, Type type, Where where) {
   memory_.write(to.object, offset, size, value, type->isRealFloatingType());
 }
 
+// A struct with the contents that the struct at one of two places has.
+Value Storage::merged_record(Value from, int64_t size, Where where) {
+  std::vector<uint32_t> copies;
+  at_each(from, [&](Value one) {
+    copies.push_back(memory_.add(""));
+    memory_.begin(copies.back(), facts_.size());
+    copy_record(pointer_to(copies.back()), one, size, where);
+  });
+  if (copies.size() == 1) return pointer_to(copies.front());
+  const uint32_t merged = memory_.add("");
+  memory_.begin(merged, facts_.size());
+  bool lost = false;
+  for (const uint32_t copy : copies) {
+    lost |= memory_.is_lost(copy, 0, size);
+    memory_[merged].held_output |= memory_[copy].held_output;
+  }
+  if (lost) memory_.forget(merged, 0, size);
+  const NodeId condition = forks_.of(from).condition;
+  const std::map<int64_t, Cell> first = memory_[copies[0]].cells;
+  for (const auto& [at, cell] : first) {
+    const std::optional<Value> other = memory_.read(copies[1], at, cell.size);
+    if (other && memory_.is_real(copies[1], at) == cell.real)
+      memory_.write(merged, at, cell.size, choose(condition, cell.value, *other, where), cell.real);
+  }
+  return pointer_to(merged);
+}
+
 void Storage::copy_record(Value to, Value from, int64_t size, Where where) {
+  if (from.root == Root::either) from = merged_record(from, size, where);
+  if (to.root == Root::either)
+    return at_each(to, [&](Value one) { copy_record(one, from, size, where); });
   if (follows_null(from, "reads through", where)) return;
   if (from.root == Root::output) output_.read(from, size, where);
   if (from.root == Root::unknown && output_as_number_) output_.read_somewhere(where);
@@ -239,6 +318,8 @@ void Storage::copy_record(Value to, Value from, int64_t size, Where where) {
 }
 
 void Storage::forget(Value pointer) {
+  if (pointer.root == Root::either)
+    return forks_.for_each_place(pointer, [&](Value one) { forget(one); });
   if (pointer.root != Root::object) return;
   open_loops_.note_store(pointer.object, std::nullopt, 0);
   memory_.forget(pointer.object);

@@ -7,6 +7,7 @@
 #include "generator/infer/source/names.h"
 #include "generator/infer/state/output.h"
 #include "generator/infer/state/state.h"
+#include "llvm/ADT/STLFunctionalExtras.h"
 
 namespace tilepost::inference {
 
@@ -18,6 +19,7 @@ class Storage {
         nodes_(state.nodes),
         facts_(state.facts),
         memory_(state.memory),
+        forks_(state.forks),
         types_(state.types),
         frames_(state.frames),
         course_(state.course),
@@ -34,7 +36,8 @@ class Storage {
   // Makes the contents of the memory that the pointer points into unknown, after a possible store.
   void forget(Value pointer);
 
-  Value moved(Value pointer, NodeId bytes);
+  // The pointer `bytes` further on, or back with Op::subtract.
+  Value moved(Value pointer, NodeId bytes, Op op = Op::add);
   // The value that is `a` if the condition holds and `b` otherwise.
   Value choose(NodeId condition, Value a, Value b, Where where);
   // `value`, which may have been stored in another type, when its bytes are read as `type`.
@@ -57,12 +60,16 @@ class Storage {
 
  private:
   int64_t place(Value pointer);
+  void at_each(Value pointer, llvm::function_ref<void(Value)> use);
+  Value load_either(Value from, Type type, Where where);
+  Value merged_record(Value from, int64_t size, Where where);
 
   const Parsed& parsed_;
   const KernelFacts& launch_;
   Nodes& nodes_;
   Facts& facts_;
   Memory& memory_;
+  Forks& forks_;
   const Types& types_;
   const Frames& frames_;
   Course& course_;

@@ -49,7 +49,7 @@ bool Memory::is_lost(uint32_t id, int64_t offset, int64_t size) const {
 bool Memory::holds_astray(uint32_t id) const {
   return std::ranges::any_of(objects_[id].cells, [](const auto& cell) {
     const Root root = cell.second.value.root;
-    return root == Root::other || root == Root::unknown;
+    return root == Root::other || is_uncertain(root);
   });
 }
 

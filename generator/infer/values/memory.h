@@ -26,12 +26,18 @@ enum class Root : uint8_t {
   shared,   // shared memory
   other,    // global memory that is not the output
   null,     // no memory, because the launch gives the parameter null
+  either,   // one of two places, neither in the output: a condition says which
   unknown,  // any memory, perhaps the output
 };
 
+// Whether a pointer with this root may lead to several pieces of memory.
+constexpr bool is_uncertain(Root root) {
+  return root == Root::either || root == Root::unknown;
+}
+
 struct Value {
   Root root = Root::number;
-  uint32_t object = 0;  // for Root::object
+  uint32_t object = 0;  // for Root::object, and for Root::either (the number of its fork)
   NodeId node = 0;      // the number, or the pointer's offset in bytes
   bool operator==(const Value&) const = default;
   bool same_root(const Value& other) const { return root == other.root && object == other.object; }

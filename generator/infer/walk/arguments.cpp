@@ -29,6 +29,9 @@ bool Arguments::refused_callback(Where where, const clang::FunctionDecl* functio
 
 void Arguments::hand_over(const std::string& name, Value value, Type type, Type declared,
                           Where where) {
+  if (value.root == Root::either)
+    return forks_.for_each_place(value,
+                                 [&](Value one) { hand_over(name, one, type, declared, where); });
   const bool indirect = declared->isPointerType() || declared->isReferenceType();
   const bool constant = indirect && declared->getPointeeType().isConstQualified();
   const bool numbers = name == "printf" || name == "vprintf";

@@ -13,6 +13,7 @@ class Arguments {
   Arguments(State& state, Storage& storage)
       : parsed_(state.parsed),
         memory_(state.memory),
+        forks_(state.forks),
         types_(state.types),
         origins_(state.origins),
         frames_(state.frames),
@@ -33,6 +34,7 @@ class Arguments {
  private:
   const Parsed& parsed_;
   const Memory& memory_;
+  const Forks& forks_;
   const Types& types_;
   Origins& origins_;
   Frames& frames_;

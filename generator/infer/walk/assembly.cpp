@@ -323,10 +323,13 @@ void InlineAssembly::exec_store(Assembly& assembly, StringRef name, StringRef ta
   if (!nodes_.is(guard, 1)) facts_.push(guard);
   if (to.root == Root::output) {
     output_.store(to, width, where);
-  } else if (to.root == Root::object) {
-    storage_.forget(to);
   } else {
-    storage_.store(to, {}, parsed_.ast.CharTy, where);
+    forks_.for_each_place(to, [&](Value one) {
+      if (one.root == Root::object)
+        storage_.forget(one);
+      else
+        storage_.store(one, {}, parsed_.ast.CharTy, where);
+    });
   }
   facts_.pop(facts);
 }
@@ -427,8 +430,7 @@ void InlineAssembly::exec(const clang::GCCAsmStmt* s) {
   if (course_.stopped()) return;
   // The assembly may have stored through pointers among its operands.
   for (unsigned i = 0; i < s->getNumInputs(); ++i) {
-    if (given[i].root == Root::object && !s->getInputExpr(i)->isGLValue())
-      storage_.forget(given[i]);
+    if (!s->getInputExpr(i)->isGLValue()) storage_.forget(given[i]);
   }
   for (unsigned i = 0; i < s->getNumOutputs(); ++i) {
     const Type type = s->getOutputExpr(i)->getType();

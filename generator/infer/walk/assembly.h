@@ -18,6 +18,7 @@ class InlineAssembly {
       : parsed_(state.parsed),
         nodes_(state.nodes),
         facts_(state.facts),
+        forks_(state.forks),
         course_(state.course),
         log_(state.log),
         storage_(storage),
@@ -40,6 +41,7 @@ class InlineAssembly {
   const Parsed& parsed_;
   Nodes& nodes_;
   Facts& facts_;
+  const Forks& forks_;
   Course& course_;
   AccessLog& log_;
   Storage& storage_;

@@ -13,8 +13,10 @@ Value Expressions::bit_cast(const clang::CastExpr* e) {
   if (operand->getType()->isScalarType() && e->getType()->isScalarType())
     return storage_.read_as(storage_.load(from, operand->getType(), where), e->getType(), where);
   if (from.root == Root::output) output_.read(from, types_.size_of(operand->getType()), where);
-  if (from.root == Root::object && memory_[from.object].held_output)
-    course_.complain(where, "the output pointer is in what is made another type here");
+  forks_.for_each_place(from, [&](Value one) {
+    if (one.root == Root::object && memory_[one.object].held_output)
+      course_.complain(where, "the output pointer is in what is made another type here");
+  });
   if (e->getType()->isRecordType()) return pointer_to(frames_.temporary(e, ""));
   return unknown_value(nodes_, e->getType(), "bits of a struct", where);
 }
@@ -90,7 +92,7 @@ Value Expressions::eval_cast(const clang::CastExpr* e) {
     case clang::CK_PointerToBoolean:
       if (const Value tested = storage_.number_if_null(value); tested.root == Root::number)
         return {Root::number, 0, nodes_.truth(tested.node)};
-      if (value.root != Root::other && value.root != Root::unknown && value.root != Root::null)
+      if (value.root != Root::other && !is_uncertain(value.root) && value.root != Root::null)
         return {Root::number, 0, nodes_.constant(1)};
       if (const std::string key = arithmetic_.key_of(value); !key.empty()) {
         return {Root::number, 0, nodes_.negation(nodes_.choice(key + " == 0"))};

@@ -172,10 +172,11 @@ void Expressions::run_operands(const clang::Expr* e) {
     if (!operand) continue;
     const Value given = operand->isGLValue() ? address(operand) : eval(operand);
     const bool elsewhere = given.root == Root::output || given.root == Root::other ||
-                           (given.root == Root::unknown && operand->getType()->isPointerType());
-    storage_.note_number_of_output(
-        given.root == Root::output ||
-        (given.root == Root::object && memory_[given.object].held_output));
+                           (is_uncertain(given.root) && operand->getType()->isPointerType());
+    forks_.for_each_place(given, [&](Value one) {
+      storage_.note_number_of_output(one.root == Root::output ||
+                                     (one.root == Root::object && memory_[one.object].held_output));
+    });
     if (elsewhere && !operand->isGLValue())
       course_.complain(e->getExprLoc(),
                        "an expression that is not understood has an address here, and "

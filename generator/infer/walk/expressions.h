@@ -20,6 +20,7 @@ class Expressions {
         nodes_(state.nodes),
         facts_(state.facts),
         memory_(state.memory),
+        forks_(state.forks),
         types_(state.types),
         frames_(state.frames),
         course_(state.course),
@@ -64,6 +65,7 @@ class Expressions {
   Nodes& nodes_;
   Facts& facts_;
   Memory& memory_;
+  const Forks& forks_;
   const Types& types_;
   Frames& frames_;
   Course& course_;

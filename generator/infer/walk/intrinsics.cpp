@@ -148,8 +148,7 @@ bool Intrinsics::knows(const clang::CallExpr* e, const clang::FunctionDecl* func
     return number(nodes_.constant(launch_.grid[name.back() - 'x']));
   }
   if (is_one_of(name, {"min", "max", "umin", "umax", "llmin", "llmax", "ullmin", "ullmax"}) &&
-      count == 2 && type.getNonReferenceType()->isIntegralOrEnumerationType() &&
-      !type->isReferenceType()) {
+      count == 2 && type->isIntegralOrEnumerationType() && !e->isGLValue()) {
     const Value first = walker_.eval(e->getArg(0)), second = walker_.eval(e->getArg(1));
     if (first.root != Root::number || second.root != Root::number) {
       storage_.note_number_of_output(first.root == Root::output || second.root == Root::output);

@@ -11,8 +11,12 @@ Value Lambdas::make(const clang::LambdaExpr* e) {
   Captures captures;
   bool carries = false;  // whether calling the lambda may give access to the output
   const auto holds = [&](Value place) {
-    return place.root == Root::output ||
-           (place.root == Root::object && memory_[place.object].held_output);
+    bool any = false;
+    forks_.for_each_place(place, [&](Value one) {
+      any |=
+          one.root == Root::output || (one.root == Root::object && memory_[one.object].held_output);
+    });
+    return any;
   };
   auto init = e->capture_init_begin();
   const auto copy = [&](const std::string& name, Type type, const clang::Expr* given) {

@@ -13,6 +13,7 @@ class Lambdas {
       : nodes_(state.nodes),
         facts_(state.facts),
         memory_(state.memory),
+        forks_(state.forks),
         types_(state.types),
         frames_(state.frames),
         course_(state.course),
@@ -30,6 +31,7 @@ class Lambdas {
   Nodes& nodes_;
   const Facts& facts_;
   Memory& memory_;
+  const Forks& forks_;
   const Types& types_;
   Frames& frames_;
   Course& course_;

@@ -172,7 +172,7 @@ void Objects::run_constructor(Value target, const clang::CXXConstructorDecl* con
       const Type declared = constructor->getParamDecl(i)->getType();
       arguments_.hand_over(name, arguments[i], declared.getNonReferenceType(), declared, where);
     }
-    if (target.root == Root::object)
+    if (target.root == Root::object || target.root == Root::either)
       storage_.copy_record(target, {Root::unknown, 0, unknown(nodes_, name, where)},
                            types_.size_of(parsed_.ast.getRecordType(record)), where);
     return;
