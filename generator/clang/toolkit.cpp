@@ -43,6 +43,27 @@ std::string without_destructor(llvm::StringRef text) {
   return "";
 }
 
+// Folders in which Clang's driver finds headers of the toolkit: the second one where links lead to
+// the toolkit's.
+std::vector<std::string> header_folders(const std::string& toolkit) {
+  return {toolkit + "/include", "/usr/local/include", "/usr/include"};
+}
+
+// Headers of pairs of 16-bit numbers.
+constexpr const char* kPairs[] = {"/cuda_fp16.h", "/cuda_fp16.hpp", "/cuda_bf16.h",
+                                  "/cuda_bf16.hpp"};
+
+// The header's text without the assignment of a pair's bits by '='. The pair's constructor takes
+// them too, so that `pair = bits` still has a meaning.
+std::string without_assigned_bits(std::string text) {
+  for (const std::string type : {"__half2_raw ", "__nv_bfloat162_raw "}) {
+    const std::string assign = "operator=(const " + type;
+    for (size_t at = 0; (at = text.find(assign, at)) != std::string::npos;)
+      text.replace(at, assign.size(), "tilepost_assign(const " + type);
+  }
+  return text;
+}
+
 }  // namespace
 
 bool is_toolkit(const std::string& folder) {
@@ -92,6 +113,12 @@ std::vector<AdaptedHeader> adapted_headers(const std::string& toolkit) {
     if (!read) continue;
     std::string text = without_destructor((*read)->getBuffer());
     if (!text.empty()) list.push_back({toolkit + name, std::move(text)});
+  }
+  for (const std::string& folder : header_folders(toolkit)) {
+    for (const char* name : kPairs) {
+      const auto read = llvm::MemoryBuffer::getFile(folder + name, /*IsText=*/true);
+      if (read) list.push_back({folder + name, without_assigned_bits((*read)->getBuffer().str())});
+    }
   }
   return list;
 }

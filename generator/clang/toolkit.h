@@ -28,10 +28,13 @@ struct AdaptedHeader {
   std::string text;
 };
 
-// The adapted headers of the toolkit in that folder. Clang refuses a __shared__ variable of a class
-// whose destructor has a body, and leaves out the code of a template that uses the variable.
-// cuda::barrier has such a destructor, which ends a barrier in shared memory and stores nowhere
-// else. The destructor is read as an empty one.
+// The adapted headers of the toolkit in that folder:
+// - Clang refuses a __shared__ variable of a class whose destructor has a body, and leaves out the
+//   code of a template that uses the variable. cuda::barrier has such a destructor, which ends a
+//   barrier in shared memory and stores nowhere else. The destructor is read as an empty one.
+// - For `pair = {x, y}` with a __half2 or a __nv_bfloat162, Clang cannot choose between the
+//   assignment of a pair and the one of a pair's bits, a struct of two integers. nvcc takes the
+//   first. The second is read under another name.
 std::vector<AdaptedHeader> adapted_headers(const std::string& toolkit);
 
 }  // namespace tilepost
