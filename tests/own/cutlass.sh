@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Kernels of CUTLASS's: which fields their specs may have, what is generated, and which wrong kernels do not compile.
 # The test of the example compiles the right ones (tests/cmake/example.sh).
+# The headers for CUTLASS are tried for warnings too.
 # Usage: cutlass.sh spec TILEPOST             needs neither nvcc nor CUTLASS
 #        cutlass.sh lies FOLDER               CUTLASS is in FOLDER, or is put there
 set -u
@@ -73,6 +74,31 @@ check_lies() {
     fi
   done < <(sed -n 's|^// says: ||p' "$here/cutlass/lies.cu")
   [ $failed = 0 ] || grep -E 'error' "$dir/log" | cut -c1-300
+  check_warnings "$cutlass"
+}
+
+# The headers by themselves, and with a kernel's types, under the warnings that users may have on. Clang alone applies
+# these to the source of device code.
+check_warnings() {
+  local cutlass=$1 cuda header
+  command -v clang++-19 >/dev/null || { echo "SKIP warnings: there is no clang++-19"; return; }
+  cuda=$(dirname "$(dirname "$(realpath "$(command -v nvcc)")")")
+  : >"$dir/texture_fetch_functions.h"  # CUDA 13 no longer has this header, but Clang 19 includes it.
+  for header in "$root"/include/tilepost/cutlass/*.h*; do echo "#include \"tilepost/cutlass/${header##*/}\"" >"$dir/${header##*/}.cu"; done
+  cat >"$dir/kernel.cu" <<'END'
+#include "gemm.cuh"
+#include "tilepost/cutlass/launch.hpp"
+using Kernel = tilepost::cutlass::Kernel<example::Gemm, 128, 256, 2, TILEPOST_BF16, TILEPOST_BF16, TILEPOST_TN>;
+const void* function() { return Kernel::function(); }
+cudaError_t launch(const tilepost_launch_call_t* call, void* user) { return Kernel::launch(call, user); }
+END
+  for header in "$dir"/*.cu; do
+    clang++-19 -x cuda --cuda-device-only --cuda-gpu-arch=sm_90a --cuda-path="$cuda" -nocudalib -std=c++20 -fsyntax-only \
+      -Xclang -target-sdk-version=12.5 -Xclang -target-feature -Xclang +ptx85 -Wno-unknown-cuda-version -D__CUDACC_VER_MAJOR__=13 \
+      -D__CUDACC_VER_MINOR__=0 -isystem "$dir" -I "$root/include" -isystem "$example" -isystem "$cutlass" -isystem "$cuda/include/cccl" \
+      -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wsign-conversion -Wold-style-cast -Wdouble-promotion -Werror "$header" \
+      >"$dir/log" 2>&1 && echo "no warning: ${header##*/}" || fail "a warning of ${header##*/}" "$dir/log"
+  done
 }
 
 if [ "$1" = spec ]; then

@@ -8,9 +8,10 @@
 #ifndef TILEPOST_CUTLASS_MOVED_STORE_HPP
 #define TILEPOST_CUTLASS_MOVED_STORE_HPP
 
+#include <cute/tensor.hpp>  // first: those below do not include what they need of it
+
 #include <cute/arch/copy_sm90_tma.hpp>
 #include <cute/atom/copy_traits_sm90_tma.hpp>
-#include <cute/tensor.hpp>
 #include <cutlass/epilogue/fusion/callbacks.hpp>
 
 #include "tilepost/cutlass/schedule.h"

@@ -217,8 +217,8 @@ struct SomeVectors {
       const int of = warp + i / kSteps * (helper.threads / norm::kWarp);
       const int vector =
           (step + i % kSteps) * Share::kThreads + of * norm::kWarp + helper.thread % norm::kWarp;
-      is_there[i] = all || of < Share::kWarps && step + i % kSteps < Share::kSteps &&
-                               vector < Share::kVectors;
+      is_there[i] = all || (of < Share::kWarps && step + i % kSteps < Share::kSteps &&
+                            vector < Share::kVectors);
       at[i] = is_there[i] ? vector : 0;
     }
   }
