@@ -44,7 +44,7 @@ struct Distribution {
   int max_value;     // exact: uniform integers of at most this magnitude; if 0, {-1, 0, 1} by
                      // density
   uint32_t density;  // exact: probability of a non-zero, times 2^32
-  int bits = 8;      // random: bits of the significand, 8 or 4
+  int bits = 8;      // random: bits of the significand, 1 to 20
 };
 
 // The distribution of A and B for a check of `kind`. A sum has k products on each of `ranks` ranks.
@@ -105,14 +105,14 @@ TILEPOST_VERIFY_INLINE float value_at(const Distribution& distribution, uint64_t
     const uint64_t choices = 2 * static_cast<uint64_t>(distribution.max_value) + 1;
     return static_cast<float>(static_cast<int>(high * choices >> 32) - distribution.max_value);
   }
-  // The sum of four random bytes is near normal. The significand has the distribution's bits. The
-  // exponent takes six values.
+  // The sum of four random bytes is near normal, from -510 to 510. As many sums become each of the
+  // significands of the distribution's bits. The exponent takes six values, and magnitudes are
+  // below 8.
   const int sum =
       static_cast<int>((low & 255) + (low >> 8 & 255) + (low >> 16 & 255) + (low >> 24));
   const int binade = static_cast<int>((high & 0xffff) * 6 >> 16);
-  if (distribution.bits == 4)
-    return static_cast<float>((sum - 510) / 34) / static_cast<float>(2 << binade);
-  return static_cast<float>((sum - 510) / 2) / static_cast<float>(32 << binade);
+  const int significand = (sum - 510) * (1 << distribution.bits) / 511;
+  return static_cast<float>(8 * significand) / static_cast<float>(1 << distribution.bits << binade);
 }
 
 // Element `index` of a stream of scales. In exact data it is 1 or 2, which leaves a sum's

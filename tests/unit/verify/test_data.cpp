@@ -49,6 +49,29 @@ TEST_CASE("e4m3 values survive their encoding") {
       }
 }
 
+// Inputs of random data, whatever dtypes there will be.
+TEST_CASE("random values take every significand of the distribution's bits, and no longer one") {
+  for (int bits = 1; bits <= 8; ++bits) {
+    const Distribution data = {DataKind::random, 0, 0, bits};
+    std::set<int> significands;
+    float most = 0;
+    for (const float value : draw(data, mix(static_cast<uint64_t>(bits)), 2000000)) {
+      most = std::max(most, std::abs(value));
+      const float steps = std::ldexp(std::abs(value), bits + 2);  // of the least binade
+      REQUIRE(steps == std::floor(steps));
+      int whole = static_cast<int>(steps);
+      while (whole != 0 && whole % 2 == 0) whole /= 2;
+      REQUIRE(whole < 1 << bits);
+      significands.insert(whole);
+    }
+    INFO(bits << " bits");
+    CHECK(most < 8);
+    // Half of the significands are odd. The greatest of many bits are rare.
+    CHECK(significands.count(0) == 1);
+    CHECK(significands.size() - 1 >= (bits <= 4 ? 1u << bits >> 1 : 1u << bits >> 2));
+  }
+}
+
 TEST_CASE("scales are powers of two in exact data, and all of a range in random data") {
   const Distribution exact = make_distribution(DataKind::exact, 64, 1, TILEPOST_BF16);
   const Distribution random = make_distribution(DataKind::random, 64, 1, TILEPOST_BF16);
