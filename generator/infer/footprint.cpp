@@ -6,6 +6,7 @@
 
 #include "generator/infer/state/unknowns.h"
 #include "generator/infer/values/lanes.h"
+#include "tilepost/dtype.h"
 
 namespace tilepost::inference {
 namespace {
@@ -63,6 +64,8 @@ class Enumeration {
   bool start_tile(const Access& store, size_t thread, int64_t element);
   bool fail(clang::SourceLocation where, const std::string& text, const std::string& note = "",
             clang::SourceLocation note_at = {});
+  bool fail_store(const Access& store, const std::string& text, const std::string& note = "",
+                  clang::SourceLocation note_at = {});
   bool fail_outside(const Access& store, size_t thread, int64_t element);
   bool too_much();
   std::string shape() const;
@@ -116,6 +119,27 @@ bool Enumeration::fail(clang::SourceLocation where, const std::string& text,
   return false;
 }
 
+// Refuses what a store does. Where it stores a number that is no element of the output, rows and
+// columns that are counted in such elements would mislead.
+bool Enumeration::fail_store(const Access& store, const std::string& text, const std::string& note,
+                             clang::SourceLocation note_at) {
+  if (store.number.isNull() || store.width == facts_.out_bytes)
+    return fail(store.where, text, note, note_at);
+  const std::string type = store.number.getUnqualifiedType().getAsString();
+  const auto is_stored = [&](const DtypeRow& row) {
+    return row.may_be_output() && type == row.cuda_name;
+  };
+  const auto* row = std::ranges::find_if(kDtypes, is_stored);
+  return fail(store.where,
+              "'" + type + "' of " + std::to_string(store.width) +
+                  " bytes is stored here, and the output's elements have " +
+                  std::to_string(facts_.out_bytes) + " bytes",
+              (row != std::end(kDtypes) ? "say gemm.out: " + std::string(row->name)
+                                        : "no gemm.out has such elements: convert each before it "
+                                          "is stored") +
+                  "; if it stands for other elements, " + text);
+}
+
 bool Enumeration::has_spare_blocks() const {
   return facts_.grid[0] * facts_.grid[1] * facts_.grid[2] > tiles_m_ * tiles_n_;
 }
@@ -142,24 +166,24 @@ bool Enumeration::fail_outside(const Access& store, size_t thread, int64_t eleme
                                     : "row " + std::to_string(row) + ", column " +
                                           std::to_string(column) + " of an output of " +
                                           times(facts_.m, facts_.n);
-    return fail(store.where,
-                who + ", " + thread_name(thread) + " stores outside the output: " + what,
-                is_ragged() && !has_spare_blocks() ? requires_note() : launch_note());
+    return fail_store(store,
+                      who + ", " + thread_name(thread) + " stores outside the output: " + what,
+                      is_ragged() && !has_spare_blocks() ? requires_note() : launch_note());
   }
   const std::string text = who + " stores into tiles " +
                            at({row_ / facts_.tile[0], column_ / facts_.tile[1], 0}, false) +
                            " and " + at({tile_row, tile_column, 0}, false) + " of " +
                            times(facts_.tile[0], facts_.tile[1]);
-  if (is_ragged()) return fail(store.where, text, requires_note());
+  if (is_ragged()) return fail_store(store, text, requires_note());
   if (store.loop.isValid()) {
-    return fail(
-        store.where, text,
+    return fail_store(
+        store, text,
         "tile says the rows and the columns that one block stores; if one block computes several "
         "tiles in this loop, take each from tilepost::tile(grid, position) and call "
         "tilepost::tile_done behind its stores",
         store.loop);
   }
-  return fail(store.where, text, "tile says the rows and the columns that one block stores");
+  return fail_store(store, text, "tile says the rows and the columns that one block stores");
 }
 
 bool Enumeration::start_tile(const Access& store, size_t thread, int64_t element) {
@@ -180,7 +204,7 @@ bool Enumeration::mark(const Access& store, size_t thread, int64_t bytes, int64_
   const int64_t element = bytes >> shift_;
   const int64_t count = width >> shift_;
   if ((bytes | width) & (facts_.out_bytes - 1) || count == 0) {
-    return fail(store.where, shape() + block_name() + ", " + thread_name(thread) +
+    return fail_store(store, shape() + block_name() + ", " + thread_name(thread) +
                                  " stores a part of an element: the output's elements have " +
                                  std::to_string(facts_.out_bytes) + " bytes");
   }

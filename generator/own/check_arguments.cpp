@@ -108,21 +108,39 @@ class ArgumentCheck {
     const tilepost_dtype_t wanted = argument.kind == Kind::a   ? spec_.gemm.a.value
                                     : argument.kind == Kind::b ? spec_.gemm.b.value
                                                                : spec_.gemm.out.value;
-    const std::string element =
-        type->getPointeeType().getCanonicalType().getUnqualifiedType().getAsString();
+    const clang::QualType pointed = type->getPointeeType();
+    const std::string element = pointed.getCanonicalType().getUnqualifiedType().getAsString();
     const auto refuse = [&](const std::string& name) {
       parsed_.error(parameter.decl->getLocation(), "parameter '" + parameter.name + "' points to " +
                                                        name + ", and the spec says " +
                                                        name_of(wanted));
     };
+    if (pointed->isSpecificBuiltinType(clang::BuiltinType::SChar)) {
+      refuse("whole numbers of 8 bits (" + element + ")");
+      note_bytes(parameter, argument);
+      return;
+    }
     for (const DtypeRow& row : kDtypes)
       if (StringRef(element).ends_with(row.cuda_name) && row.value != wanted) refuse(row.cuda_name);
     // A 32-bit integer type cannot hold a number of 32 bits. Shorter integer types may stand for
     // the bytes of any type.
-    const clang::QualType pointed = type->getPointeeType();
     if (row_of(wanted).is_wide() && pointed->isIntegerType() &&
         parsed_.ast.getTypeSize(pointed) == 32)
       refuse(element);
+  }
+
+  // What a kernel for int8 says instead of a matrix that has another type.
+  void note_bytes(const Parameter& parameter, const KernelArgument& argument) {
+    using Kind = KernelArgument::Kind;
+    const std::string own = argument.kind == Kind::a   ? "kernel.user: {NAME: m * k}"
+                            : argument.kind == Kind::b ? "kernel.user: {NAME: n * k}"
+                                                       : "";
+    parsed_.note(parameter.decl->getLocation(),
+                 own.empty() ? "an output of 8 bits is not one of gemm.out's types"
+                             : "int8 is no type of gemm's: hand such numbers over as user data, " +
+                                   own + " and arguments: {" + parameter.name +
+                                   ": user.NAME, …}; bytes of another type are declared as "
+                                   "unsigned char or void");
   }
 
   // Refuses a number that the parameter's integer type cannot hold.

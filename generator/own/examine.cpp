@@ -12,6 +12,7 @@
 #include "generator/clang/toolkit.h"
 #include "generator/infer/infer.h"
 #include "generator/own/check_arguments.h"
+#include "generator/own/instructions.h"
 #include "generator/own/launch_limits.h"
 #include "generator/own/placed_diagnostics.h"
 #include "generator/own/shared_memory.h"
@@ -66,6 +67,7 @@ class Examiner {
       proven = diagnostics_.ok() && check_headers(parsed) && check_fields() &&
                check_launch(parsed, instance) &&
                check_launch_limits(parsed, instance, own_, diagnostics_) &&
+               check_instructions(parsed, instance, spec_.archs.value) &&
                (own_.marked ? check_marked(parsed, instance)
                             : prove(parsed, instance) && check_library());
       if (proven) check_shared_memory(parsed, instance, own_);

@@ -114,6 +114,45 @@ told "other clusters than it is compiled for" 1 "spec.yaml:7:" "kernel.cluster i
 spec "$f32" "$marked, function: of_sized_blocks" && sm_90a
 told "blocks of a compiled size" 1 "bounded.cu:38:" "'of_sized_blocks' has __block_size__, by which a launch counts clusters"
 
+# What the kernel is written for, and the spec is not.
+unfit="$kernels/unfit.cu, tile: [16, 16], threads: [16, 16], $arguments, function"
+spec "{m: 256, n: 192, k: 8, a: f16}" "$unfit: 'unfit<signed char, half, half, half>'"
+told "int8 where the spec says another type" 1 "unfit.cu:6:" \
+  "parameter 'a' points to whole numbers of 8 bits (signed char), and the spec says f16" \
+  "hand such numbers over as user data, kernel.user: {NAME: m * k} and arguments: {a: user.NAME, …}"
+spec "{m: 256, n: 192, k: 8, a: f16}" "$unfit: 'unfit<half, half, signed char, half>'"
+told "an output of int8" 1 "parameter 'c' points to whole numbers of 8 bits" "an output of 8 bits is not one of gemm.out's types"
+spec "{m: 256, n: 192, k: 8, a: f16}" "$unfit: 'unfit<signed char, half, half, half>', user: {a8: m * k}"
+sed -i 's/a: a,/a: user.a8,/' "$dir/spec.yaml"
+told "int8 as user data" 0
+for case in "f16 half float:say gemm.out: f32" "f16 half int:no gemm.out has such elements: convert each" "f32 float double:no gemm.out"; do
+  read -r type a stored <<<"${case%%:*}"
+  spec "{m: 256, n: 192, k: 8, a: $type}" "$unfit: 'unfit<$a, $a, void, $stored>'"
+  told "$stored stored where elements are $type" 1 "unfit.cu:11:" "'$stored' of " \
+    "bytes is stored here, and the output's elements have" "${case#*:}" "if it stands for other elements, at m=256, n=192 block"
+done
+spec "{m: 256, n: 192, k: 8, a: f16}" "$unfit: 'unfit<half, half, void, half>'"
+told "what is stored as the spec says" 0
+spec "$bf16" "$kernels/unfit.cu, tile: [16, 16], threads: [16, 16], $arguments, function: of_sm_100" && sm_90a
+told "an instruction of another architecture" 1 "unfit.cu:16:3:" \
+  "the instruction 'tcgen05.wait::ld.sync.aligned' is of sm_100a and newer ones, and the spec says arch: sm_90a"
+spec "$bf16" "$kernels/unfit.cu, tile: [16, 16], threads: [16, 16], $arguments, function: of_sm_90a"
+told "an instruction of a newer architecture" 1 "the instruction 'setmaxnreg.inc.sync.aligned.u32' is of sm_90a and newer ones" \
+  "and the spec says arch: sm_80"
+sm_90a
+told "an instruction of the spec's architecture" 0
+
+# By blockIdx and gridDim the woven kernel is told its block. The kernel may hide other variables of CUDA's.
+for case in "0:unfit.cu:50:16: error: 'blockIdx' is declared here, the name by which" "1:unfit.cu:36:38: error: 'gridDim' is declared here" \
+  "2:unfit.cu:55:11: error: '::blockIdx' is the block that runs, not the one that is told to the kernel; leave out the '::'"; do
+  spec "{m: 256, n: 192, k: 8, a: f16}" "$unfit: 'hidden<${case%%:*}>'"
+  told "a variable of CUDA's that is hidden, ${case%%:*}" 1 "${case#*:}"
+done
+for which in 3 4; do
+  spec "{m: 256, n: 192, k: 8, a: f16}" "$unfit: 'hidden<$which>'"
+  told "a variable of CUDA's that may be hidden, $which" 0
+done
+
 # Groups of blocks may be made, which needs CUDA's header. They may not be waited for.
 if command -v nvcc >/dev/null; then
   groups="$kernels/groups.cu, tile: [16, 16], threads: [16, 16], $arguments"

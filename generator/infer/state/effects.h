@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "clang/AST/Type.h"
 #include "clang/Basic/SourceLocation.h"
 #include "generator/infer/values/launch.h"
 #include "generator/infer/values/nodes.h"
@@ -31,6 +32,7 @@ struct Access {
   NodeId pitch = 0;
   bool by_warp = false;
   clang::SourceLocation where;
+  clang::QualType number;      // the type of the number that is stored; null for structs and bytes
   clang::SourceLocation loop;  // the outermost unrolled loop around the access, if there is one
 };
 

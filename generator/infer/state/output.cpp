@@ -10,7 +10,7 @@ void Output::read(Value from, int64_t width, Where where, bool by_warp) {
   course_.need_loops_of(from.node);
   if (course_.restarts()) return;
   log_.note(false,
-            {from.node, facts_.since(0), width, 1, 0, by_warp, frames_.in_source(where), {}});
+            {from.node, facts_.since(0), width, 1, 0, by_warp, frames_.in_source(where), {}, {}});
 }
 
 void Output::read_somewhere(Where where) {
@@ -20,7 +20,7 @@ void Output::read_somewhere(Where where) {
                    "load_matrix_sync");
 }
 
-void Output::store(Value to, int64_t width, Where where, bool by_warp) {
+void Output::store(Value to, int64_t width, Where where, bool by_warp, Type number) {
   if (where.isMacroID() &&
       clang::Lexer::getImmediateMacroName(where, parsed_.sm, parsed_.ast.getLangOpts()) == "assert")
     return course_.complain(where, "this store is in an assert, which -DNDEBUG leaves out", where,
@@ -44,7 +44,7 @@ void Output::store(Value to, int64_t width, Where where, bool by_warp) {
         "addresses must follow from numbers of the launch, the block's index and the "
         "thread's");
   }
-  Access store{to.node, guard, width, 1, 0, by_warp, frames_.in_source(where), {}};
+  Access store{to.node, guard, width, 1, 0, by_warp, frames_.in_source(where), number, {}};
   if (const clang::Stmt* loop = open_loops_.outermost_unrolled()) store.loop = loop->getBeginLoc();
   log_.note(true, store);
 }

@@ -21,7 +21,8 @@ class Output {
 
   // Notes an access of `width` bytes. Asks for another run if the address is unknown because loops
   // were passed over.
-  void store(Value to, int64_t width, Where where, bool by_warp = false);
+  // `number`: the type of the number that is stored, if it is one.
+  void store(Value to, int64_t width, Where where, bool by_warp = false, Type number = {});
   void read(Value from, int64_t width, Where where, bool by_warp = false);
 
   // Refuses a read that may be of the output, at an unknown place.

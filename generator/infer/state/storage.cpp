@@ -141,7 +141,8 @@ void Storage::store(Value to, Value value, Type type, Where where) {
   }
   switch (to.root) {
     case Root::output:
-      return output_.store(to, types_.size_of(type), where);
+      return output_.store(to, types_.size_of(type), where, false,
+                           type->isArithmeticType() ? type : Type());
     case Root::object:
       return store_variable(to, value, type, where);
     case Root::shared:

@@ -237,7 +237,6 @@ void InlineAssembly::note_one_shot(Assembly& assembly, StringRef name, StringRef
   if (name.starts_with("setmaxnreg"))
     log_.run_once(where, "registers are given back or taken here");
   if (name.starts_with("mbarrier.init")) log_.run_once(where, "a barrier is initialised here");
-  if (name.starts_with("tcgen05")) log_.run_once(where, "tensor memory is used here");
   if (name.starts_with("bar.arrive") || name.starts_with("barrier.arrive"))
     log_.run_once(where, "threads come to a barrier here and do not wait at it");
   if (name.starts_with("cp.async.ca") || name.starts_with("cp.async.cg")) log_.begin_copies(where);
@@ -254,7 +253,7 @@ void InlineAssembly::note_one_shot(Assembly& assembly, StringRef name, StringRef
 void InlineAssembly::exec_harmless(Assembly& assembly, StringRef name,
                                    const std::vector<StringRef>& operands, bool predicated) {
   const Where where = assembly.statement->getAsmLoc();
-  if (!is_harmless(name) && !name.starts_with("tcgen05")) {
+  if (!is_harmless(name)) {
     return course_.complain(where,
                             "the instruction '" + name.str() + "' is not known here, and may store",
                             where, "write it in C++, or mark the kernel");

@@ -27,15 +27,21 @@ bool is_cuda(const clang::ValueDecl* decl) {
 class Reader : public clang::RecursiveASTVisitor<Reader> {
  public:
   llvm::SetVector<const clang::FunctionDecl*> reached;
-  clang::SourceLocation variable;  // blockIdx or gridDim
-  clang::SourceLocation reg;       // the register that holds the block's index
-  clang::SourceLocation own;       // a variable of the user's with such a name
+  clang::SourceLocation variable;                 // blockIdx or gridDim
+  clang::SourceLocation reg;                      // the register that holds the block's index
+  const clang::DeclRefExpr* qualified = nullptr;  // one of these with '::' in front
+  const clang::ValueDecl* own = nullptr;          // what the user has declared by such a name
 
   bool shouldVisitImplicitCode() const { return true; }
   bool VisitDeclRefExpr(clang::DeclRefExpr* name) {
     const clang::ValueDecl* decl = name->getDecl();
     const StringRef called = decl->getIdentifier() ? decl->getName() : "";
-    if (is_place(called)) (is_cuda(decl) ? variable : own) = name->getLocation();
+    if (is_place(called) && is_cuda(decl)) {
+      variable = name->getLocation();
+      if (name->hasQualifier()) qualified = name;
+    } else {
+      note_own(decl);
+    }
     if (called.starts_with("__nvvm_read_ptx_sreg_") && called.contains("ctaid"))
       reg = name->getLocation();
     reach(dyn_cast<clang::FunctionDecl>(decl));
@@ -43,9 +49,7 @@ class Reader : public clang::RecursiveASTVisitor<Reader> {
   }
   // The woven parameter would hide a member with such a name that is used without its object.
   bool VisitMemberExpr(clang::MemberExpr* member) {
-    const clang::ValueDecl* decl = member->getMemberDecl();
-    if (member->isImplicitAccess() && decl->getIdentifier() && is_place(decl->getName()))
-      own = member->getMemberLoc();
+    if (member->isImplicitAccess()) note_own(member->getMemberDecl());
     reach(dyn_cast<clang::FunctionDecl>(member->getMemberDecl()));
     return true;
   }
@@ -55,7 +59,7 @@ class Reader : public clang::RecursiveASTVisitor<Reader> {
     return true;
   }
   bool VisitValueDecl(clang::ValueDecl* made) {
-    if (made->getIdentifier() && is_place(made->getName())) own = made->getLocation();
+    note_own(made);
     return true;
   }
   bool VisitVarDecl(clang::VarDecl* made) {
@@ -83,6 +87,9 @@ class Reader : public clang::RecursiveASTVisitor<Reader> {
   }
 
  private:
+  void note_own(const clang::ValueDecl* decl) {
+    if (!own && decl->getIdentifier() && is_place(decl->getName())) own = decl;
+  }
   void reach(const clang::FunctionDecl* function) {
     const clang::FunctionDecl* definition = nullptr;
     if (function && function->isDefined(definition)) reached.insert(definition);
@@ -149,10 +156,18 @@ void check_header_places(const Parsed& parsed, const clang::FunctionDecl* kernel
     all.insert(reader.reached.begin(), reader.reached.end());
   }
   for (const clang::FunctionDecl* function : told(kernel, readers)) {
-    if (readers[function].own.isInvalid()) continue;
-    parsed.error(readers[function].own,
-                 "a variable has a name of CUDA's here, by which the woven kernel tells the "
-                 "block's place; rename it");
+    const auto [own, qualified] = std::pair(readers[function].own, readers[function].qualified);
+    if (!own && !qualified) continue;
+    if (!own)
+      parsed.error(qualified->getBeginLoc(),
+                   "'::" + qualified->getDecl()->getNameAsString() +
+                       "' is the block that runs, not the one that is told to the kernel; leave "
+                       "out the '::'");
+    else
+      parsed.error(own->getLocation(),
+                   "'" + own->getNameAsString() +
+                       "' is declared here, the name by which the woven kernel tells the block's "
+                       "place; rename it");
     return;
   }
 }
