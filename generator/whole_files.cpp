@@ -63,6 +63,14 @@ void TemporaryFile::remove() const {
   fs::remove(path);
 }
 
+bool is_read_only(const std::string& path) {
+  fs::file_status status;
+  if (fs::status(path, status)) return false;
+  const fs::perms any_write = fs::owner_write | fs::group_write | fs::others_write;
+  return (status.permissions() & any_write) == fs::no_perms ||
+         fs::access(path, fs::AccessMode::Write) == std::errc::permission_denied;
+}
+
 std::error_code write_temporary(const std::string& final, llvm::StringRef text,
                                 unsigned permissions, TemporaryFile& file) {
   int descriptor = -1;

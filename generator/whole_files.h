@@ -30,6 +30,13 @@ struct TemporaryFile {
   void remove() const;
 };
 
+// Whether there is a file of which no user, or not this one, may change what it holds. Renaming
+// another file over it would replace it nevertheless.
+bool is_read_only(const std::string& path);
+// What is said of such a file that would have to change.
+constexpr const char* kReadOnly =
+    "Permission denied: it is read-only; remove it or make it writable";
+
 // Writes `text` to a new temporary file, which it describes in `file`. The umask is taken off
 // `permissions` (llvm::sys::fs::perms). After an error no file is left.
 std::error_code write_temporary(const std::string& final, llvm::StringRef text,

@@ -187,7 +187,8 @@ int bench(const std::vector<Input>& inputs, const BenchOptions& options, llvm::r
                   progress);
   const double seconds = estimate_seconds(programs, options, target->gpus);
   const HarnessEnd end = measure(plan.harness, programs, context, seconds, log, out, progress);
-  files = {bench_json(context, programs, log), bench_picture(context, programs, log)};
+  files.json = bench_json(context, programs, log);
+  if (options.draws) files.svg = bench_picture(context, programs, log);
   bool ok = end.ended && end.exit_status == 0;
   for (const HarnessProgram& program : programs) ok = ok && log.of(program.name).ok();
   return ok ? kMeasured : kFailed;

@@ -32,6 +32,7 @@ struct BenchOptions {
   bool no_run = false;    // compile into keep_dir, for GPUs that need not be here
   int jobs = 0;           // compilers at a time; 0: one per core
   std::string cache_dir;  // keeps the compiled runtime for the next run; empty: not
+  bool draws = false;     // also make the picture
 };
 
 // The texts of files beside the table.
@@ -40,9 +41,10 @@ struct BenchFiles {
 };
 
 // Measures every input at every shape and combination of the sweeps. Prints the table to `out` and
-// progress to standard error; `files` become the same as JSON and as a picture, "" if nothing was
-// run. Returns the exit code: 0 all was measured, 1 a spec was rejected, something needed is
-// missing, a result was wrong or a measurement failed, 3 the working folder could not be written.
+// progress to standard error; `files` become the same as JSON and, if it is asked for, as a
+// picture; both are "" if nothing was run. Returns the exit code: 0 all was measured, 1 a spec was
+// rejected, something needed is missing, a result was wrong or a measurement failed, 3 the working
+// folder could not be written.
 int bench(const std::vector<Input>& inputs, const BenchOptions& options, llvm::raw_ostream& out,
           BenchFiles& files, Diagnostics& diagnostics);
 

@@ -54,15 +54,23 @@ const char* cure_of_names(const Input& input) {
 // The programs are those of the cases, in their order.
 bool go_together(const std::vector<Case>& cases, const std::vector<HarnessProgram>& programs,
                  Diagnostics& diagnostics) {
-  std::map<std::string, const Input*> inputs_of;  // by the name of the operation
+  // By the name of the operation in lower case: in some file systems files are one whose names
+  // differ in case alone.
+  std::map<std::string, std::pair<std::string, const Input*>> inputs_of;
   for (const auto& [each, program] : llvm::zip_equal(cases, programs)) {
     const Input& input = each.input;
-    const auto [first, is_new] = inputs_of.emplace(program.name, &input);
-    if (!is_new)
+    const auto [first, is_new] =
+        inputs_of.emplace(llvm::StringRef(program.name).lower(), std::pair(program.name, &input));
+    const auto& [name, other] = first->second;
+    if (!is_new && name == program.name)
       diagnostics.error(fmt::format(
-          "two operations of one bundle are called '{}', that of '{}' and that of '{}'; {}",
-          program.name, printable(first->second->path), printable(input.path),
-          cure_of_names(input)));
+          "two operations of one bundle are called '{}', that of '{}' and that of '{}'; {}", name,
+          printable(other->path), printable(input.path), cure_of_names(input)));
+    else if (!is_new)
+      diagnostics.error(fmt::format(
+          "the operations '{}' of '{}' and '{}' of '{}' differ in case alone, and not every file "
+          "system tells their files apart; change the name in one of the files",
+          name, printable(other->path), program.name, printable(input.path)));
     if (is_cuda(program) != is_cuda(programs.front()))
       diagnostics.error(
           fmt::format("a bundle is for one target: '{}' is for {}, '{}' for {}; make two bundles",

@@ -95,6 +95,8 @@ bool check_ways(const std::string& dir, const Found& found, const std::vector<Ou
                     diagnostics);
     if (fs::exists(path) && !fs::is_regular_file(path))
       return refuse(dir, "'" + file.name + "' is not a regular file", diagnostics);
+    if (is_read_only(path) && text_of_file(path) != file.text)
+      return refuse(dir, "'" + file.name + "': " + kReadOnly, diagnostics);
   }
   for (const std::string& file : all)
     for (const std::string& folder : folders_of(file)) folders.insert(folder);

@@ -25,6 +25,7 @@ int bench_command(const Options& options, Diagnostics& diagnostics) {
   bench_options.no_run = options.no_run;
   bench_options.jobs = options.jobs;
   bench_options.cache_dir = options.cache_dir;
+  bench_options.draws = !options.svg.empty();
   BenchFiles files;
   for (const std::string* path : {&options.json, &options.svg})
     if (!path->empty() && !can_write_file(*path, diagnostics)) return kExitIo;

@@ -88,8 +88,8 @@ bool may_replace(llvm::StringRef path, Diagnostics& diagnostics) {
   return false;
 }
 
-bool refuse(const std::string& path, const std::error_code& error, Diagnostics& diagnostics) {
-  diagnostics.error("cannot write '" + path + "': " + error.message());
+bool refuse(const std::string& path, const std::string& why, Diagnostics& diagnostics) {
+  diagnostics.error("cannot write '" + path + "': " + why);
   return false;
 }
 
@@ -149,11 +149,15 @@ bool write_files(const std::string& dir, const std::vector<OutputFile>& files,
     ok = may_replace(place, diagnostics);
     if (!ok) break;
     if (text_of_file(place) == file.text) continue;
+    if (is_read_only(place)) {
+      ok = refuse(place, kReadOnly, diagnostics);
+      break;
+    }
     const auto error =
         write_temporary(place, file.text, fs::all_read | fs::all_write, pending.emplace_back());
     if (!error) continue;
     pending.pop_back();
-    ok = refuse(place, error, diagnostics);
+    ok = refuse(place, error.message(), diagnostics);
     break;
   }
   // Headers come last: if the program is stopped between two files, it leaves an old header, which
@@ -165,7 +169,7 @@ bool write_files(const std::string& dir, const std::vector<OutputFile>& files,
     if (!ok)
       file.remove();
     else if (const auto error = file.rename())
-      ok = refuse(file.final, error, diagnostics);
+      ok = refuse(file.final, error.message(), diagnostics);
   }
   return ok;
 }
@@ -178,9 +182,10 @@ bool write_file(const std::string& path, const std::string& text, Diagnostics& d
 bool can_write_file(const std::string& path, Diagnostics& diagnostics) {
   const std::string folder = folder_of(path);
   if (!make_folder(folder, diagnostics) || !may_replace(path, diagnostics)) return false;
+  if (is_read_only(path)) return refuse(path, kReadOnly, diagnostics);
   const auto error = fs::is_directory(folder) ? fs::access(folder, fs::AccessMode::Write)
                                               : std::make_error_code(std::errc::not_a_directory);
-  return error ? refuse(path, error, diagnostics) : true;
+  return error ? refuse(path, error.message(), diagnostics) : true;
 }
 
 bool check_apart(const char* flag, const std::string& path, const std::vector<std::string>& sources,

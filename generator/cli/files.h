@@ -16,7 +16,8 @@ std::optional<std::string> read_text(const std::string& path, Diagnostics& diagn
 
 // Writes every file into `dir`, which is created if missing. A file whose bytes would not change is
 // left alone, so that nothing is rebuilt. Each file is first written beside its place. When all are
-// written they are renamed, headers last. If a file cannot be written, none is changed. One program
+// written they are renamed, headers last. If a file cannot be written or
+// is read-only, none is changed. One program
 // at a time writes into a folder. Removes temporary files of these that killed programs have left.
 // Returns false after an error, which it reports.
 bool write_files(const std::string& dir, const std::vector<OutputFile>& files,

@@ -74,6 +74,9 @@ check_refusals() {
     bundle a/ar_host.yaml b/ar_host.yaml --bundle x
   expect 1 "called 'both', that of 'a/ar_host.yaml' and that of '$specs/gemm_host.yaml'; --name gives all specs one name" \
     bundle a/ar_host.yaml "$specs/gemm_host.yaml" --name both --bundle x
+  sed -i 's/^name: ar_host/name: AR_host/' b/ar_host.yaml
+  expect 1 "the operations 'ar_host' of '$specs/ar_host.yaml' and 'AR_host' of 'b/ar_host.yaml' differ in case alone" \
+    bundle "$specs/ar_host.yaml" b/ar_host.yaml --bundle x
   expect 1 "a bundle is for one target" bundle "$specs/ar_host.yaml" "$specs/ar_sm90.yaml" --bundle x
   expect 1 "gemm.k" bundle "$specs/ar_host.yaml" -D gemm.k=0 --bundle x
   [ ! -e x ] || fail "a rejected bundle was written"
@@ -92,6 +95,11 @@ check_refusals() {
   cp one/bundle.list bad/bundle.list
   echo mine >bad/generated/late.h
   expect 3 "'generated/late.h' is there and not tilepost's" bundle "$specs/ar_host.yaml" --name late --bundle bad
+  cp -r one sealed && chmod a-w sealed/generated/ar_host.h
+  expect 3 "'generated/ar_host.h': Permission denied: it is read-only" \
+    bundle "$specs/ar_host.yaml" "$specs/gemm_host.yaml" -D gemm.k=72 --bundle sealed
+  diff -r one sealed || fail "a bundle with a read-only file was changed in part"
+  rm -rf sealed
   mkdir outside && rm -r bad/generated && ln -s ../outside bad/generated
   expect 3 "is not a folder" bundle "$specs/ar_host.yaml" --bundle bad
   [ -z "$(ls outside)" ] || fail "written through a link"

@@ -101,6 +101,18 @@ expect 3 "cannot create folder 'plain_file/sub'" "$tool" generate "$specs/ar_sm9
 mkdir -p blocked/attn_out.plan.json
 expect 3 "it is not a regular file" "$tool" generate "$specs/ar_sm90.yaml" --name attn_out -o blocked
 [ "$(ls blocked)" = attn_out.plan.json ] || fail "something was half-written: $(ls blocked)"
+expect 0 "" "$tool" generate "$specs/ar_host.yaml" --name kept -o kept
+before=$(cat kept/*) && chmod a-w kept/kept.h
+expect 0 "" "$tool" generate "$specs/ar_host.yaml" --name kept -o kept
+expect 3 "cannot write 'kept/kept.h': Permission denied: it is read-only; remove it or make it writable" \
+  "$tool" generate "$specs/ar_host.yaml" --name kept -o kept -D gemm.k=72
+[ "$(cat kept/*)" = "$before" ] || fail "a read-only file or one beside it was changed"
+[ "$(ls kept | wc -l)" = 3 ] || fail "something was left: $(ls kept)"
+chmod u+w kept/kept.h
+expect 0 "" "$tool" generate "$specs/ar_host.yaml" --name kept -o kept -D gemm.k=72
+echo mine >own.svg && chmod a-w own.svg
+expect 3 "cannot write 'own.svg': Permission denied" "$tool" explain "$specs/ar_sm90.yaml" --svg own.svg
+[ "$(cat own.svg)" = mine ] || fail "a read-only picture was replaced"
 expect 3 "it is not a regular file" "$tool" generate "$specs/ar_sm90.yaml" --name full --depfile /dev/full -o full_out
 
 echo "# a file name never leaves its line, nor reaches a terminal as it is"
