@@ -1,7 +1,10 @@
 // Timelines of runs (tilepost/timeline.h): what stamps where, and the file that is written.
+#include <sys/resource.h>
 #include <unistd.h>
 
+#include <csignal>
 #include <cstdio>
+#include <filesystem>
 #include <fstream>
 #include <sstream>
 
@@ -11,6 +14,8 @@
 #include "tilepost/timeline.h"
 
 using Catch::Contains;
+using Catch::EndsWith;
+using Catch::StartsWith;
 using fakes::world;
 using sample::count_calls;
 using sample::Lines;
@@ -136,6 +141,31 @@ TEST_CASE_METHOD(Recorded, "timeline: a place that cannot be written is named") 
   CHECK_THAT(tilepost_last_error(), Contains("cannot write 'no_such_folder/x.json': No such file"));
   CHECK(tilepost_op_write_timeline(setup.op, nullptr) == TILEPOST_INVALID_ARGUMENT);
   CHECK(tilepost_op_record_timeline(nullptr) == TILEPOST_INVALID_ARGUMENT);
+}
+
+// The limit of a file's size stands for a disk that is full.
+TEST_CASE_METHOD(Recorded, "timeline: a file that was there stays until the new one is complete") {
+  create_recorded();
+  REQUIRE(run() == TILEPOST_OK);
+  const File file;
+  std::ofstream(file.path()) << "an older one";
+  rlimit before{};
+  REQUIRE(getrlimit(RLIMIT_FSIZE, &before) == 0);
+  const auto handler = std::signal(SIGXFSZ, SIG_IGN);
+  const rlimit small = {64, before.rlim_max};
+  REQUIRE(setrlimit(RLIMIT_FSIZE, &small) == 0);
+  const tilepost_result_t result = tilepost_op_write_timeline(setup.op, file.path());
+  REQUIRE(setrlimit(RLIMIT_FSIZE, &before) == 0);
+  std::signal(SIGXFSZ, handler);
+  CHECK(result == TILEPOST_INVALID_ARGUMENT);
+  CHECK_THAT(tilepost_last_error(),
+             Contains(std::string("cannot write '") + file.path()) && Contains("File too large"));
+  CHECK(file.text() == "an older one");
+  for (const auto& entry : std::filesystem::directory_iterator("."))
+    CHECK_THAT(entry.path().filename().string(),
+               !StartsWith(std::string(file.path()) + ".") || !EndsWith(".tmp"));
+  REQUIRE(tilepost_op_write_timeline(setup.op, file.path()) == TILEPOST_OK);
+  CHECK_THAT(file.text(), Contains("tilepost_timeline"));
 }
 
 TEST_CASE("timeline: every failing call leaves an operation that says why") {

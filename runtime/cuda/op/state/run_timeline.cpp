@@ -1,9 +1,14 @@
 #include "runtime/cuda/op/state/run_timeline.h"
 
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <atomic>
 #include <cerrno>
 #include <cinttypes>
 #include <cstdarg>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 
 #include "runtime/cuda/watch/stamp.h"
@@ -12,19 +17,6 @@
 namespace tilepost::cuda {
 namespace {
 
-// The file is there as a whole, or not at all.
-tilepost_result_t write_file(const char* path, const std::string& text) {
-  std::FILE* const file = std::fopen(path, "w");
-  const bool written =
-      file != nullptr && std::fwrite(text.data(), 1, text.size(), file) == text.size();
-  const bool closed = file != nullptr && std::fclose(file) == 0;
-  if (written && closed) return TILEPOST_OK;
-  const int reason = errno;
-  if (file != nullptr) std::remove(path);
-  return fail(TILEPOST_INVALID_ARGUMENT, "tilepost_op_write_timeline: cannot write '%s': %s", path,
-              std::strerror(reason));
-}
-
 [[gnu::format(printf, 1, 2)]] std::string printed(const char* format, ...) {
   char line[512];
   va_list values;
@@ -32,6 +24,42 @@ tilepost_result_t write_file(const char* path, const std::string& text) {
   std::vsnprintf(line, sizeof line, format, values);
   va_end(values);
   return line;
+}
+
+// Whether the whole text is in the file `path`. If not, errno says why.
+bool is_written(const char* path, const std::string& text) {
+  std::FILE* const file = std::fopen(path, "w");
+  if (file == nullptr) return false;
+  const bool written = std::fwrite(text.data(), 1, text.size(), file) == text.size();
+  const int reason = errno;
+  const bool closed = std::fclose(file) == 0;
+  if (!written) errno = reason;
+  return written && closed;
+}
+
+// The text is written beside the file's place and renamed. So the place has the old file or the new
+// one, and after an error the old one. What is no regular file, such as a pipe, is written to.
+tilepost_result_t write_file(const char* path, const std::string& text) {
+  struct stat found {};
+  const bool exists = ::stat(path, &found) == 0;
+  bool done = false;
+  if (exists && !S_ISREG(found.st_mode)) {
+    done = is_written(path, text);
+  } else if (!exists || ::access(path, W_OK) == 0) {
+    static std::atomic<int> number = 0;                // of the file, among those of this process
+    char* const followed = ::realpath(path, nullptr);  // through links
+    const std::string place = followed != nullptr ? followed : path;
+    std::free(followed);
+    const std::string beside =
+        place + printed(".%ld.%d.tmp", static_cast<long>(::getpid()), ++number);
+    done = is_written(beside.c_str(), text) && std::rename(beside.c_str(), place.c_str()) == 0;
+    const int reason = errno;
+    if (!done) std::remove(beside.c_str());
+    errno = reason;
+  }
+  if (done) return TILEPOST_OK;
+  return fail(TILEPOST_INVALID_ARGUMENT, "tilepost_op_write_timeline: cannot write '%s': %s", path,
+              std::strerror(errno));
 }
 
 }  // namespace
