@@ -20,11 +20,10 @@ using llvm::StringRef;
 constexpr char kPreludePath[] = "/prelude/tilepost_prelude.h";
 
 // Options for both CUDA and C++. The limit of errors is higher than the number of errors that
-// Diagnostics shows. nvcc takes `register`, which C++17 has removed.
+// Diagnostics shows.
 constexpr char kCommonFlags[] =
-    " -fsyntax-only -std=c++20 -fgnuc-version=4.2.1 -nostdsysteminc -w -Wno-register"
-    " -fno-caret-diagnostics -ferror-limit 50 -internal-isystem /stub/ -internal-isystem "
-    "/include/ ";
+    " -fsyntax-only -std=c++20 -fgnuc-version=4.2.1 -nostdsysteminc -w -fno-caret-diagnostics"
+    " -ferror-limit 50 -internal-isystem /stub/ -internal-isystem /include/ ";
 // The triples are fixed, because the tree must not depend on the machine the generator runs on.
 constexpr char kCudaFlags[] =
     "-x cuda -triple nvptx64-nvidia-cuda -aux-triple x86_64-unknown-linux-gnu"
@@ -36,7 +35,7 @@ constexpr char kHostFlags[] = "-x c++ -triple x86_64-unknown-linux-gnu";
 // not find the toolkit's version and takes the newest that Clang 19 knows.
 constexpr char kFull[] =
     "clang++ --no-default-config -x cuda --cuda-device-only -nocudalib -fsyntax-only -w"
-    " -Wno-register -fno-caret-diagnostics -ferror-limit=1000 -Wno-unknown-cuda-version"
+    " -fno-caret-diagnostics -ferror-limit=1000 -Wno-unknown-cuda-version"
     " -Xclang -target-sdk-version=12.5 -Xclang -target-feature -Xclang +ptx85"
     " -isystem /.tilepost/nvcc -isystem /.tilepost/include"
     " -include /.tilepost/nvcc/tilepost_unasked.h";

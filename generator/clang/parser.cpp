@@ -6,6 +6,7 @@
 
 #include "clang/AST/ASTConsumer.h"
 #include "clang/Basic/DiagnosticLex.h"
+#include "clang/Basic/DiagnosticSema.h"
 #include "clang/Basic/Version.h"
 #include "clang/Frontend/CompilerInstance.h"
 #include "clang/Frontend/FrontendAction.h"
@@ -398,6 +399,9 @@ bool Parse::State::prepare(Report& report) {
   }
   invocation->getFrontendOpts().SkipFunctionBodies = true;  // see shouldSkipFunctionBody()
   compiler->setInvocation(std::move(invocation));
+  // nvcc takes `register`, which C++17 has removed.
+  compiler->getDiagnostics().setSeverity(clang::diag::ext_register_storage_class,
+                                         clang::diag::Severity::Ignored, SourceLocation());
   // A missing header must not end the parse. Whether it matters depends on what the function
   // reaches.
   if (reading.full) {
