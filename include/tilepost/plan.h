@@ -106,6 +106,7 @@ typedef enum tilepost_transport {
   TILEPOST_TRANSPORT_COPY_ENGINE = 4,     // copy engines read the other ranks' memory
   TILEPOST_TRANSPORT_PEER = 5,            // the kernel stores into the other ranks' memory
   TILEPOST_TRANSPORT_PEER_TILES = 6,      // the same for few rows: one kernel is the whole run
+  TILEPOST_TRANSPORT_HOST_COPIES = 7,     // copy engines carry messages through pinned host memory
 } tilepost_transport_t;
 
 // Which rank touches whose memory. This decides what ranks exchange (steps.h).

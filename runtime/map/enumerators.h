@@ -68,6 +68,8 @@ inline constexpr Enumerator<tilepost_transport_t> kTransports[] = {
      "the kernel stores into the memory of the rank that owns the rows"},
     {TILEPOST_ENUMERATOR(TILEPOST_TRANSPORT_PEER_TILES), "peer_tiles",
      "of few rows: kernels exchange tiles with those of the other ranks"},
+    {TILEPOST_ENUMERATOR(TILEPOST_TRANSPORT_HOST_COPIES), "host_copies",
+     "copy engines carry messages through pinned host memory, for GPUs without peer access"},
 };
 inline constexpr Enumerator<tilepost_access_t> kAccesses[] = {
     {TILEPOST_ENUMERATOR(TILEPOST_ACCESS_MESSAGES), "messages", "both sides take part"},
@@ -111,7 +113,7 @@ TILEPOST_CHECK_TABLE(tilepost_operands_t, kOperands, value, 2)
 TILEPOST_CHECK_TABLE(tilepost_accumulate_t, kAccumulates, value, 2)
 TILEPOST_CHECK_TABLE(tilepost_epilogue_op_t, kEpilogueOps, value, 7)
 TILEPOST_CHECK_TABLE(tilepost_layout_t, kLayouts, value, 2)
-TILEPOST_CHECK_TABLE(tilepost_transport_t, kTransports, value, 7)
+TILEPOST_CHECK_TABLE(tilepost_transport_t, kTransports, value, 8)
 TILEPOST_CHECK_TABLE(tilepost_access_t, kAccesses, value, 4)
 TILEPOST_CHECK_TABLE(tilepost_shots_t, kShots, value, 4)
 TILEPOST_CHECK_TABLE(tilepost_sum_t, kSums, value, 2)

@@ -200,6 +200,7 @@ bool choose_schedule(Draft& draft) {
   const MachineProfile& profile = draft.profile;
   const Wishes wishes = wishes_of(draft);
   const std::optional<std::vector<int>>& groups = wishes.groups;
+  if (!check_machine(draft.spec, draft.plan, profile, draft.diagnostics)) return false;
   if (!check_groups(draft, groups)) return false;
   const std::vector<Candidate> sequence = in_sequence(draft);
   std::vector<Candidate> overlap;

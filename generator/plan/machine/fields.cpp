@@ -60,6 +60,7 @@ class Fields {
   void collective(const char* name, CollectiveProfile& p);
   void collectives(CollectivesProfile& p);
   void copies(CopyProfile& p);
+  void host_copies(HostCopyProfile& p);
   void stores(StoreProfile& p);
   void shot(const char* name, ShotProfile& p);
   void tiles(TileProfile& p);
@@ -213,6 +214,17 @@ void Fields::copies(CopyProfile& p) {
   v_.end();
 }
 
+void Fields::host_copies(HostCopyProfile& p) {
+  v_.begin("host_copies", "copy engines carry chunks of 2 MiB through pinned host memory");
+  flag("available", p.available, "1: they were found to work");
+  points("us_per_mib", p.us_per_mib, "ranks, us/MiB", 0, kMostUs,
+         "that a rank sends, while all ranks send and receive");
+  us("latency_us", p.latency_us, "of a group");
+  us("chunk_us", p.chunk_us, "by which the last chunk arrives later than it was sent");
+  ratio("beside_copies", p.beside_copies, "GEMM time next to them");
+  v_.end();
+}
+
 void Fields::stores(StoreProfile& p) {
   v_.begin("stores", "the kernel stores into other ranks' memory");
   per_mib("us_per_mib", p.us_per_mib, "that a rank stores elsewhere");
@@ -295,13 +307,15 @@ void Fields::tasks(TaskProfile& p) {
 }
 
 void Fields::peers(PeersProfile& p) {
-  v_.begin("peers", "ranks touch each other's memory");
+  v_.begin("peers", "ranks touch each other's memory, or pass data through the host's");
+  flag("peer_access", p.peer_access, "1: all GPUs reach each other's memory");
   v_.list({"sum_ctas", "CTAs", 1, kMostCtas, "to try for sums, besides 1"}, p.sum_ctas);
   v_.list({"lanes", "lanes", 1, 64, "to try"}, p.lanes);
   us("meet_us", p.meet_us, "all ranks say that they have ended a run and begun the next");
   us("inside_us", p.inside_us, "the same inside the GEMM");
   rate("link_bytes_per_us", p.link_bytes_per_us, "to other ranks at most");
   copies(p.copies);
+  host_copies(p.host_copies);
   stores(p.stores);
   tiles(p.tiles);
   sums(p.sums);

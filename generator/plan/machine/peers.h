@@ -1,4 +1,5 @@
-// What a machine profile knows of ranks that touch each other's memory.
+// What a machine profile knows of ranks that touch each other's memory, or pass data through the
+// host's.
 #pragma once
 
 #include <cstdint>
@@ -22,6 +23,16 @@ struct CopyProfile {
   double alone;      // AllGather: GEMM time of tiles whose CTAs share nothing, against others
   double push_us;    // of a chunk
   double landed_us;  // until the ranks know that a chunk is there
+};
+
+// tilepost_transport_t host_copies: copy engines carry chunks (runtime/map/host_rings.h) through
+// pinned host memory, out of all GPUs and into all GPUs at once.
+struct HostCopyProfile {
+  bool available;                        // whether the machine was found to carry them
+  std::vector<ProfilePoint> us_per_mib;  // per MiB that a rank sends, against ranks
+  double latency_us;     // of a group: from its last tile until the last rank has one chunk of it
+  double chunk_us;       // by which the last chunk arrives later than it was sent to host memory
+  double beside_copies;  // GEMM time next to them, against alone
 };
 
 // tilepost_transport_t peer: the kernel stores into other ranks' memory.
@@ -96,12 +107,14 @@ struct TaskProfile {
 
 // All ways to move data between such ranks, and what goes on around them.
 struct PeersProfile {
+  bool peer_access;           // whether all GPUs reach each other's memory
   std::vector<int> sum_ctas;  // to try where sums have SMs of their own, besides 1
   std::vector<int> lanes;     // numbers of lanes to try: lanes take no CTAs
   double meet_us;    // of a run: all ranks say that they have ended the last one and begun this one
   double inside_us;  // the same where its GEMM does that
   double link_bytes_per_us;  // to other ranks at most, whatever moves them
   CopyProfile copies;
+  HostCopyProfile host_copies;
   StoreProfile stores;
   TileProfile tiles;
   SumProfile sums;

@@ -113,7 +113,8 @@ void print_kernel(std::string& out, const Plan& plan) {
 
 // What the SMs do that the GEMM leaves free.
 const char* use_of_sms(const Plan& plan) {
-  if (plan.access == TILEPOST_ACCESS_MESSAGES) return "collective";
+  const bool copied = plan.planned_transport == TILEPOST_TRANSPORT_HOST_COPIES;
+  if (plan.access == TILEPOST_ACCESS_MESSAGES && !copied) return "collective";
   if (plan.task_parts > 0 || plan.reads_own != 0) return "announcements";
   return row_of(plan).sums ? "sums" : "copies";
 }
@@ -134,10 +135,10 @@ std::string transport_line(const Plan& plan) {
   if (plan.access == TILEPOST_ACCESS_WRITE && row_of(plan).sums)
     text += std::string(", parts ") + name_of(plan.sum);
   if (plan.comm_ctas > 0) {
-    text += plan.access != TILEPOST_ACCESS_MESSAGES
-                ? fmt::format(", {0} SM{1} for {2}", plan.comm_ctas, plan.comm_ctas == 1 ? "" : "s",
-                              use_of_sms(plan))
-                : fmt::format(", CTAs at most {0}", plan.comm_ctas);
+    text += transport_of(plan.planned_transport).lanes_take_ctas()
+                ? fmt::format(", CTAs at most {0}", plan.comm_ctas)
+                : fmt::format(", {0} SM{1} for {2}", plan.comm_ctas, plan.comm_ctas == 1 ? "" : "s",
+                              use_of_sms(plan));
     text += fmt::format(" in {0} lane{1}", plan.comm_lanes, plan.comm_lanes == 1 ? "" : "s");
   }
   if (plan.access == TILEPOST_ACCESS_TILES)

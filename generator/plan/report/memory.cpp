@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "generator/plan/kernels/operands.h"
+#include "runtime/map/host_rings.h"
 #include "runtime/map/slots.h"
 #include "runtime/schedule/run_map.h"
 #include "tilepost/internal/exchange_words.h"
@@ -31,6 +32,8 @@ RunSizes sizes_of(const tilepost_plan_t& plan, const RunPath& path) {
     take_larger(make_run_map(plan, rank, rows_of_runs(plan))->sizes, most);
   return most;
 }
+
+constexpr const char* kPinned = "pinned";
 
 const char* word_of(Memory memory) {
   switch (memory) {
@@ -76,19 +79,24 @@ std::vector<PlannedMemory> planned_memory(const Plan& plan) {
   if (path.exchanges_parts) add("flags", exchange_flags_bytes(exchanged_parts(plan)), "shared");
   add("scratch", plan.comm_lanes * sizes.scratch * width, "");
   add("received", sizes.receive * width, word_of(path.receives_in));
+  if (plan.planned_transport == TILEPOST_TRANSPORT_HOST_COPIES && plan.ranks > 1) {
+    add("parts", (plan.ranks - 1) * host_part_stride(plan, sizes.send) * width, "");
+    add("rings", host_ring_bytes(row_of(plan), plan.ranks), kPinned);
+  }
   return memory;
 }
 
 std::string describe_memory(const Plan& plan) {
   const std::vector<PlannedMemory> memory = planned_memory(plan);
   const std::string own = list(memory, ""), shared = list(memory, "shared"),
-                    windows = list(memory, "window");
+                    windows = list(memory, "window"), pinned = list(memory, kPinned);
   std::string text = own;
   const auto append = [&](const std::string& parts, const char* how) {
     if (!parts.empty()) text += (text.empty() ? "" : "; ") + parts + how;
   };
   append(shared, " shared with the other ranks");
   append(windows, " in symmetric windows");
+  append(pinned, " of pinned host memory");
   return text.empty() ? "none beside the caller's" : text + ", on every rank";
 }
 

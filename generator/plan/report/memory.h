@@ -1,5 +1,5 @@
-// The device memory that an operation of a plan allocates on every rank, apart from counters and
-// tables.
+// The memory that an operation of a plan allocates on every rank, on the device and pinned on the
+// host, apart from counters and tables.
 #pragma once
 
 #include <cstdint>
@@ -11,9 +11,11 @@
 namespace tilepost {
 
 struct PlannedMemory {
-  const char* name;    // as runtime/map/steps.h calls it: "slots"
-  int64_t bytes;       // of the rank that needs most
-  const char* shared;  // how other ranks reach it: "shared", "window"; "" if they do not
+  const char* name;  // as runtime/map/steps.h calls it: "slots"
+  int64_t bytes;     // of the rank that needs most
+  const char*
+      shared;  // how other ranks reach it: "shared", "window", "pinned" if it is the host's;
+               // "" if they do not
 };
 
 // All memory of that kind, in the order in which data passes through it. Empty where the kernel

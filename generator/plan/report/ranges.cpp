@@ -57,7 +57,8 @@ SharedBytes shared_bytes(const Plan& plan) {
 int64_t bytes_of_others(const Plan& plan) {
   int64_t bytes = 0;
   for (const PlannedMemory& part : planned_memory(plan))
-    if (part.shared != std::string_view("shared")) bytes += part.bytes;
+    if (part.shared != std::string_view("shared") && part.shared != std::string_view("pinned"))
+      bytes += part.bytes;
   return bytes;
 }
 

@@ -40,8 +40,8 @@ Moving moving(const TransferProblem& problem, double passed_on) {
 }  // namespace
 
 bool may_share(const Plan& plan, const MachineProfile& profile) {
-  return plan.arch == profile.arch && plan.map.layout == TILEPOST_PANEL && plan.ranks > 1 &&
-         plan.ranks <= kMostOnOneHost;
+  return profile.peers.peer_access && plan.arch == profile.arch &&
+         plan.map.layout == TILEPOST_PANEL && plan.ranks > 1 && plan.ranks <= kMostOnOneHost;
 }
 
 std::string quoted_transport(const Spec& spec) {

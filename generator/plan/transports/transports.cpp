@@ -12,8 +12,9 @@ namespace {
 // In order of preference.
 const std::vector<const Transport*>& all_transports() {
   static const std::vector<const Transport*> all = {
-      &none_transport(),        &nccl_transport(), &nccl_symmetric_transport(),
-      &copy_engine_transport(), &peer_transport(), &peer_tiles_transport()};
+      &none_transport(),        &nccl_transport(),        &nccl_symmetric_transport(),
+      &host_copies_transport(), &copy_engine_transport(), &peer_transport(),
+      &peer_tiles_transport()};
   return all;
 }
 
@@ -74,6 +75,29 @@ std::vector<const Transport*> transports_to_try(const Spec& spec, const Plan& pl
         (wish ? transport->row.value == *wish : transport->may_try(spec, plan, profile)))
       to_try.push_back(transport);
   return to_try;
+}
+
+bool check_machine(const Spec& spec, const Plan& plan, const MachineProfile& profile,
+                   Diagnostics& diagnostics) {
+  const std::optional<tilepost_transport_t> wish = spec.transport.value;
+  if (!wish || plan.arch == Arch::host || plan.ranks == 1) return true;
+  const bool no_peers = transport_of(*wish).shares_memory() && !profile.peers.peer_access;
+  const bool no_copies =
+      *wish == TILEPOST_TRANSPORT_HOST_COPIES && !profile.peers.host_copies.available;
+  if (no_peers)
+    diagnostics.error(spec.transport.where,
+                      quoted_transport(spec) +
+                          " needs GPUs that reach each other's memory, and by " +
+                          "its profile (peers.peer_access: 0) the machine " + quote(profile.name) +
+                          " has none; use 'auto', 'host_copies' or 'nccl', or plan for another "
+                          "machine");
+  if (no_copies)
+    diagnostics.error(spec.transport.where,
+                      quoted_transport(spec) + " needs copies through pinned host memory, and by " +
+                          "its profile (peers.host_copies.available: 0) the machine " +
+                          quote(profile.name) + " has none; use 'auto' or 'nccl', or plan for " +
+                          "another machine");
+  return !no_peers && !no_copies;
 }
 
 const char* words_of(tilepost_shots_t shots) {

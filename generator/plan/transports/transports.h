@@ -76,6 +76,10 @@ class Transport {
   // Whether ranks touch each other's memory.
   bool shares_memory() const { return access() != TILEPOST_ACCESS_MESSAGES; }
 
+  // Whether further lanes need CTAs of their own, as communicators of NCCL do. Other lanes are
+  // streams.
+  virtual bool lanes_take_ctas() const { return !shares_memory(); }
+
   // Reports what the transport cannot carry of a spec that asks for it.
   virtual void check(const Spec&, Diagnostics&) const {}
 
@@ -161,6 +165,11 @@ const Transport& transport_of(tilepost_transport_t value);
 // None where nothing is sent beside the GEMM.
 std::vector<const Transport*> transports_to_try(const Spec& spec, const Plan& plan,
                                                 const MachineProfile& profile);
+
+// Whether the machine can have the transport that the spec asks for. If it cannot, reports what the
+// profile lacks. Plans of the host target need nothing of the machine.
+bool check_machine(const Spec& spec, const Plan& plan, const MachineProfile& profile,
+                   Diagnostics& diagnostics);
 
 // How the pattern runs without overlap: "the GEMM on all SMs, then one collective".
 const char* sequence_text(tilepost_pattern_t pattern);

@@ -1,6 +1,9 @@
 // Machine profiles as text. A written profile is read back, and errors name the line.
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
+
 #include "generator/diagnostic_printer.h"
 #include "generator/plan/machine/fields.h"
 #include "generator/plan/machine/text.h"
@@ -97,7 +100,9 @@ TEST_CASE("every number of a machine's text is read: another one is written back
     if (value.find_first_not_of("0123456789.e+") != std::string::npos || value.empty()) continue;
     std::vector<std::string> changed = lines;
     const double number = std::stod(value);
-    const bool flag = lines[i].find(" beside: ") != std::string::npos;
+    const bool flag = std::ranges::any_of(
+        std::array{" beside: ", " available: ", " peer_access: "},
+        [&](const char* name) { return lines[i].find(name) != std::string::npos; });
     const std::string other = number > 1             ? fmt::format("{}", number - 1)
                               : number == 1 && !flag ? "0.5"
                               : number == 1          ? "0"
