@@ -113,8 +113,7 @@ typedef enum tilepost_transport {
 typedef enum tilepost_access {
   TILEPOST_ACCESS_MESSAGES = 0,  // none: both sides take part in collectives, sends and receives
   TILEPOST_ACCESS_READ = 1,      // the rank that needs something copies it out of the other rank's
-                                 // memory; rows of A are copied by the rank that has them, into the
-                                 // others' memory
+                                 // memory; a rank's rows of A are copied by it, into the others'
   TILEPOST_ACCESS_WRITE = 2,     // the kernel stores tiles in the memory of their rows' owners
   TILEPOST_ACCESS_TILES = 3,  // few rows: the kernels of all ranks meet and exchange tiles one by
                               // one, or rows of A part by part (tilepost_exchange_t); nothing is

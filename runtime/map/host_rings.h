@@ -44,6 +44,19 @@ constexpr int64_t host_part_stride(const tilepost_plan_t& plan, int64_t send) {
   return (part + gaps * kHostPartGap) / kHostPartGap * kHostPartGap;
 }
 
+// How an AllReduce divides a group of `count` elements, which begin at element `from` of the send
+// buffer, among the ranks that add them up. Rank r adds up elements [r * each, (r + 1) * each) of
+// the group. The parts of its elements come together from element `slot` on. Both are whole vectors
+// of the kernel that adds them.
+struct HostParts {
+  int64_t each, slot;
+};
+constexpr HostParts host_parts(int ranks, int group, int64_t from, int64_t count) {
+  const int64_t part = (count + ranks - 1) / ranks;
+  return {(part + kHostPartGap - 1) / kHostPartGap * kHostPartGap,
+          (from / ranks + group * kHostPartGap) / kHostPartGap * kHostPartGap};
+}
+
 }  // namespace tilepost
 
 #endif  // TILEPOST_HOST_RINGS_H

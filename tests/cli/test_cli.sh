@@ -209,7 +209,7 @@ expect 0 "" "$tool" generate "$specs/ar_sm90.yaml" --arch 80,90a --name both -o 
 cmp -s both/both.cu both_by_number/both.cu || fail "80,90a is not sm_80,sm_90a"
 expect 1 "did you mean 'gemm'" "$tool" check "$specs/ar_sm90.yaml" -D gem.m=4
 for verb in explain check; do expect 0 "" "$tool" $verb "$specs/ar_sm90.yaml"; done
-for transport in auto nccl nccl_symmetric copy_engine peer peer_tiles none; do
+for transport in auto nccl nccl_symmetric copy_engine peer peer_tiles host_copies none; do
   expect 0 "" "$tool" explain "$specs/ar_sm90.yaml" -D transport=$transport -D gemm.m=1000
   expect 0 "" "$tool" generate "$specs/ar_sm90.yaml" -D transport=$transport -D gemm.m=1000 --arch host -o over_$transport
   "$tool" list transports | grep -q "^$transport " || fail "list transports lacks $transport"

@@ -42,7 +42,7 @@ def epilogue(random_, pattern):
 def choose_transport(random_, spec):
     if spec["pattern"] == "gemm" or (spec["pattern"] in GATHERS and spec.get("neighbours")):
         return random_.choice(["auto", "none"])
-    choices = ["auto", "nccl", "none"]
+    choices = ["auto", "nccl", "none", "host_copies"]
     if spec["pattern"] != "all_to_all_gemm":
         choices.append("nccl_symmetric")
     if spec["schedule"]["layout"] != "tile":

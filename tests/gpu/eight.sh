@@ -41,7 +41,7 @@ spec() {
 specs_of() {
   local short=$1 pattern=$2 transport
   shift 2
-  for transport in nccl nccl_symmetric copy_engine peer none; do
+  for transport in nccl nccl_symmetric host_copies copy_engine peer none; do
     spec "${short}_$transport" "$pattern" 1000 328 "transport: $transport" "$@"
     spec "${short}_${transport}_any" "$pattern" '{max: 1000}' 328 "transport: $transport" "$@"
   done

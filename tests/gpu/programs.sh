@@ -3,6 +3,8 @@
 #
 #   programs.sh TILEPOST OUT RANKS [SET …]   all sets if none is named
 #
+# Environment: TRANSPORTS, those of the sets main and small; all if it is empty.
+#
 # TILEPOST is the generator. OUT is to be given to tests/gpu as TILEPOST_GENERATED_DIR. A program's name says
 # what it is: <pattern>[_<routing>]_<transport>, with nccl2 for two lanes and _any for any m. Sets:
 #
@@ -23,9 +25,10 @@
 #
 # OUT/refused.txt lists what the spec does not allow, with the generator's words.
 set -euo pipefail
-[ $# -ge 3 ] || { sed -n '2,24p' "$0" >&2; exit 2; }
+[ $# -ge 3 ] || { sed -n '2,26p' "$0" >&2; exit 2; }
 tool=$(readlink -f "$1") out=$2 ranks=$3
 shift 3
+transports=${TRANSPORTS:-nccl nccl2 nccl_symmetric host_copies copy_engine peer none}
 [ $# -gt 0 ] || set -- main small fused few tiles ranges own pairs neighbours residual
 
 # spec <name> <pattern> <transport> <m> <n> <k>: prints a spec.
@@ -88,7 +91,7 @@ grid() {
         all_to_all_gemm) short=in ;;
       esac
       [ "$routing" = - ] || short=${short}_$routing
-      for transport in nccl nccl2 nccl_symmetric copy_engine peer none; do
+      for transport in $transports; do
         given=()
         [ "$routing" = - ] || given+=("routing=$routing")
         lanes=
@@ -112,9 +115,11 @@ grid() {
   [ "$any" = yes ] || return 0
   for name in ar:gemm_all_reduce:nccl ar:gemm_all_reduce:copy_engine ar:gemm_all_reduce:peer \
     rs:gemm_reduce_scatter:nccl rs:gemm_reduce_scatter:peer ag:all_gather_gemm:nccl ag:all_gather_gemm:copy_engine \
-    ag:all_gather_gemm:peer in_rows:all_to_all_gemm:copy_engine in_rows:all_to_all_gemm:nccl \
+    ag:all_gather_gemm:peer ar:gemm_all_reduce:host_copies rs:gemm_reduce_scatter:host_copies \
+    ag:all_gather_gemm:host_copies a2a_rows:gemm_all_to_all:host_copies in_rows:all_to_all_gemm:host_copies in_rows:all_to_all_gemm:copy_engine in_rows:all_to_all_gemm:nccl \
     a2a_rows:gemm_all_to_all:nccl a2a_rows:gemm_all_to_all:copy_engine; do
     IFS=: read -r short pattern transport <<<"$name"
+    [[ " $transports " == *" $transport "* ]] || continue
     given=(gemm.m.max=4000)
     case $short in *_rows) given+=(routing=rows) ;; esac
     make "${short}_${transport}_any" "$pattern" "$transport" "$shape" "${given[@]}" || true
@@ -274,13 +279,13 @@ pairs() {
 neighbours() {
   for pattern in ar:gemm_all_reduce rs:gemm_reduce_scatter ag:all_gather_gemm \
     a2a_even:gemm_all_to_all in_even:all_to_all_gemm; do
-    for transport in auto nccl copy_engine peer none; do
+    for transport in auto nccl host_copies copy_engine peer none; do
       make "${pattern%:*}_${transport}_nb" "${pattern#*:}" "$transport" 4096x3072x1024 neighbours=true || true
     done
   done
   # The GEMM is launched for each group of rows of A: rows are routed, m is any, or there are more groups than one
   # launch takes.
-  for transport in nccl copy_engine; do
+  for transport in nccl host_copies copy_engine; do
     make "in_rows_${transport}_nb" all_to_all_gemm "$transport" 4096x3072x1024 neighbours=true routing=rows || true
     make "ag_${transport}_any_nb" all_gather_gemm "$transport" 4096x3072x1024 neighbours=true gemm.m.max=4000 || true
     make "ag_${transport}_groups_nb" all_gather_gemm "$transport" 4096x3072x1024 neighbours=true \

@@ -71,13 +71,13 @@ for part in "$@"; do
     faults) driver faults "$main" faults ;;
     threads) driver threads "$main" dead_rank ;;
     pairs) driver pairs '' beside pairs ;;
-    foreign) driver foreign '@(ar|rs)_@(peer|nccl|copy_engine)' beside foreign --expect "${EXPECT:-ok}" ;;
+    foreign) driver foreign '@(ar|rs)_@(peer|nccl|host_copies|copy_engine)' beside foreign --expect "${EXPECT:-ok}" ;;
     neighbours) driver neighbours '*_nb' beside foreign ;;
     soak) driver soak "$main" soak mixed --seed "${SEED:-1}" "${same[@]}" ;;
     processes) driver processes "$main" soak mixed --processes 1 "${same[@]}" --seed "${SEED:-1}" ;;
-    graph) driver graph '@(ar|rs|ag|a2a_even|in_even)_@(nccl|peer|copy_engine)' soak graph "${same[@]}" ;;
+    graph) driver graph '@(ar|rs|ag|a2a_even|in_even)_@(nccl|peer|host_copies|copy_engine)' soak graph "${same[@]}" ;;
     sweep) driver sweep '@(ar|rs|ag|a2a_even)_tiles_*any' soak sweep "${same[@]}" ;;
-    cycles) driver cycles '@(ar_peer|rs_nccl2|ag_copy_engine)' soak cycles "${same[@]}" ;;
+    cycles) driver cycles '@(ar_peer|rs_nccl2|ar_host_copies|ag_copy_engine)' soak cycles "${same[@]}" ;;
     sanitize)
       export TSV=$out/trust.tsv BUDGET=$((each - 160))
       # shellcheck disable=SC2086 # PATTERNS are words

@@ -289,6 +289,20 @@ cudaError_t cudaFreeHost(void* pointer) {
   --world().live_pinned;
   return cudaSuccess;
 }
+cudaError_t cudaHostRegister(void*, size_t, unsigned) {
+  if (checked("cudaHostRegister")) return cudaErrorMemoryAllocation;
+  if (world().cannot_pin.contains(current_device())) return cudaErrorMemoryAllocation;
+  ++world().live_pins;
+  return cudaSuccess;
+}
+cudaError_t cudaHostUnregister(void*) {
+  --world().live_pins;
+  return cudaSuccess;
+}
+cudaError_t cudaHostGetDevicePointer(void** device, void* host, unsigned) {
+  *device = host;
+  return checked("cudaHostGetDevicePointer");
+}
 cudaError_t cudaMemcpy(void* to, const void* from, size_t bytes, cudaMemcpyKind) {
   move_bytes(to, from, bytes);
   return checked("cudaMemcpy");

@@ -2,7 +2,9 @@
 #include <cuda.h>
 #include <cuda_runtime_api.h>
 
+#include <chrono>
 #include <cstring>
+#include <thread>
 
 #include "tests/runtime/fakes.h"
 
@@ -25,11 +27,31 @@ CUresult encode_tiled(CUtensorMap* map, CUtensorMapDataType type, cuuint32_t, vo
   return call("encode") || bad ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
 }
 
-CUresult wait_value(CUstream stream, CUdeviceptr address, cuuint32_t value, unsigned) {
+// The condition of a wait (CUDA driver API, CUstreamWaitValue_flags).
+bool is_reached(const uint32_t* word, uint32_t value, unsigned how) {
+  const uint32_t seen = __atomic_load_n(word, __ATOMIC_ACQUIRE);
+  switch (how) {
+    case CU_STREAM_WAIT_VALUE_EQ:
+      return seen == value;
+    case CU_STREAM_WAIT_VALUE_AND:
+      return (seen & value) != 0;
+    default:
+      return static_cast<int32_t>(seen - value) >= 0;
+  }
+}
+
+// Where ranks are threads, a wait for another rank makes the thread wait. After a while the stream
+// hangs in its place, so that the run is issued and can be watched.
+CUresult wait_value(CUstream stream, CUdeviceptr address, cuuint32_t value, unsigned how) {
+  constexpr std::chrono::microseconds kPoll{20};
   if (call("cuStreamWaitValue32 " + stream_of(stream).name)) return CUDA_ERROR_UNKNOWN;
+  const auto* word = reinterpret_cast<const uint32_t*>(address);
+  const auto reached = [=] { return is_reached(word, value, how); };
+  if (stream_of(stream).hang.holds()) return CUDA_SUCCESS;
+  const auto end = std::chrono::steady_clock::now() + world().patience;
+  while (world().threads && !reached() && std::chrono::steady_clock::now() < end)
+    std::this_thread::sleep_for(kPoll);
   const std::lock_guard lock(world().mutex);
-  const auto* counter = reinterpret_cast<const uint32_t*>(address);
-  const auto reached = [=] { return static_cast<int32_t>(*counter - value) >= 0; };
   if (!reached()) stream_of(stream).hang = {true, reached};
   return CUDA_SUCCESS;
 }
@@ -45,7 +67,8 @@ CUresult green_resource(CUgreenCtx, CUdevResource* resource, CUdevResourceType) 
 
 CUresult write_value(CUstream stream, CUdeviceptr address, cuuint32_t value, unsigned) {
   if (call("cuStreamWriteValue32 " + stream_of(stream).name)) return CUDA_ERROR_UNKNOWN;
-  if (!stream_of(stream).hang.holds()) *reinterpret_cast<uint32_t*>(address) = value;
+  if (!stream_of(stream).hang.holds())
+    __atomic_store_n(reinterpret_cast<uint32_t*>(address), value, __ATOMIC_RELEASE);
   return CUDA_SUCCESS;
 }
 

@@ -8,6 +8,7 @@
 
 #include <array>
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -120,6 +121,7 @@ struct Machine {
   bool tensor_maps_fail = false;
   bool peer_access = true;     // between any two devices
   bool memory_handles = true;  // CUDA shares memory between processes
+  std::set<int> cannot_pin;    // devices for which no host memory can be registered
   std::set<int> cannot_open;   // devices of processes that cannot open memory of other processes
   // Whether additions to, or stores in, other ranks' memory get lost.
   bool additions_lost = false, stores_lost = false;
@@ -162,6 +164,8 @@ struct Behaviour {
   // Ranks are threads (ranks.h): what waits for another rank makes its thread wait, sums are
   // summed, and the kernel is the test's own.
   bool threads = false;
+  // How long a stream's wait for a value makes its thread wait, before the stream hangs.
+  std::chrono::milliseconds patience{5000};
   std::function<Hang(void** arguments)> kernel;  // returns what keeps the kernel from ending
   std::function<void()> on_post;                 // called after a group's arrival was posted
   // Called while devices or processes get or lose access to memory.
@@ -216,16 +220,17 @@ struct Live {
   std::atomic<int> live_pools = 0;
   std::atomic<int> live_handles = 0;   // of memory made by cuMemCreate
   std::atomic<int> live_windows = 0;   // NCCL's windows
+  std::atomic<int> live_pins = 0;      // host memory that is registered with CUDA
   std::atomic<int> hanging_calls = 0;  // calls that have not returned (Behaviour::nccl_hangs)
 
   int live() const {
     return live_allocations + live_pinned + live_streams + live_events + live_comms +
-           live_mappings + live_pools + live_windows + live_handles;
+           live_mappings + live_pools + live_windows + live_handles + live_pins;
   }
   // Forgets what a test has left on purpose, so that the next test does not count it.
   void forget() {
     live_allocations = live_pinned = live_streams = live_events = live_comms = 0;
-    live_mappings = live_pools = live_windows = live_handles = 0;
+    live_mappings = live_pools = live_windows = live_handles = live_pins = 0;
   }
 };
 

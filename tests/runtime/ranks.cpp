@@ -38,9 +38,13 @@ std::vector<int32_t> cuts_of(const Way& way, bool by_rows, int tiles) {
 void use(Program& program, const Way& way, int ranks, int64_t m, tilepost_routing_t routing) {
   tilepost_plan_t& plan = program.plan;
   const bool reads = way.access == TILEPOST_ACCESS_READ;
-  const bool by_rows = routing == TILEPOST_ROUTING_ROWS && !way.gathers();
+  const bool messages = way.access == TILEPOST_ACCESS_MESSAGES;
+  const bool by_rows = (routing == TILEPOST_ROUTING_ROWS && !way.gathers()) ||
+                       (messages && way.pattern == TILEPOST_GEMM_ALL_REDUCE);
   const bool routes_input = tilepost::row_of(way.pattern).input_is_routed();
-  plan.transport = reads ? TILEPOST_TRANSPORT_COPY_ENGINE : TILEPOST_TRANSPORT_PEER;
+  plan.transport = reads      ? TILEPOST_TRANSPORT_COPY_ENGINE
+                   : messages ? TILEPOST_TRANSPORT_HOST_COPIES
+                              : TILEPOST_TRANSPORT_PEER;
   plan.access = way.access;
   plan.sum = way.sum;
   plan.neighbours = way.neighbours ? 1 : 0;
@@ -48,7 +52,7 @@ void use(Program& program, const Way& way, int ranks, int64_t m, tilepost_routin
   const bool adds = way.tasks || way.is_fused;
   const bool finishes = way.is_fused && way.pattern == TILEPOST_GEMM_ALL_TO_ALL;
   const bool spreads = adds && way.pattern == TILEPOST_GEMM_ALL_REDUCE;
-  plan.pushes = way.gathers() || spreads || finishes ? 1 : 0;
+  plan.pushes = (way.gathers() && !messages) || spreads || finishes ? 1 : 0;
   plan.routing = routing;
   plan.k = 8;
   plan.comm_lanes = way.gathers() ? 1 : 2;
@@ -71,7 +75,7 @@ void use(Program& program, const Way& way, int ranks, int64_t m, tilepost_routin
               : by_rows     ? TILEPOST_DIVISION_ROWS
                             : TILEPOST_DIVISION_SHARES,
               cuts_of(way, by_rows, tiles));
-  plan.map.ranks = ranks;
+  if (!messages || way.pattern != TILEPOST_GEMM_ALL_REDUCE) plan.map.ranks = ranks;
   program.finish();
   plan.reads_own = way.gathers() && (way.tasks || way.beside) ? 1 : 0;
   plan.row_gap = way.is_fused && !finishes ? 8 : 0;

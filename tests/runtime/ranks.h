@@ -54,8 +54,10 @@ struct Way {
   bool pushes_rows() const { return gathers() && access == TILEPOST_ACCESS_WRITE; }
 };
 inline std::ostream& operator<<(std::ostream& out, const Way& way) {
-  out << (way.access == TILEPOST_ACCESS_READ ? "copy_engine" : "peer") << ", pattern "
-      << static_cast<int>(way.pattern);
+  out << (way.access == TILEPOST_ACCESS_READ       ? "copy_engine"
+          : way.access == TILEPOST_ACCESS_MESSAGES ? "host_copies"
+                                                   : "peer")
+      << ", pattern " << static_cast<int>(way.pattern);
   if (way.tasks) out << ", with tasks";
   if (way.sum == TILEPOST_SUM_ADDED) out << ", added";
   if (way.neighbours) out << ", beside neighbours";
@@ -68,6 +70,10 @@ inline std::ostream& operator<<(std::ostream& out, const Way& way) {
 // Copy engines read memory of the other ranks.
 constexpr Way copies(tilepost_pattern_t pattern) {
   return {pattern, TILEPOST_ACCESS_READ};
+}
+// Copy engines carry messages through host memory.
+constexpr Way through_host(tilepost_pattern_t pattern, bool neighbours = false) {
+  return {pattern, TILEPOST_ACCESS_MESSAGES, false, TILEPOST_SUM_STAGED, neighbours};
 }
 // Kernels store into the others' memory. Where sums are staged, further kernels add up.
 constexpr Way stores(tilepost_pattern_t pattern, tilepost_sum_t sum = TILEPOST_SUM_STAGED) {

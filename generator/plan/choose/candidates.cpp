@@ -58,10 +58,11 @@ std::vector<CommChoice> fitting(std::vector<CommChoice> choices, int sms) {
 }
 
 // The choices with the CTA count that the spec asks for. Lanes of NCCL's collectives share the
-// CTAs, so that two lanes are tried only if each gets enough. Other lanes take no CTAs.
+// CTAs, so that two lanes are tried only if each gets enough. Other lanes take no CTAs, but where
+// ranks exchange messages there are at least as many CTAs as lanes.
 std::vector<CommChoice> choices_with(const Draft& draft, const Transport& transport, int ctas) {
   if (transport.shares_memory()) return {{ctas, 2}, {ctas, 1}, {ctas, 3}};
-  if (!transport.lanes_take_ctas()) return {{ctas, 2}, {ctas, 1}};
+  if (!transport.lanes_take_ctas() && ctas > 1) return {{ctas, 2}, {ctas, 1}};
   if (ctas < 2 * draft.profile.collectives.least_lane_ctas) return {{ctas, 1}};
   return {{ctas, 1}, {ctas, 2}};
 }
@@ -73,7 +74,7 @@ std::vector<CommChoice> with_lanes(const std::vector<CommChoice>& choices, int l
   std::vector<CommChoice> asked;
   for (const CommChoice& choice : choices) {
     const auto same = [&](const CommChoice& other) { return other.ctas == choice.ctas; };
-    if ((choice.ctas >= lanes || !transport.lanes_take_ctas()) && std::ranges::none_of(asked, same))
+    if ((choice.ctas >= lanes || transport.shares_memory()) && std::ranges::none_of(asked, same))
       asked.push_back({choice.ctas, lanes});
   }
   return asked;

@@ -43,10 +43,11 @@ bool HostCopies::may_try(const Spec&, const Plan& plan, const MachineProfile& pr
          profile.peers.host_copies.available && plan.ranks > 1 && plan.ranks <= kMostOnOneHost;
 }
 
-// With two lanes the copies of a group begin while those of the group before arrive.
+// With two lanes the copies of a group begin while those of the group before arrive. Plans with
+// messages have a CTA for each lane.
 std::vector<CommChoice> HostCopies::choices(const Plan& plan, const MachineProfile& profile,
                                             int /*task_parts*/) const {
-  std::vector<CommChoice> choices = {{1, 2}, {1, 1}};
+  std::vector<CommChoice> choices = {{2, 2}, {1, 1}};
   if (!row_of(plan).sums) return choices;
   for (const int ctas : profile.peers.sum_ctas) choices.push_back({ctas, 2});
   return choices;

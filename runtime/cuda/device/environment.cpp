@@ -41,8 +41,11 @@ std::string environment_warnings(const tilepost_plan_t& plan) {
   for (const Variable& variable : kOverrides) {
     const char* value = std::getenv(variable.name);
     if (value == nullptr || *value == '\0') continue;
-    // NCCL takes no part in runs that overlap where ranks read or write each other's memory.
-    if (plan.access != TILEPOST_ACCESS_MESSAGES && is_of_nccl(variable)) continue;
+    // NCCL takes no part in runs that overlap where ranks read or write each other's memory, or
+    // where copies go through the host's.
+    const bool by_nccl =
+        plan.access == TILEPOST_ACCESS_MESSAGES && plan.transport != TILEPOST_TRANSPORT_HOST_COPIES;
+    if (!by_nccl && is_of_nccl(variable)) continue;
     text += std::string(variable.name) + "=" + value + " overrides the plan (" +
             std::to_string(plan.comm_ctas) + " communication CTAs, cluster size 1): it " +
             variable.effect + "\n";

@@ -8,6 +8,7 @@
 #include "runtime/core/ranges.h"
 #include "runtime/cuda/device/captures.h"
 #include "runtime/cuda/shared/arena.h"
+#include "runtime/cuda/shared/host/host_rings.h"
 #include "runtime/cuda/transport/agreement.h"
 #include "runtime/cuda/watch/nvtx.h"
 
@@ -32,16 +33,17 @@ struct OpFamily {
     return all;
   }
 
-  const PlanRanges plans;                // the program's plans for this device; the program
-                                         // outlives them
-  std::unique_ptr<Agreement> agreement;  // the agreement between ranks; null if ranks do not
-                                         // communicate
-  int64_t operation = 0;                 // Communicator::operations
-  SharedArenas arenas;                   // of this family alone
-  NvtxNames nvtx;                        // of the operation that the caller sees
-  RunOrder order;                        // of the family's runs, all of them exclusive
-  Captures captures;                     // of the family's runs
-  uint64_t runs = 0;                     // eager runs so far; for the issuing thread only
+  const PlanRanges plans;                 // the program's plans for this device; the program
+                                          // outlives them
+  std::unique_ptr<Agreement> agreement;   // the agreement between ranks; null if ranks do not
+                                          // communicate
+  int64_t operation = 0;                  // Communicator::operations
+  SharedArenas arenas;                    // of this family alone
+  std::shared_ptr<HostRings> host_rings;  // of this family alone; null if no plan needs them
+  NvtxNames nvtx;                         // of the operation that the caller sees
+  RunOrder order;                         // of the family's runs, all of them exclusive
+  Captures captures;                      // of the family's runs
+  uint64_t runs = 0;                      // eager runs so far; for the issuing thread only
 };
 
 }  // namespace tilepost::cuda

@@ -150,7 +150,7 @@ tilepost_result_t CudaOp::create(Communicator& comm) {
   const bool shares = options_.share_memory != 0;
   TILEPOST_TRY(make_transports(
       {comm, plan_, options_.deadline_seconds, shares ? comm.arenas() : family_->arenas,
-       shares || family_->takes_turns(), family_->plans},
+       shares || family_->takes_turns(), family_->plans, family_->host_rings},
       transports_));
   warnings_ = plan_warnings(plan_, device_) + environment_warnings(plan_);
   if (family_->agreement) warnings_ += family_->agreement->warnings;
@@ -351,6 +351,7 @@ tilepost_result_t CudaOp::get_info(tilepost_op_info_t& info) {
   info.out_elements = map.run != nullptr ? map.run->sizes.out : 0;
   info.device_bytes = static_cast<int64_t>(state_.counters.bytes()) + buffers_.device_bytes() +
                       routes_.device_bytes() + registered_.device_bytes() + maps_.device_bytes();
+  if (transports_.overlapping) info.device_bytes += transports_.overlapping->device_bytes();
   info.rows = keeps_slots(plan_) ? map.rows : nullptr;
   info.out = buffers_.lent_out();
   return TILEPOST_OK;

@@ -22,7 +22,7 @@ class SharedTransport : public Transport {
   tilepost_result_t warm_up(cudaStream_t stream) final;
   tilepost_result_t begin(const RunBeginning& beginning, cudaStream_t stream) final;
   tilepost_result_t end(cudaStream_t stream) final { return shared_.end(stream); }
-  void close(bool failed) final { shared_.close(failed); }
+  void close(bool failed, bool /*stuck*/) final { shared_.close(failed); }
 
  protected:
   // Puts the work of warming up on the lanes. It copies zeros over other zeros, in memory that runs

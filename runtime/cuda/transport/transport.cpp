@@ -15,10 +15,11 @@ struct Row {
   tilepost_result_t (*make)(const TransportSetup&, Transports&);
 };
 
-constexpr std::array<Row, 6> kTransports = {{
+constexpr std::array<Row, 7> kTransports = {{
     {TILEPOST_TRANSPORT_NONE, make_none},
     {TILEPOST_TRANSPORT_NCCL, make_nccl},
     {TILEPOST_TRANSPORT_NCCL_SYMMETRIC, make_nccl_symmetric},
+    {TILEPOST_TRANSPORT_HOST_COPIES, make_host_copies},
     {TILEPOST_TRANSPORT_COPY_ENGINE, make_copy_engine},
     {TILEPOST_TRANSPORT_PEER, make_peer},
     {TILEPOST_TRANSPORT_PEER_TILES, make_peer},
@@ -33,10 +34,11 @@ tilepost_result_t make_transports(const TransportSetup& setup, Transports& trans
   transports.channels.push_back(std::make_shared<NcclChannel>(std::move(control)));
   const auto* row = std::ranges::find(kTransports, setup.plan.transport, &Row::transport);
   if (row != kTransports.end()) return row->make(setup, transports);
-  return fail(TILEPOST_UNSUPPORTED,
-              "transport %d is not one of the CUDA target's (none, nccl, nccl_symmetric, "
-              "copy_engine, peer, peer_tiles); regenerate the program with one of these",
-              static_cast<int>(setup.plan.transport));
+  return fail(
+      TILEPOST_UNSUPPORTED,
+      "transport %d is not one of the CUDA target's (none, nccl, nccl_symmetric, "
+      "host_copies, copy_engine, peer, peer_tiles); regenerate the program with one of these",
+      static_cast<int>(setup.plan.transport));
 }
 
 tilepost_result_t Transports::exchange(const int64_t* from, int64_t* to, size_t count,
@@ -46,25 +48,27 @@ tilepost_result_t Transports::exchange(const int64_t* from, int64_t* to, size_t 
 
 tilepost_result_t Transports::check_async() {
   for (const auto& channel : channels) TILEPOST_TRY(channel->check_async());
-  return TILEPOST_OK;
+  return rings ? rings->check() : TILEPOST_OK;
 }
 
 // Aborting a communicator waits for the device, where the collective of another communicator may
 // hang until that one is aborted too. So all are aborted at once.
 void Transports::abort() {
   if (shared) shared->abort();
+  if (rings) rings->abort();
   for_all_at_once(channels, [](const auto& channel) { channel->abort(); });
 }
 
 void Transports::close(bool failed, bool stuck) {
   if (!overlapping) return;
-  overlapping->close(failed);
+  overlapping->close(failed, stuck);
   if (stuck && windows) windows->leak();
   if (stuck && shared) shared->leak();
   overlapping.reset();
   // The memory of other processes that the service has mapped belongs to this device.
   shared.reset();
   windows.reset();
+  rings.reset();
 }
 
 }  // namespace tilepost::cuda

@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "runtime/cuda/shared/host/host_rings.h"
 #include "runtime/cuda/shared/service.h"
 #include "runtime/cuda/transport/arrivals.h"
 #include "runtime/cuda/transport/comm.h"
@@ -89,8 +90,12 @@ class Transport {
   // Names the streams that runs use besides those of their caller.
   virtual void name_streams(const NvtxNames& /*nvtx*/) const {}
 
-  // Called at the end, when this rank's runs are over: SharedService::close.
-  virtual void close(bool /*failed*/) {}
+  // How many bytes of device memory the transport has allocated for itself.
+  virtual int64_t device_bytes() const { return 0; }
+
+  // Called at the end, when this rank's runs are over: SharedService::close. `stuck`:
+  // Transports::close.
+  virtual void close(bool /*failed*/, bool /*stuck*/) {}
 };
 
 // An operation's transports, and the channels and memory that they need. It owns all of them. A
@@ -116,6 +121,7 @@ class Transports {
   std::vector<std::shared_ptr<ControlChannel>> channels;
   std::unique_ptr<SharedService> shared;  // null if ranks exchange messages
   std::unique_ptr<WindowMemory> windows;  // null if the plan needs no windows of NCCL
+  std::shared_ptr<HostRings> rings;       // null if nothing goes through host memory
   // The transports of runs in sequence and of runs that overlap. A plan for any number of rows may
   // have both, and each run chooses one.
   std::unique_ptr<Transport> sequence, overlapping;
@@ -129,6 +135,8 @@ struct TransportSetup {
   SharedArenas& arenas;      // the arenas of the operations with which this one may share memory
   bool share_memory;         // whether it shares memory with these operations
   const PlanRanges& family;  // all plans of the caller's operation, this one among them
+  std::shared_ptr<HostRings>&
+      host_rings;  // of the caller's operation; null until a plan needs them
 };
 
 // Makes a plan's transports. Collective over the ranks of the communicator, unless the plan's
@@ -143,6 +151,7 @@ tilepost_result_t make_local(const TransportSetup& setup, Transports& transports
 tilepost_result_t make_none(const TransportSetup& setup, Transports& transports);
 tilepost_result_t make_nccl(const TransportSetup& setup, Transports& transports);
 tilepost_result_t make_nccl_symmetric(const TransportSetup& setup, Transports& transports);
+tilepost_result_t make_host_copies(const TransportSetup& setup, Transports& transports);
 tilepost_result_t make_copy_engine(const TransportSetup& setup, Transports& transports);
 tilepost_result_t make_peer(const TransportSetup& setup, Transports& transports);
 

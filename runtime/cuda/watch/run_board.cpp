@@ -1,11 +1,7 @@
 #include "runtime/cuda/watch/run_board.h"
 
-#include <sys/ipc.h>
-#include <sys/shm.h>
-
 #include <algorithm>
 #include <atomic>
-#include <random>
 
 #include "runtime/map/fnv1a.h"
 
@@ -16,17 +12,11 @@ using Word = std::atomic<uint64_t>;
 // Only atomics that need no lock work between processes (C++, [atomics.lockfree]).
 static_assert(Word::is_always_lock_free);
 
-constexpr size_t kLine = 64;  // the bytes that processors pass to each other at once
-constexpr int kOwnerOnly = 0600;
+constexpr size_t kLine = 64;     // the bytes that processors pass to each other at once
 constexpr int kNumberBits = 48;  // the bits of a stamp that hold the number
 
 constexpr uint64_t number_of(uint64_t stamp) {
   return stamp & ((uint64_t{1} << kNumberBits) - 1);
-}
-
-int64_t random_token() {
-  std::random_device random;
-  return static_cast<int64_t>((uint64_t{random()} << 32) | random() | 1);
 }
 
 }  // namespace
@@ -48,59 +38,32 @@ struct alignas(kLine) RunBoard::Line {
                                // digest
 };
 
-// The whole board, zero at first. The ranks' lines follow it.
-struct alignas(kLine) RunBoard::Segment {
-  Word token;
-};
-
 struct RunBoard::Known {
   Call call;
   uint64_t digest;
 };
 
-RunBoard::~RunBoard() {
-  if (segment_ != nullptr) shmdt(segment_);
-}
+// The board is zero at first, and its lines stand behind the segment's front.
+static_assert(HostSegment::kFront % kLine == 0);
 
 RunBoard::Address RunBoard::make(int ranks, RunBoard& board) {
-  const size_t bytes = sizeof(Segment) + static_cast<size_t>(ranks) * sizeof(Line);
-  const int id = shmget(IPC_PRIVATE, bytes, kOwnerOnly);
-  if (id < 0) return {};
-  const bool attached = board.attach(id, bytes);
-  // Linux still lets others attach the segment, and frees it when the last process that has
-  // attached it is gone (shmat(2), Notes).
-  shmctl(id, IPC_RMID, nullptr);
-  if (!attached) return {};
-  const int64_t token = random_token();
-  board.segment_->token.store(static_cast<uint64_t>(token), std::memory_order_release);
-  return {id, token};
+  return board.segment_.make(bytes_of_board(ranks));
 }
 
-// An id belongs to an IPC namespace. In another namespace it may name no segment or another one.
 bool RunBoard::join(const Address& address, int rank, int ranks) {
-  const size_t bytes = sizeof(Segment) + static_cast<size_t>(ranks) * sizeof(Line);
-  if (address.token == 0) return false;
-  if (segment_ == nullptr && !attach(address.segment, bytes)) return false;
-  if (segment_->token.load(std::memory_order_acquire) != static_cast<uint64_t>(address.token))
-    return false;
+  if (!segment_.join(address, bytes_of_board(ranks))) return false;
   rank_ = rank;
   ranks_ = ranks;
   line_of(rank).joined.store(1, std::memory_order_release);
   return true;
 }
 
-bool RunBoard::attach(int64_t segment, size_t bytes) {
-  const auto id = static_cast<int>(segment);
-  struct shmid_ds state {};
-  if (shmctl(id, IPC_STAT, &state) != 0 || state.shm_segsz != bytes) return false;
-  void* memory = shmat(id, nullptr, 0);
-  if (memory == reinterpret_cast<void*>(-1)) return false;
-  segment_ = static_cast<Segment*>(memory);
-  return true;
+size_t RunBoard::bytes_of_board(int ranks) {
+  return HostSegment::kFront + static_cast<size_t>(ranks) * sizeof(Line);
 }
 
 RunBoard::Line& RunBoard::line_of(int rank) const {
-  return reinterpret_cast<Line*>(segment_ + 1)[rank];
+  return reinterpret_cast<Line*>(segment_.memory() + HostSegment::kFront)[rank];
 }
 
 // Every word is released after the stamp 0. So a reader that acquires a new word sees the stamp 0,

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "runtime/core/ranges.h"
+#include "runtime/cuda/device/host_segment.h"
 #include "runtime/schedule/run_map.h"
 
 namespace tilepost::cuda {
@@ -25,9 +26,7 @@ class RunBoard {
   static constexpr int kKept = 64;
 
   // How ranks find the board. Both fields are 0 if there is no board.
-  struct Address {
-    int64_t segment, token;
-  };
+  using Address = HostSegment::Address;
 
   // The facts that ranks must have in common in a run.
   struct Call {
@@ -48,7 +47,6 @@ class RunBoard {
   RunBoard() = default;
   RunBoard(const RunBoard&) = delete;
   RunBoard& operator=(const RunBoard&) = delete;
-  ~RunBoard();
 
   // Makes the board. One rank calls this, and keeps the board until the others have joined. The
   // address is empty if the system gives no memory. When this returns, the memory is sure to be
@@ -99,10 +97,9 @@ class RunBoard {
  private:
   struct Entry;
   struct Line;
-  struct Segment;
   struct Known;
 
-  bool attach(int64_t segment, size_t bytes);
+  static size_t bytes_of_board(int ranks);
   Line& line_of(int rank) const;
   static void write(Entry& entry, uint64_t stamp, const Call& call, uint64_t digest);
   static std::optional<Known> read(const Entry& entry, uint64_t number);
@@ -110,7 +107,7 @@ class RunBoard {
   std::optional<Difference> compare(int rank) const;
   bool counts_all(int rank) const;
 
-  Segment* segment_ = nullptr;
+  HostSegment segment_;
   int rank_ = -1, ranks_ = 0;
   uint64_t taken_back_ = 0;  // how many runs were taken back
 };

@@ -91,6 +91,10 @@ std::string what_is_awaited(const TimeoutFacts& facts, const OpenWait& wait) {
       return names_of(wait.ranks) + " did not announce " + group + within + stopped;
     case Awaited::sums:
       return names_of(wait.ranks) + " did not announce the sums of " + group + within + stopped;
+    case Awaited::received:
+      return names_of(wait.ranks) + " did not send all of " + group + within + stopped;
+    case Awaited::taken:
+      return names_of(wait.ranks) + " did not take all of " + group + within + stopped;
     case Awaited::ended:
       return names_of(wait.ranks) + " did not end the run before" + within +
              "it has stopped, or is still busy with it";

@@ -135,7 +135,7 @@ inline void store(uint32_t& word, uint32_t value) {
 }
 
 // A wait that is still open, for the host.
-enum class Awaited { block, sums, ended, stored, added, landed, begun };
+enum class Awaited { block, sums, ended, stored, added, landed, begun, received, taken };
 struct OpenWait {
   Awaited what;
   bool gave_up;

@@ -30,6 +30,7 @@ std::string RunExplainer::late(const RunInFlight& run) const {
     facts.passed =
         groups_passed(load(counters_.page()->progress[run.bank]), issued.progress, issued.groups);
   facts.open = find_open_wait(counters_.page()->shared);
+  if (issued.overlaps && transports_.rings) find_missing_messages(facts);
   if (issued.overlaps && traits_.kernel_waits) find_missing_tiles(facts);
   facts.absent = facts.open && transports_.shared ? transports_.shared->find_absent()
                                                   : find_absent(run, issued.called);
@@ -137,6 +138,12 @@ void RunExplainer::find_missing_tiles(TimeoutFacts& facts) const {
   if (facts.open && facts.open->what != Awaited::added) return;
   if (const std::optional<OpenWait> tiles = transports_.shared->find_missing_tiles())
     facts.open = tiles;
+}
+
+// A group whose tiles are not there is not waited for in vain by its messages. Rows of A wait for
+// no tiles.
+void RunExplainer::find_missing_messages(TimeoutFacts& facts) const {
+  facts.open = transports_.rings->find_open_wait(traits_.gathers ? facts.groups : facts.passed);
 }
 
 TimeoutFacts RunExplainer::facts_of(Bank which, uint64_t number) const {

@@ -52,6 +52,7 @@ class RunExplainer {
                             const RunBoard::Call& own) const;
   bool is_own(const RunWords& words) const;
   std::optional<std::vector<int>> find_absent(const RunInFlight& run, uint64_t called) const;
+  void find_missing_messages(TimeoutFacts& facts) const;
   void find_missing_tiles(TimeoutFacts& facts) const;
   TimeoutFacts facts_of(Bank which, uint64_t number) const;
 
