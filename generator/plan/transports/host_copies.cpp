@@ -2,6 +2,8 @@
 // not reach each other's memory. Only sums and waits take SMs.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "generator/plan/transports/models.h"
 #include "generator/plan/transports/objects.h"
 #include "generator/spec/text.h"
@@ -75,7 +77,9 @@ TransferModel HostCopies::model(const TransferProblem& problem) const {
   }
   model.group.latency += profile.collectives.wait_of(problem.plan.wait) -
                          profile.collectives.wait_of(TILEPOST_WAIT_POLL);
-  const double shown = model.group.latency / problem.comm.lanes;
+  if (problem.comm.lanes == 1) return model;
+  // In two lanes a group's copies follow those of the group before at once.
+  const double shown = std::min(model.group.latency, profile.collectives.step_us);
   model.group.tail += model.group.latency - shown;
   model.group.latency = shown;
   return model;

@@ -102,14 +102,6 @@ TEST_CASE("a spec that names what its machine does not have is refused, with bot
   CHECK(plan(twin, machine).errors == 0);
 }
 
-TEST_CASE("copies through the host are for the ranks of one host") {
-  Spec spec = of_two(TILEPOST_GEMM_ALL_REDUCE, TILEPOST_TRANSPORT_HOST_COPIES);
-  spec.ranks.value = 9;
-  const Planned refused = plan(spec);
-  CHECK(refused.errors == 1);
-  CHECK_THAT(refused.messages, Catch::Contains("at most 8 ranks; got 9"));
-}
-
 TEST_CASE("copies through the host serve every pattern, layout and routing that nccl serves") {
   for (const tilepost_pattern_t pattern : kCommunicating)
     for (const auto layout : {TILEPOST_PANEL, TILEPOST_TILE})
