@@ -144,7 +144,7 @@ TEST_CASE_METHOD(Team, "host copies: a rank that does not come is named within t
                  Contains("run 3") && (Contains("rank 1 did not send all of group") ||
                                        Contains("rank 1 did not take all of group")));
     else
-      CHECK_THAT(all.at(rank).text, Contains("has failed"));
+      CHECK_THAT(all.at(rank).text, Contains("has failed, because rank 1 did not arrive"));
   }
   CHECK(timeouts > 0);
   CHECK(all.wrong() == 0);

@@ -83,7 +83,7 @@ class KernelRules {
       refuse(
           spec_.transport.where,
           fmt::format("transport {} is not possible with a kernel of your own{}; use 'auto', "
-                      "'nccl', 'nccl_symmetric', 'copy_engine' or 'none'",
+                      "'nccl', 'nccl_symmetric', 'host_copies', 'copy_engine' or 'none'",
                       quote(name_of(*wish)),
                       gathers ? " and this pattern, whose rows of A warps of the kernel would send"
                       : peer  ? ", unless it stores with TMA, takes its maps from "

@@ -14,11 +14,16 @@ constexpr int64_t kLine = 64;  // bytes: each word has a line of its own, so tha
                                // words are in one
 constexpr int64_t kPage = 4096;
 constexpr std::chrono::microseconds kReleasePeriod{50};
-constexpr const char* kWayOut = "; then use transport 'nccl'";
+constexpr const char* kWayOut = ", or use transport 'nccl'";
 
 // The lines of a segment: its front, the end word, for each channel what the rank has received from
 // each rank and what it has sent, and the words of its chunks.
 constexpr int64_t kEndWord = HostSegment::kFront;
+
+// An end word has the number of the rank that has failed, from 1, and behind it the number of the
+// rank that it waited for, from 1, or 0 if it failed for another reason.
+constexpr int kAwaitedAt = 16;
+constexpr uint32_t kRankBits = (1 << kAwaitedAt) - 1;
 
 // What a rank tells the others of its own steps.
 struct Report {
@@ -157,8 +162,7 @@ tilepost_result_t HostRings::attach(int peer, const HostSegment::Address& addres
 
 // Pins the words of a segment, and `bytes` bytes from `first` on.
 tilepost_result_t HostRings::pin(Peer& peer, int64_t first, int64_t bytes) {
-  const auto pin_one = [&](char* memory, int64_t size, void*& pinned,
-                           char*& device) -> tilepost_result_t {
+  const auto pin_one = [&](char* memory, int64_t size, void*& pinned) -> tilepost_result_t {
     const cudaError_t error = cudaHostRegister(memory, static_cast<size_t>(size),
                                                cudaHostRegisterPortable | cudaHostRegisterMapped);
     if (error != cudaSuccess) {
@@ -170,14 +174,14 @@ tilepost_result_t HostRings::pin(Peer& peer, int64_t first, int64_t bytes) {
                   rank_, mib(size).c_str(), why.c_str(), locked_memory_limit().c_str(), kWayOut);
     }
     pinned = memory;
-    void* address = nullptr;
-    TILEPOST_CUDA(cudaHostGetDevicePointer(&address, memory, 0));
-    device = static_cast<char*>(address);
     return TILEPOST_OK;
   };
   char* const memory = peer.segment.memory();
-  TILEPOST_TRY(pin_one(memory, words_bytes(), peer.words, peer.device_words));
-  return pin_one(memory + first, bytes, peer.rings, peer.device_rings);
+  TILEPOST_TRY(pin_one(memory, words_bytes(), peer.words));
+  void* device = nullptr;
+  TILEPOST_CUDA(cudaHostGetDevicePointer(&device, peer.words, 0));
+  peer.device_words = static_cast<char*>(device);
+  return pin_one(memory + first, bytes, peer.rings);
 }
 
 int64_t HostRings::count_word(int row, int peer) const {
@@ -202,8 +206,9 @@ HostRings::Chunk HostRings::chunk(int from, int to, int channel, int64_t index) 
   const Peer& owner = *peers_[from];
   const auto slot = static_cast<int>(index % shape_.chunks);
   const int64_t pair = from == rank_ ? place_of(from, to) * pair_bytes() : 0;
-  return {owner.device_rings + pair + channel * ring_bytes() + slot * shape_.chunk_bytes,
-          reinterpret_cast<uint32_t*>(owner.device_words + chunk_word(from, to, channel, slot))};
+  return {
+      static_cast<char*>(owner.rings) + pair + channel * ring_bytes() + slot * shape_.chunk_bytes,
+      reinterpret_cast<uint32_t*>(owner.device_words + chunk_word(from, to, channel, slot))};
 }
 
 uint32_t* HostRings::end_word() const {
@@ -237,6 +242,7 @@ std::optional<OpenWait> HostRings::find_open_wait(int groups) const {
       if (row == first_row && group == found->group) found->ranks.push_back(peer);
     }
   }
+  if (found) awaited_ = found->ranks.front();
   return found;
 }
 
@@ -245,9 +251,16 @@ tilepost_result_t HostRings::check() const {
     return fail(TILEPOST_ABORTED, "another operation that uses the same rings has failed");
   const uint32_t failed = read(word_at(rank_, kEndWord));
   if (failed == 0) return TILEPOST_OK;
-  return fail(TILEPOST_ABORTED,
-              "rank %u has failed, so what it sends did not all arrive; its own error says why",
-              failed - 1);
+  const uint32_t rank = (failed & kRankBits) - 1, awaited = failed >> kAwaitedAt;
+  if (awaited == 0)
+    return fail(TILEPOST_ABORTED,
+                "rank %u has failed, so what it sends did not all arrive; its own error says why",
+                rank);
+  return fail(
+      TILEPOST_ABORTED,
+      "rank %u has failed, because rank %u did not arrive or has stopped; its own error says "
+      "in which group",
+      rank, awaited - 1);
 }
 
 // The other ranks are told before any of their data can be spoilt. The order of these stores is
@@ -256,12 +269,14 @@ void HostRings::abort() {
   if (aborted_.exchange(true) || peers_.empty()) return;
   for (int peer = 0; peer < ranks_; ++peer) {
     if (peer == rank_ || !peers_[peer]->segment.is_attached()) continue;
+    const auto told = static_cast<uint32_t>(rank_ + 1 + ((awaited_ + 1) << kAwaitedAt));
     uint32_t none = 0;
-    __atomic_compare_exchange_n(word_at(peer, kEndWord), &none, static_cast<uint32_t>(rank_) + 1,
-                                false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+    __atomic_compare_exchange_n(word_at(peer, kEndWord), &none, told, false, __ATOMIC_SEQ_CST,
+                                __ATOMIC_SEQ_CST);
   }
   std::atomic_thread_fence(std::memory_order_seq_cst);
   const std::lock_guard lock(mutex_);
+  releases_ = true;
   changed_.notify_all();
 }
 
@@ -282,7 +297,7 @@ void HostRings::release() const {
 // are written until no stream can wait any more.
 void HostRings::keep_releasing() {
   std::unique_lock lock(mutex_);
-  changed_.wait(lock, [this] { return stopping_ || aborted_.load(); });
+  changed_.wait(lock, [this] { return stopping_ || releases_; });
   while (!stopping_) {
     release();
     changed_.wait_for(lock, kReleasePeriod, [this] { return stopping_; });

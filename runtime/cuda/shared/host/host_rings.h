@@ -47,10 +47,10 @@ class HostRings {
   // The states of a chunk. A wait looks at one bit, so that the last value releases all waits.
   enum Word : uint32_t { kEmpty = 1, kFull = 2, kReleased = kEmpty | kFull };
 
-  // One chunk of a ring, as the device sees it.
+  // One chunk of a ring.
   struct Chunk {
-    void* data;
-    uint32_t* word;
+    void* data;      // for copies, at the host's address
+    uint32_t* word;  // for stream memory operations, at the device's address
   };
 
   // The shape of the rings that transports make, apart from the channels. Only tests change it, on
@@ -82,7 +82,8 @@ class HostRings {
   uint32_t* sent(int channel, int peer) const { return count_at(2 * channel + 1, peer); }
 
   // The first group of a run whose messages have not all gone through, and the ranks that it waits
-  // for. Nothing if all of the run's `groups` groups have. Any thread may call.
+  // for. Nothing if all of the run's `groups` groups have. abort() tells the other ranks the first
+  // of the ranks that were found last. Any thread may call.
   std::optional<OpenWait> find_open_wait(int groups) const;
 
   // Returns TILEPOST_OK, or the error that a rank has failed. Any thread may call.
@@ -103,9 +104,7 @@ class HostRings {
     // own segment these are all rings.
     void* words = nullptr;
     void* rings = nullptr;
-    // The same as the device sees it.
-    char* device_words = nullptr;
-    char* device_rings = nullptr;
+    char* device_words = nullptr;  // the words as the device sees them
   };
 
   tilepost_result_t make_own(HostSegment::Address& address);
@@ -132,9 +131,10 @@ class HostRings {
   std::vector<std::unique_ptr<Peer>> peers_;  // by rank, the own segment among them
   bool leaked_ = false;
   std::atomic<bool> aborted_ = false;
+  mutable std::atomic<int> awaited_ = -1;  // the rank that find_open_wait() found
   std::mutex mutex_;
   std::condition_variable changed_;
-  bool stopping_ = false;
+  bool releases_ = false, stopping_ = false;  // what releaser_ is to do
   std::thread releaser_;
 };
 
