@@ -45,6 +45,10 @@ bool is_reached(const uint32_t* word, uint32_t value, unsigned how) {
 CUresult wait_value(CUstream stream, CUdeviceptr address, cuuint32_t value, unsigned how) {
   constexpr std::chrono::microseconds kPoll{20};
   if (call("cuStreamWaitValue32 " + stream_of(stream).name)) return CUDA_ERROR_UNKNOWN;
+  {
+    const std::lock_guard lock(world().mutex);
+    world().waits.push_back(reinterpret_cast<const void*>(address));
+  }
   const auto* word = reinterpret_cast<const uint32_t*>(address);
   const auto reached = [=] { return is_reached(word, value, how); };
   if (stream_of(stream).hang.holds()) return CUDA_SUCCESS;

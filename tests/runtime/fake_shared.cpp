@@ -244,11 +244,10 @@ cudaError_t launch_shared_end(const SharedFlags& flags, cudaStream_t stream) {
 cudaError_t launch_sum(const SumArguments& arguments, tilepost_dtype_t, cudaStream_t stream) {
   if (world().threads) ranks::sum(arguments);
   const std::lock_guard lock(world().mutex);
-  world().sums.push_back({{arguments.parts, arguments.parts + arguments.num_parts},
-                          arguments.out,
-                          arguments.sums,
-                          arguments.clear,
-                          arguments.count});
+  // Parentheses, because in braces the two pointers would be the elements.
+  world().sums.push_back(
+      {std::vector<const void*>(arguments.parts, arguments.parts + arguments.num_parts),
+       arguments.out, arguments.sums, arguments.clear, arguments.count});
   return launched("sum " + stream_of(stream).name + " parts " +
                   std::to_string(arguments.num_parts) + " count " +
                   std::to_string(arguments.count));

@@ -187,7 +187,8 @@ struct Calls {
   std::vector<Copy> copies;
   std::vector<Link> links;
   std::vector<Sum> sums;
-  int early_launches = 0;  // launches that need not wait for the kernel before them
+  std::vector<const void*> waits;  // the words for which streams were made to wait for a value
+  int early_launches = 0;          // launches that need not wait for the kernel before them
 };
 
 // What else has happened since reset().

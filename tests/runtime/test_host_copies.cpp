@@ -3,10 +3,13 @@
 #include <sys/shm.h>
 
 #include <fstream>
+#include <map>
+#include <set>
 #include <sstream>
 #include <thread>
 
 #include "runtime/cuda/shared/host/host_rings.h"
+#include "runtime/schedule/run_map.h"
 #include "tests/catch.h"
 #include "tests/runtime/team.h"
 
@@ -191,6 +194,86 @@ TEST_CASE("host copies: no rank ends a run well that another rank has broken off
     }
   }
   CHECK(broken >= 3);
+}
+
+// Those who only wait for the stream must not be told less than those who ask the operation.
+TEST_CASE("host copies: not even the stream of a run ends when another rank has broken it off") {
+  const auto pattern = GENERATE(from_range(kPatterns));
+  CAPTURE(static_cast<int>(pattern));
+  const SmallRings small(256);
+  Team team;
+  ranks::use(team.program, through_host(pattern), 2, 48);
+  Ranks& all = team.create(2, 0);  // without a deadline nobody watches
+  all.run(2);
+  team.check();
+  world().patience = std::chrono::milliseconds(50);
+  bool ended = false;
+  all.on_all([&](int rank, ranks::Rank& mine) {
+    ranks::self().run = 3;
+    if (rank == 1) {
+      const std::lock_guard lock(world().mutex);
+      world().calls = 0;
+      world().fails_on = std::this_thread::get_id();
+      world().fail_at = 25;
+    }
+    all.start(mine, 0);
+    if (rank != 0) return;
+    std::this_thread::sleep_for(std::chrono::milliseconds(300));
+    ended = cudaStreamQuery(mine.user) == cudaSuccess;
+    mine.result = tilepost_op_status(mine.setup.op);
+  });
+  world().fail_at = 0;
+  REQUIRE_THAT(all.at(1).text, Catch::StartsWith("rank 1: run 3"));
+  CHECK_FALSE(ended);
+  CHECK(all.at(0).result == TILEPOST_ABORTED);
+}
+
+TEST_CASE_METHOD(Team,
+                 "host copies: all runs use the same chunks, so that graphs can be replayed") {
+  const auto pattern = GENERATE(from_range(kPatterns));
+  CAPTURE(static_cast<int>(pattern));
+  const SmallRings small(256, 3);
+  ranks::use(program, through_host(pattern), 2, 61);
+  Ranks& all = create(2);
+  all.run(1);
+  const auto waits_of = [&](const std::function<void()>& run) {
+    world().reset_calls();
+    run();
+    std::multiset<const void*> waits(world().waits.begin(), world().waits.end());
+    CHECK(waits.size() > 4);
+    return waits;
+  };
+  const auto first = waits_of([&] { all.run(1); });
+  CHECK(waits_of([&] { all.run(1); }) == first);
+  CHECK(waits_of([&] { all.run_captured(); }) == first);
+  check();
+}
+
+TEST_CASE_METHOD(Team, "host copies: parts are added in the order of ranks, on every rank") {
+  const auto pattern = GENERATE(kAllReduce, kReduceScatter);
+  const SmallRings small(256);
+  ranks::use(program, through_host(pattern), 3, 48);
+  Ranks& all = create(3);
+  world().reset_calls();
+  all.run(1);
+  check();
+  const int64_t send = tilepost::most_sizes(program.plan).send;
+  const int64_t stride = tilepost::host_part_stride(program.plan, send) * 2;  // bytes
+  std::map<int, int> sums;  // by the place of the rank's own part, which is no block
+  for (const fakes::Sum& sum : world().sums) {
+    REQUIRE(sum.parts.size() == 3);
+    const auto apart = [&](int one, int other) {
+      return static_cast<const char*>(sum.parts[other]) - static_cast<const char*>(sum.parts[one]);
+    };
+    int own = -1;
+    for (int place = 0; place < 3; ++place)
+      if (apart(place == 0 ? 1 : 0, place == 2 ? 1 : 2) == stride) own = place;
+    ++sums[own];
+  }
+  CHECK(sums.size() == 3);
+  CHECK(sums.count(-1) == 0);
+  CHECK(sums[0] == sums[1]);
+  CHECK(sums[1] == sums[2]);
 }
 
 TEST_CASE("host copies: creation says why there is no pinned memory, on every rank") {
