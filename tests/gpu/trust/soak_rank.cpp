@@ -7,11 +7,12 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
-#include <iterator>
 #include <map>
 #include <random>
 #include <set>
 
+#include "runtime/map/enumerators.h"
+#include "runtime/map/patterns.h"
 #include "tests/gpu/checker.h"
 
 namespace gpu_test {
@@ -22,20 +23,9 @@ constexpr int kMostPerRound = 12;
 constexpr int kMostGraphs = 24;  // of an operation with varying rows: graphs keep schedules
 constexpr double kLeakMiB = 8, kHostLeakMiB = 48;  // CUDA and NCCL allocate in blocks
 
-const char* name_of(tilepost_pattern_t pattern) {
-  constexpr const char* kNames[] = {"gemm_all_reduce",     "gemm",
-                                    "gemm_reduce_scatter", "gemm_all_to_all",
-                                    "all_gather_gemm",     "all_to_all_gemm"};
-  return kNames[pattern];
-}
-const char* name_of(tilepost_transport_t transport) {
-  constexpr const char* kNames[] = {"none",        "nccl", "host",      "nccl_symmetric",
-                                    "copy_engine", "peer", "peer_tiles"};
-  static_assert(std::size(kNames) == TILEPOST_TRANSPORT_PEER_TILES + 1);
-  return kNames[transport];
-}
 std::string kind_of(const tilepost_plan_t& plan) {
-  std::string kind = std::string(name_of(plan.pattern)) + " " + name_of(plan.transport);
+  std::string kind =
+      std::string(tilepost::name_of(plan.pattern)) + " " + tilepost::row_of(plan.transport).name;
   if (plan.comm_lanes > 1 && plan.access == TILEPOST_ACCESS_MESSAGES) kind += ", lanes";
   if (plan.any_m) kind += ", any m";
   return kind;
