@@ -130,6 +130,42 @@ void predict_without_neighbours(Draft& draft) {
       predicted_us({alone, draft.profile, draft.own}, draft.plan.arch);
 }
 
+// Whether the spec's own kernel was read. Reports that it was not.
+bool has_kernel(const Spec& spec, const std::shared_ptr<const OwnKernel>& own,
+                Diagnostics& diagnostics) {
+  if (!spec.kernel || own) return true;
+  diagnostics.error(spec.kernel->where,
+                    "a kernel of your own is read by the tilepost tool; this program plans for "
+                    "the bundled kernels alone");
+  return false;
+}
+
+// ---- What is picked
+
+// The plan of a pick; nothing if the spec has no such plan.
+std::optional<Plan> picked_plan(const Problem& problem, Arch arch, const Pick& pick) {
+  SilentDiagnostics diagnostics;
+  const TunedPick picked{arch, pick, {}, {}};
+  Draft draft = begin_draft(problem, arch, diagnostics);
+  draft.picked = &picked;
+  if (!complete(draft)) return std::nullopt;
+  Pick made = pick_of(draft.plan);
+  if (!pick.pace) made.pace.reset();
+  if (made != pick) return std::nullopt;
+  return std::move(draft.plan);
+}
+
+// The choice with stores at other paces, where it paces any: the profile has one pace for all
+// shapes.
+std::vector<Pick> paced_otherwise(const Pick& choice) {
+  const int pace = choice.pace.value_or(0);
+  if (pace == 0) return {};
+  std::vector<Pick> picks(2, choice);
+  picks[0].pace = pace / 2;
+  picks[1].pace = pace + pace / 3;
+  return picks;
+}
+
 // ---- Several plans for any m
 
 // The most plans where the spec leaves their number open, on an architecture that is timed.
@@ -231,16 +267,19 @@ void order_tiles(Plan& plan) {
 
 std::vector<Plan> make_plans(const Spec& spec, const MachineProfile& profile,
                              Diagnostics& diagnostics, std::shared_ptr<const OwnKernel> own) {
+  return make_plans(spec, profile, diagnostics, std::move(own), {});
+}
+
+std::vector<Plan> make_plans(const Spec& spec, const MachineProfile& profile,
+                             Diagnostics& diagnostics, std::shared_ptr<const OwnKernel> own,
+                             std::span<const TunedPick> picks) {
   const int errors_before = diagnostics.errors();
   std::vector<Plan> plans;
-  if (spec.kernel && !own) {
-    diagnostics.error(spec.kernel->where,
-                      "a kernel of your own is read by the tilepost tool; this program plans for "
-                      "the bundled kernels alone");
-    return plans;
-  }
+  if (!has_kernel(spec, own, diagnostics)) return plans;
   for (const Arch arch : spec.archs.value) {
     Draft draft = begin_draft({spec, profile, own}, arch, diagnostics);
+    for (const TunedPick& picked : picks)
+      if (picked.arch == arch) draft.picked = &picked;
     if (!complete(draft)) continue;
     predict_without_neighbours(draft);
     warn_of_plan(draft, [&](const Spec& other) {
@@ -250,6 +289,33 @@ std::vector<Plan> make_plans(const Spec& spec, const MachineProfile& profile,
       plans.push_back(std::move(plan));
   }
   if (diagnostics.errors() != errors_before) plans.clear();
+  return plans;
+}
+
+std::vector<Plan> candidate_plans(const Spec& spec, const MachineProfile& profile, Arch arch,
+                                  size_t most, Diagnostics& diagnostics,
+                                  std::shared_ptr<const OwnKernel> own) {
+  if (!has_kernel(spec, own, diagnostics)) return {};
+  const Problem problem{spec, profile, own};
+  Draft draft = begin_draft(problem, arch, diagnostics);
+  Listing listing{most, {}};
+  draft.listing = &listing;
+  if (!complete(draft)) return {};
+  std::vector<Plan> plans;
+  const auto add = [&](Plan plan) {
+    const Pick pick = pick_of(plan);
+    const auto same = [&](const Plan& other) { return pick_of(other) == pick; };
+    if (plans.size() < most && std::ranges::none_of(plans, same)) plans.push_back(std::move(plan));
+  };
+  const Pick choice = pick_of(draft.plan);
+  add(std::move(draft.plan));
+  std::vector<Pick> picks = paced_otherwise(choice);
+  picks.insert(picks.end(), listing.picks.begin(), listing.picks.end());
+  for (const Pick& pick : picks)
+    if (std::optional<Plan> plan = picked_plan(problem, arch, pick)) add(std::move(*plan));
+  std::stable_sort(plans.begin() + 1, plans.end(), [](const Plan& x, const Plan& y) {
+    return x.prediction.total < y.prediction.total;
+  });
   return plans;
 }
 

@@ -3,11 +3,13 @@
 #pragma once
 
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "generator/diagnostics.h"
 #include "generator/plan/choose/plan_of_run.h"
 #include "generator/plan/machine/profile.h"
+#include "generator/plan/pick.h"
 #include "generator/plan/plan.h"
 #include "generator/plan/report/explain.h"
 #include "generator/plan/verify/verify_plan.h"
@@ -22,6 +24,21 @@ namespace tilepost {
 std::vector<Plan> make_plans(const Spec& spec, const MachineProfile& profile,
                              Diagnostics& diagnostics,
                              std::shared_ptr<const OwnKernel> own = nullptr);
+
+// Plans as above. Where `picks` has one for an architecture, its plan for the most rows becomes
+// what was picked. Where the spec asks for something else, or the planner offers no such plan, says
+// so and plans as without (choose/pick.cpp).
+std::vector<Plan> make_plans(const Spec& spec, const MachineProfile& profile,
+                             Diagnostics& diagnostics, std::shared_ptr<const OwnKernel> own,
+                             std::span<const TunedPick> picks);
+
+// The plans of one architecture that are worth measuring, at most `most` of them, all distinct. The
+// first is that of make_plans for the most rows, and the others follow by their predicted times.
+// For each of them, make_plans makes the same plan of pick_of(plan). There is one for the host
+// target, where nothing is predicted. None after an error, which was reported.
+std::vector<Plan> candidate_plans(const Spec& spec, const MachineProfile& profile, Arch arch,
+                                  size_t most, Diagnostics& diagnostics,
+                                  std::shared_ptr<const OwnKernel> own = nullptr);
 
 // The plan as it runs on the host target. It has the same tiles, groups, counters and steps.
 // gemm_host computes the tiles on threads, and the ranks' data moves within the process.

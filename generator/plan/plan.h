@@ -22,6 +22,7 @@ struct KernelSource {
   int stages = 0;                               // pipeline depth
   int split_k = 1;                              // CTAs that share the products of a tile
   int across = 1;                               // CTAs that have the columns of a tile side by side
+  std::string variant;                          // KernelFamily::variant
   bool exchanges_tiles = false;          // whether the kernel can exchange tiles with other ranks
   std::shared_ptr<const OwnKernel> own;  // the user's kernel, in place of a template
 
@@ -50,6 +51,15 @@ struct Prediction {
   std::vector<double> collective_end;    // per group
 };
 
+// The entry of a tuning file by which a plan was chosen (generator/tuning).
+struct TunedBy {
+  std::string file;     // the file's name without its folder; "" for a plan that the model chose
+  std::string machine;  // the GPUs that were measured: "2 x NVIDIA H200"
+  double us = 0;        // what the plan took on them
+
+  bool known() const { return !file.empty(); }
+};
+
 // One architecture's plan: what the runtime executes, and what only the planner knows. Pure data:
 // the same Spec gives the same Plan, byte for byte.
 //
@@ -76,6 +86,7 @@ struct Plan : tilepost_plan_t {
   std::string profile;               // the machine predicted for
   std::string gpu;                   // MachineProfile::gpu of that machine
   double link_bytes_per_us = 0;      // the most that a rank sends to others on that machine
+  TunedBy tuned;                     // where the choice was read; not known where it was planned
   std::vector<std::string> reasons;  // why the planner chose what it chose, one line each
 
   // Whether other plans serve some of the operation's runs.

@@ -12,6 +12,20 @@ std::string quote(std::string_view text) {
   return fmt::format("'{}…'", text.substr(0, end));
 }
 
+std::string in_yaml(std::string_view text) {
+  std::string out = "\"";
+  for (const char letter : text) {
+    const auto byte = static_cast<unsigned char>(letter);
+    if (letter == '"' || letter == '\\')
+      out += fmt::format("\\{}", letter);
+    else if (byte < 0x20 || byte == 0x7f)
+      out += fmt::format("\\x{:02x}", byte);
+    else
+      out += letter;
+  }
+  return out + '"';
+}
+
 std::string join(const std::vector<std::string_view>& words) {
   std::string out;
   for (const std::string_view word : words) {

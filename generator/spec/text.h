@@ -1,4 +1,4 @@
-// Helpers for messages: the user's words in quotes, and lists of words.
+// Helpers for texts: words in quotes, for messages and in YAML, and lists of words.
 #pragma once
 
 #include <string>
@@ -9,6 +9,9 @@ namespace tilepost {
 
 // 'text', cut after 60 bytes so that a long word cannot flood the message.
 std::string quote(std::string_view text);
+
+// The text in double quotes, as a reader of YAML takes it back (YAML 1.2, 5.7 and 7.3.1).
+std::string in_yaml(std::string_view text);
 
 // "a, b, c"
 std::string join(const std::vector<std::string_view>& words);

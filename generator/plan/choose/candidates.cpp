@@ -418,6 +418,12 @@ void merge_groups(Candidate& candidate) {
   take(fewest_groups(candidate.problem, INT_MAX), candidate);
 }
 
+void set_cuts(const std::vector<int32_t>& cuts, Candidate& candidate) {
+  candidate.cuts = cuts;
+  candidate.group_waves.assign(cuts.size(), 0);  // order_tiles counts them
+  take_end(end_of_groups(candidate.problem, cuts), candidate);
+}
+
 double doubt_of(const Draft& draft, const Candidate& candidate) {
   const bool left = candidate.overlaps() && candidate.shots == TILEPOST_SHOTS_NONE &&
                     !row_of(draft.plan).moves_input() && !has_moving_tasks(draft, candidate);

@@ -46,6 +46,9 @@ std::vector<Candidate> overlapped(const Draft& draft, const Transport& transport
 // hardly later. Requires !is_one_group().
 void merge_groups(Candidate& candidate);
 
+// Gives an overlapped candidate the groups of these cuts, which must be possible, and their end.
+void set_cuts(const std::vector<int32_t>& cuts, Candidate& candidate);
+
 // When the candidate is predicted to end after merge_groups(), us.
 double merged_end(const Candidate& candidate);
 

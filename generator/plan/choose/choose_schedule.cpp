@@ -8,7 +8,7 @@
 #include <span>
 #include <utility>
 
-#include "generator/plan/choose/candidates.h"
+#include "generator/plan/choose/choices.h"
 #include "generator/plan/kernels/operands.h"
 #include "runtime/map/cut_points.h"
 
@@ -202,9 +202,12 @@ bool choose_schedule(Draft& draft) {
   const std::optional<std::vector<int>>& groups = wishes.groups;
   if (!check_machine(draft.spec, draft.plan, profile, draft.diagnostics)) return false;
   if (!check_groups(draft, groups)) return false;
-  const std::vector<Candidate> sequence = in_sequence(draft);
-  std::vector<Candidate> overlap;
-  if (!list_overlapped(draft, wishes, overlap)) return false;
+  Choices choices;
+  choices.asks_groups = groups.has_value();
+  choices.may_follow = !wishes.must_overlap;
+  choices.sequence = in_sequence(draft);
+  if (!list_overlapped(draft, wishes, choices.overlap)) return false;
+  const std::vector<Candidate>&sequence = choices.sequence, &overlap = choices.overlap;
   const bool merges = !groups && draft.plan.arch != Arch::host;
   const Candidate* with = merges ? best_of_transports(draft, overlap) : best(overlap, profile);
   const Candidate* without = best(sequence, profile);
@@ -213,15 +216,19 @@ bool choose_schedule(Draft& draft) {
       with && (wishes.must_overlap || !without ||
                overlap_pays(with->end, without->end, with->problem.model.margin));
   Candidate chosen = use_overlap ? *with : *without;
+  const bool picked = draft.picked != nullptr && take_pick(draft, choices, chosen);
   if (groups && !chosen.overlaps() && total_waves(*groups) != chosen.waves)
     return groups_do_not_fit(draft, *groups, chosen);
   explain_choice(draft, overlap, sequence, chosen);
-  if (use_overlap && merges && !chosen.is_one_group()) {
+  if (!picked && use_overlap && merges && !chosen.is_one_group()) {
     const Candidate finest = chosen;
     merge_groups(chosen);
     explain_groups(draft, finest, chosen);
   }
+  if (draft.listing != nullptr)
+    draft.listing->picks = promising(draft, choices, chosen, draft.listing->most);
   take(draft, chosen);
+  if (picked) draft.plan.pace = draft.picked->pick.pace.value_or(draft.plan.pace);
   if (wishes.always) draft.plan.model.sequence_ctas = 0;
   const Candidate& in_turn = without ? *without : chosen;
   draft.plan.prediction.sequence = in_turn.end;

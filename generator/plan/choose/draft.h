@@ -8,12 +8,19 @@
 #include "generator/diagnostics.h"
 #include "generator/plan/kernels/kernels.h"
 #include "generator/plan/machine/profile.h"
+#include "generator/plan/pick.h"
 #include "generator/plan/plan.h"
 
 namespace tilepost {
 
 // How the plan's schedule is divided if this transport carries the groups.
 tilepost_division_t division_of(const Plan& plan, tilepost_transport_t transport);
+
+// What is worth measuring, for those who ask (promising.cpp).
+struct Listing {
+  size_t most = 0;  // how many to list
+  std::vector<Pick> picks;
+};
 
 struct Draft {
   const Spec& spec;
@@ -22,6 +29,8 @@ struct Draft {
   Plan plan;
   std::vector<KernelChoice> kernels;          // in order of preference
   std::shared_ptr<const OwnKernel> own = {};  // the spec's kernel
+  const TunedPick* picked = nullptr;          // what a tuning file chooses; null: nothing
+  Listing* listing = nullptr;  // where choose_schedule lists what is worth measuring; null: nowhere
 
   void add_reason(std::string reason) { plan.reasons.push_back(std::move(reason)); }
 

@@ -102,6 +102,9 @@ class KernelFamily {
   }
   // Whether rows of the matrix instruction are columns of B.
   virtual bool is_swapped(const KernelConfig& /*config*/) const { return false; }
+  // A word for what distinguishes the configuration from others that have its tile, stages, CTAs
+  // per SM, split_k and across: "halves_swapped/2", for example. "" where nothing does.
+  virtual std::string variant(const KernelConfig& /*config*/) const { return ""; }
 
   // ---- What time it takes
 

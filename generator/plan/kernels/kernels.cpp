@@ -129,6 +129,7 @@ KernelPlan make_kernel(const KernelConfig& config, const KernelRequest& request)
   plan.kernel.launch = family.launch();
   plan.kernel.tile_k = tile_k(config, request.element);
   plan.source.stages = config.stages;
+  plan.source.variant = family.variant(config);
   plan.kernel.threads = threads(config);
   plan.kernel.ctas_per_sm = config.ctas_per_sm;
   plan.kernel.shared_bytes = static_cast<int32_t>(shared_bytes(config));

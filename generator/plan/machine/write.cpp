@@ -3,24 +3,10 @@
 #include "generator/plan/machine/fields.h"
 #include "generator/plan/machine/text.h"
 #include "generator/spec/names.h"
+#include "generator/spec/text.h"
 
 namespace tilepost {
 namespace {
-
-// A text in double quotes, as a reader of YAML takes it back (YAML 1.2, 5.7 and 7.3.1).
-std::string quoted(const std::string& text) {
-  std::string out = "\"";
-  for (const char letter : text) {
-    const auto byte = static_cast<unsigned char>(letter);
-    if (letter == '"' || letter == '\\')
-      out += fmt::format("\\{}", letter);
-    else if (byte < 0x20 || byte == 0x7f)
-      out += fmt::format("\\x{:02x}", byte);
-    else
-      out += letter;
-  }
-  return out + '"';
-}
 
 class Writer final : public MachineVisitor {
  public:
@@ -32,7 +18,7 @@ class Writer final : public MachineVisitor {
   }
   void end() override { --depth_; }
 
-  void text(const MachineField& field, std::string& value) override { line(field, quoted(value)); }
+  void text(const MachineField& field, std::string& value) override { line(field, in_yaml(value)); }
   void arch(const MachineField& field, Arch& value) override { line(field, name_of(value)); }
   // The shortest digits that are read back as the same number.
   void number(const MachineField& field, double& value) override {
@@ -61,7 +47,7 @@ class Writer final : public MachineVisitor {
   void kernels(const MachineField& field, std::map<std::string, KernelTimes>& value) override {
     begin(field.name, field.meaning);
     for (auto& [row, times] : value) {
-      out_ += fmt::format("{}- row: {}\n", indent(), quoted(row));
+      out_ += fmt::format("{}- row: {}\n", indent(), in_yaml(row));
       ++depth_;
       visit_kernel(*this, times);
       --depth_;

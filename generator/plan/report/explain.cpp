@@ -325,6 +325,13 @@ void print_any_m(std::string& out, const Plan& plan) {
   table.print(out);
 }
 
+void print_tuning(std::string& out, const Plan& plan) {
+  if (plan.tuned.known())
+    line(out, "",
+         fmt::format("chosen by tuning file '{}': {:.1f} us measured on {}", plan.tuned.file,
+                     plan.tuned.us, plan.tuned.machine));
+}
+
 void print_prediction(std::string& out, const Plan& plan) {
   const Prediction& prediction = plan.prediction;
   if (prediction.group_ready.empty())
@@ -335,7 +342,8 @@ void print_prediction(std::string& out, const Plan& plan) {
     line(out, "prediction",
          fmt::format("{0:.0f} us ({1:.0f} TFLOP/s)", prediction.gemm,
                      flops / prediction.gemm * 1e-6));
-    return line(out, "", profile);
+    line(out, "", profile);
+    return print_tuning(out, plan);
   }
   line(
       out, "prediction",
@@ -347,6 +355,7 @@ void print_prediction(std::string& out, const Plan& plan) {
        fmt::format("{0:.0f} us for {1}: {2:.2f}x", prediction.sequence, sequence_text(plan.pattern),
                    prediction.sequence / prediction.total));
   line(out, "", profile);
+  print_tuning(out, plan);
 }
 
 }  // namespace

@@ -110,6 +110,16 @@ class Sm90Family final : public KernelFamily {
   bool loads_from_two_places() const override { return true; }
   bool is_swapped(const KernelConfig& config) const override { return sm90_shape(config).swapped; }
 
+  // How consumers share tiles, then their panels: "halves_swapped/2", "turns/4", "halves_tasks/3".
+  std::string variant(const KernelConfig& config) const override {
+    const Sm90Shape& shape = sm90_shape(config);
+    const char* const shared = shape.pingpong         ? "turns"
+                               : shape.consumers == 3 ? "thirds"
+                                                      : "halves";
+    return std::string(shared) + (shape.swapped ? "_swapped" : "") +
+           (shape.for_tasks ? "_tasks" : "") + "/" + std::to_string(shape.panels);
+  }
+
   int pace(const KernelConfig& config, const Plan& plan, double paced) const override {
     const Sm90Shape& shape = sm90_shape(config);
     const double per_cycle = arch_info(plan.arch).tensor_flops_per_clock / 2;  // products
