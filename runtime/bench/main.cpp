@@ -7,6 +7,7 @@
 #include "runtime/bench/gemm/gemm_bench.h"
 #include "runtime/bench/gpu/checked.h"
 #include "runtime/bench/ranks/overlap_bench.h"
+#include "runtime/bench/ranks/tune_bench.h"
 #include "runtime/bench/record.h"
 #include "runtime/cuda/op/select.h"
 #include "runtime/harness/watchdog.h"
@@ -33,7 +34,7 @@ class Harness {
     bool ok = false;
     program_ = entry.name;
     Record("begin").set("program", entry.name);
-    watchdog_.arm(kPatience, hang(entry));
+    watchdog_.arm(kPatience, hang(entry.name));
     try {
       ok = measure_plan(entry, plan_of(entry));
     } catch (const std::exception& error) {
@@ -42,6 +43,15 @@ class Harness {
     }
     watchdog_.disarm();
     Record("end").set("program", entry.name);
+    return ok;
+  }
+
+  // Measures all programs against each other. Returns false as measure() does.
+  bool tune(const Registry& programs) {
+    program_ = programs.entries[0].name;
+    watchdog_.arm(kPatience, hang(""));
+    const bool ok = tune_programs(programs, session_);
+    watchdog_.disarm();
     return ok;
   }
 
@@ -61,8 +71,8 @@ class Harness {
     return true;
   }
 
-  static std::string hang(const Entry& entry) {
-    return "{\"record\": \"failed\", \"program\": " + quoted(entry.name) +
+  static std::string hang(const char* program) {
+    return "{\"record\": \"failed\", \"program\": " + quoted(program) +
            ", \"text\": \"no progress for " + std::to_string(static_cast<int>(kPatience)) +
            " s: a kernel or a collective hangs\"}";
   }
@@ -89,6 +99,7 @@ class Harness {
 int run(const HarnessOptions& options) try {
   const Registry programs = registry();
   Harness harness(options);
+  if (options.tune) return harness.tune(programs) ? 0 : 1;
   int measured = 0, failed = 0;
   for (int i = 0; i < programs.count; ++i) {
     if (!options.only.empty() && options.only != programs.entries[i].name) continue;

@@ -8,8 +8,9 @@ namespace {
 
 constexpr const char* kUsage =
     "usage: harness [--seed N] [--rounds N] [--mode cool|sustained|both] [--lent-output] "
-    "[--registered] [--only NAME]\n";
+    "[--registered] [--only NAME] [--tune [--graph] [--seconds N]]\n";
 constexpr long kMaxRounds = 100000;
+constexpr double kMaxSeconds = 1e6;
 
 bool apply_mode(const std::string& mode, HarnessOptions& options) {
   options.cool = mode != "sustained";
@@ -28,24 +29,30 @@ bool apply(const std::string& flag, const char* text, HarnessOptions& options) {
     options.seed = std::strtoull(text, &end, 10);
     return end != text && *end == '\0';
   }
+  if (flag == "--seconds") {
+    options.seconds = std::strtod(text, &end);
+    return end != text && *end == '\0' && options.seconds > 0 && options.seconds < kMaxSeconds;
+  }
   if (flag != "--rounds") return false;
   const long rounds = std::strtol(text, &end, 10);
   options.rounds = static_cast<int>(rounds);
   return end != text && *end == '\0' && rounds >= 1 && rounds <= kMaxRounds;
 }
 
+// Flags that stand alone.
+bool apply_alone(const std::string& flag, HarnessOptions& options) {
+  if (flag == "--lent-output") return options.lent_output = true;
+  if (flag == "--registered") return options.registered = true;
+  if (flag == "--tune") return options.tune = true;
+  if (flag == "--graph") return options.graph = true;
+  return false;
+}
+
 }  // namespace
 
 bool parse_harness_options(int argc, char** argv, HarnessOptions& options) {
   for (int i = 1; i < argc; ++i) {
-    if (argv[i] == std::string("--lent-output")) {
-      options.lent_output = true;
-      continue;
-    }
-    if (argv[i] == std::string("--registered")) {
-      options.registered = true;
-      continue;
-    }
+    if (apply_alone(argv[i], options)) continue;
     if (i + 1 < argc && apply(argv[i], argv[i + 1], options)) {
       ++i;
       continue;

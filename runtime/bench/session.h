@@ -18,6 +18,9 @@ struct HarnessOptions {
   bool lent_output = false;  // Whether an operation that lends memory for its output gets that
                              // memory as out.
   bool registered = false;   // whether outputs are registered, if the operation has a use for that
+  bool tune = false;         // whether the programs are plans of one operation (tune_bench.h)
+  bool graph = false;        // tune: whether replays of graphs are measured, not single runs
+  double seconds = 20;       // tune: the time for rounds
   std::string only;          // the name of the only program to measure; empty for all
 };
 

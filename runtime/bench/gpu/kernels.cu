@@ -134,6 +134,12 @@ __global__ void different_kernel(const Bits* out, Place place, const Bits* expec
   if (found != 0) atomicAdd(wrong, found);
 }
 
+template <class Bits>
+__global__ void row_major_kernel(const Bits* out, Place place, Bits* rows, int64_t count, int n) {
+  for (int64_t i = first_index(); i < count; i += index_step())
+    rows[i] = out[place_of(place, static_cast<int>(i / n), static_cast<int>(i % n), n)];
+}
+
 // Each block copies one row.
 template <class Part>
 __global__ void gather_kernel(const Part* from, const int32_t* rows, int parts, Part* to) {
@@ -218,6 +224,19 @@ void count_different(const void* out, tilepost_dtype_t type, const Place& place,
     count(uint32_t{});
   else
     count(uint16_t{});
+  TILEPOST_BENCH_CUDA(cudaGetLastError());
+}
+
+void make_row_major(const void* out, tilepost_dtype_t type, const Place& place, int m, int n,
+                    void* rows, cudaStream_t stream) {
+  const auto copy = [&]<class Bits>(Bits) {
+    row_major_kernel<<<kBlocks, kThreads, 0, stream>>>(static_cast<const Bits*>(out), place,
+                                                       static_cast<Bits*>(rows), int64_t{m} * n, n);
+  };
+  if (row_of(type).is_wide())
+    copy(uint32_t{});
+  else
+    copy(uint16_t{});
   TILEPOST_BENCH_CUDA(cudaGetLastError());
 }
 

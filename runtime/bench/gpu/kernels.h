@@ -58,6 +58,10 @@ void count_different(const void* out, tilepost_dtype_t type, const Place& place,
                      const void* expected, int m, int n, unsigned long long* wrong,
                      cudaStream_t stream);
 
+// Copies the elements of `out` to [m, n] `rows`, row-major.
+void make_row_major(const void* out, tilepost_dtype_t type, const Place& place, int m, int n,
+                    void* rows, cudaStream_t stream);
+
 // Copies row rows[i] of `from` to row i of `to`, for each of the `count` rows of `to`.
 void gather_rows(const void* from, const int32_t* rows, int count, int64_t row_bytes, void* to,
                  cudaStream_t stream);

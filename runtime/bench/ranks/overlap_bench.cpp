@@ -79,8 +79,8 @@ bool run_round(RankBench& bench, BenchTeam& team, const RankMode& mode,
       bench.finish(variant, mode.more);
     };
     if (!team.steps.step(rank, finish)) return false;
-    round.us[variant] = team.slowest();
-    if (variant == kOurs) round.ours = team.us;
+    round.us[variant] = team.clocks.slowest();
+    if (variant == kOurs) round.ours = team.clocks.us;
   }
   return true;
 }

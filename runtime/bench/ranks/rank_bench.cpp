@@ -7,40 +7,24 @@
 #include "runtime/bench/gpu/checked.h"
 
 namespace tilepost::bench {
-namespace {
-
-constexpr int64_t kFlushBytes = int64_t{256} << 20;  // more than any L2 has
-
-}  // namespace
 
 BenchTeam::BenchTeam(int ranks)
     : steps(ranks),
+      clocks(ranks),
       candidates(static_cast<size_t>(ranks)),
-      us(static_cast<size_t>(ranks)),
       wrong(static_cast<size_t>(ranks)),
       elements(static_cast<size_t>(ranks)) {
-  check_tilepost(cuda::make_pinned_memory(gate_memory, sizeof(uint32_t)), "cudaHostAlloc");
-  gate = static_cast<uint32_t*>(gate_memory.get());
   check_tilepost(tilepost_get_unique_id(&ours_id), "tilepost_get_unique_id");
   check_tilepost(tilepost_get_unique_id(&nccl_id), "tilepost_get_unique_id");
 }
 
-double BenchTeam::slowest() const {
-  return *std::max_element(us.begin(), us.end());
-}
-
 RankBench::RankBench(const Entry& entry, const tilepost_plan_t& plan, const Session& session,
                      BenchTeam& team, int rank)
-    : entry_(entry),
-      plan_(plan),
-      session_(session),
-      team_(team),
-      rank_(rank),
-      rows_from_(rows_from(plan, rank, session.options.seed)) {}
+    : entry_(entry), plan_(plan), session_(session), team_(team), rank_(rank) {}
 
 RankBench::~RankBench() {
   for (Graph& graph : graphs_) graph.reset();
-  tilepost_op_destroy(op_);
+  ours_.reset();
   tilepost_comm_destroy(comm_);
   if (nccl_ != nullptr) ncclCommAbort(nccl_);
 }
@@ -49,17 +33,16 @@ void RankBench::create() {
   TILEPOST_BENCH_CUDA(cudaSetDevice(rank_));
   preload_gate();
   check_tilepost(cuda::make_stream(stream_, false), "make_stream");
-  create_operation();
+  check_tilepost(tilepost_comm_init(&team_.ours_id, rank_, plan_.ranks, &comm_),
+                 "tilepost_comm_init");
+  ours_ = std::make_unique<RankOperation>(entry_, plan_, session_, comm_, rank_);
   ncclUniqueId id;
   std::memcpy(&id, team_.nccl_id.bytes, sizeof id);
   TILEPOST_BENCH_STATUS(ncclCommInitRank(&nccl_, plan_.ranks, id, rank_));
-  tilepost_op_info_t info{};
-  check_tilepost(tilepost_op_get_info(op_, &info), "tilepost_op_get_info");
-  if (session_.options.lent_output) lent_output_ = info.out;
   if (entry_.own != nullptr) own_ = entry_.own();
-  operands_ =
-      std::make_unique<Operands>(plan_, info.out_elements, stream_.get(), own_ ? &*own_ : nullptr);
-  if (session_.options.registered) register_outputs();
+  operands_ = std::make_unique<Operands>(plan_, ours_->out_elements(), stream_.get(),
+                                         own_ ? &*own_ : nullptr);
+  if (session_.options.registered) ours_->register_outputs(*operands_);
   Product product = operands_->product(0);
   product.m = static_cast<int>(rows_of(rank_));
   cublas_ =
@@ -68,43 +51,7 @@ void RankBench::create() {
     throw BenchError("cuBLASLt cannot compute this product");
   sequence_ = std::make_unique<Sequence>(plan_, rank_, session_.options.seed, *cublas_, nccl_);
   if (own_) sequence_->choose(AuthorsLaunch(plan_, *own_));
-  place_ = out_place(plan_, rows_from_);
-  flush_ = allocate(kFlushBytes);
-  TILEPOST_BENCH_CUDA(cudaEventCreate(begin_.out()));
-  TILEPOST_BENCH_CUDA(cudaEventCreate(end_.out()));
-}
-
-void RankBench::create_operation() {
-  check_tilepost(tilepost_comm_init(&team_.ours_id, rank_, plan_.ranks, &comm_),
-                 "tilepost_comm_init");
-  check_tilepost(tilepost_op_create(comm_, entry_.program(), nullptr, &op_), "tilepost_op_create");
-  if (is_routed(plan_)) set_route();
-}
-
-void RankBench::set_route() {
-  const BenchRoute route = route_of(plan_, rank_, session_.options.seed);
-  const tilepost_route_t wanted{sizeof wanted, -1, route.splits.data(), route.destinations.data()};
-  tilepost_arrivals_t arrivals{};
-  arrivals.struct_size = sizeof arrivals;
-  check_tilepost(tilepost_op_route(op_, &wanted, &arrivals), "tilepost_op_route");
-  if (!std::equal(rows_from_.begin(), rows_from_.end(), arrivals.rows_from))
-    throw BenchError("tilepost_op_route announces other rows than were sent");
-}
-
-// If the operation has no use for registered outputs, it refuses the first one.
-void RankBench::register_outputs() {
-  for (int i = 0; i < operands_->count(); ++i) {
-    const tilepost_result_t result =
-        tilepost_op_register(op_, operands_->set(i).out, operands_->out_bytes());
-    if (result == TILEPOST_UNSUPPORTED && i == 0) return;
-    check_tilepost(result, "tilepost_op_register");
-  }
-  registered_ = true;
-}
-
-const char* RankBench::kind_of_out() const {
-  if (lent_output_ != nullptr) return "own";
-  return registered_ ? "registered" : "caller's";
+  clock_.emplace(team_.clocks, rank_, stream_.get());
 }
 
 void RankBench::choose() {
@@ -131,51 +78,36 @@ void RankBench::check() {
     sequence_->norm().fill_normal(session_.options.seed, stream_.get());
     sequence_->norm().clear_residuals(stream_.get());
     TILEPOST_BENCH_CUDA(cudaMemsetAsync(
-        out_of(set), 0xff, static_cast<size_t>(operands_->out_bytes()), stream_.get()));
+        ours_->out_of(set), 0xff, static_cast<size_t>(operands_->out_bytes()), stream_.get()));
     sequence_->poison(stream_.get());
     set_ = 0;
     start(kSequence);
     set_ = 0;
     start(kOurs);
-    count_different(out_of(set), plan_.output, place_.place(), sequence_->result(),
+    count_different(ours_->out_of(set), plan_.output, ours_->place(), sequence_->result(),
                     static_cast<int>(rows), static_cast<int>(plan_.map.n),
                     static_cast<unsigned long long*>(wrong.get()), stream_.get());
   }
   team_.elements[rank_] = turns * rows * plan_.map.n;
   TILEPOST_BENCH_CUDA(cudaMemcpyAsync(&team_.wrong[rank_], wrong.get(), sizeof(unsigned long long),
                                       cudaMemcpyDeviceToHost, stream_.get()));
-  check_tilepost(tilepost_op_synchronize(op_), "tilepost_op_synchronize");
+  ours_->synchronize();
   TILEPOST_BENCH_CUDA(cudaStreamSynchronize(stream_.get()));
   operands_->fill_normal(session_.options.seed + static_cast<uint64_t>(rank_));
   sequence_->norm().fill_normal(session_.options.seed, stream_.get());
 }
 
-// Flushes L2, and puts the gate and then the first event on the stream.
-void RankBench::begin_sample() {
-  TILEPOST_BENCH_CUDA(cudaMemsetAsync(flush_.get(), 0, kFlushBytes, stream_.get()));
-  TILEPOST_BENCH_CUDA(cudaStreamSynchronize(stream_.get()));
-  gate(team_.gate, ++gates_, stream_.get());
-  TILEPOST_BENCH_CUDA(cudaEventRecord(begin_.get(), stream_.get()));
-}
-
-void RankBench::end_sample(int runs) {
-  TILEPOST_BENCH_CUDA(cudaEventSynchronize(end_.get()));
-  float milliseconds = 0;
-  TILEPOST_BENCH_CUDA(cudaEventElapsedTime(&milliseconds, begin_.get(), end_.get()));
-  team_.us[rank_] = static_cast<double>(milliseconds) * 1000 / runs;
-}
-
 void RankBench::enqueue(RankVariant variant, bool alone) {
-  begin_sample();
+  clock_->begin();
   start(variant);
-  if (alone) TILEPOST_BENCH_CUDA(cudaEventRecord(end_.get(), stream_.get()));
+  if (alone) clock_->end();
 }
 
 void RankBench::finish(RankVariant variant, int more) {
-  if (rank_ == 0) __atomic_store_n(team_.gate, gates_, __ATOMIC_RELEASE);
+  clock_->open();
   for (int i = 0; i < more; ++i) start(variant);
-  if (more > 0) TILEPOST_BENCH_CUDA(cudaEventRecord(end_.get(), stream_.get()));
-  end_sample(1 + more);
+  if (more > 0) clock_->end();
+  clock_->take(1 + more);
 }
 
 void RankBench::make_graph(RankVariant variant, int runs) {
@@ -193,34 +125,23 @@ void RankBench::make_graph(RankVariant variant, int runs) {
 }
 
 void RankBench::enqueue_graph(RankVariant variant) {
-  begin_sample();
+  clock_->begin();
   TILEPOST_BENCH_CUDA(cudaGraphLaunch(graphs_[variant].get(), stream_.get()));
-  TILEPOST_BENCH_CUDA(cudaEventRecord(end_.get(), stream_.get()));
+  clock_->end();
 }
 
 void RankBench::finish_graph() {
-  if (rank_ == 0) __atomic_store_n(team_.gate, gates_, __ATOMIC_RELEASE);
-  end_sample(graph_runs_);
-}
-
-void RankBench::run_ours(const OperandSet& set) {
-  tilepost_run_operands_t operands{};
-  operands.struct_size = sizeof operands;
-  operands.a = set.a;
-  operands.b = set.b;
-  operands.out = out_of(set);
-  operands.m = TILEPOST_PLANNED_M;
-  operands.user = const_cast<void**>(set.user);
-  sequence_->norm().add_to(operands);
-  check_tilepost(tilepost_op_run_with(op_, &operands, stream_.get()), "tilepost_op_run_with");
+  clock_->open();
+  clock_->take(graph_runs_);
 }
 
 void RankBench::start(RankVariant variant) {
-  const OperandSet& set = operands_->set(set_);
+  const int chosen = set_;
+  const OperandSet& set = operands_->set(chosen);
   set_ = (set_ + 1) % operands_->count();
   switch (variant) {
     case kOurs:
-      run_ours(set);
+      ours_->run(*operands_, chosen, sequence_->norm(), stream_.get());
       break;
     case kSequence:
       sequence_->run(set, stream_.get());

@@ -8,7 +8,8 @@
 #include <optional>
 #include <type_traits>
 
-#include "runtime/bench/gemm/place.h"
+#include "runtime/bench/ranks/rank_clock.h"
+#include "runtime/bench/ranks/rank_operation.h"
 #include "runtime/bench/ranks/sequence.h"
 #include "runtime/bench/registry.h"
 #include "runtime/bench/session.h"
@@ -26,16 +27,12 @@ struct BenchTeam {
   explicit BenchTeam(int ranks);
 
   harness::RankTeam steps;
-  cuda::PinnedMemory gate_memory;
-  uint32_t* gate = nullptr;  // all ranks wait for this word before a run
+  RankClocks clocks;
   tilepost_unique_id_t ours_id{}, nccl_id{};
   std::vector<int> candidates;            // [ranks] cuBLASLt's fastest candidates, from the ranks
                                           // that chose one
-  std::vector<double> us;                 // [ranks] the time of the run that was finished last
   std::vector<unsigned long long> wrong;  // [ranks] the number of wrong elements
   std::vector<int64_t> elements;          // [ranks] the number of elements that were compared
-
-  double slowest() const;
 };
 
 class RankBench {
@@ -59,9 +56,8 @@ class RankBench {
   // normal random numbers.
   void check();
 
-  // The kind of memory that our runs have as their out: "own", the operation's memory
-  // (tilepost_op_info_t::out), "registered" (tilepost_op_register) or "caller's".
-  const char* kind_of_out() const;
+  // RankOperation::kind_of_out of our operation.
+  const char* kind_of_out() const { return ours_->kind_of_out(); }
 
   // Flushes L2 and enqueues one run behind the gate. `alone` is true if no run follows it.
   void enqueue(RankVariant variant, bool alone);
@@ -82,41 +78,26 @@ class RankBench {
   };
   using Graph = std::unique_ptr<std::remove_pointer_t<cudaGraphExec_t>, GraphDeleter>;
 
-  void begin_sample();
-  void end_sample(int runs);
-  void create_operation();
-  void set_route();
-  void register_outputs();
-  void run_ours(const OperandSet& set);
   void start(RankVariant variant);
   int64_t rows_of(int rank) const { return rows_multiplied(plan_, rank, session_.options.seed); }
   bool follows_first() const { return rows_of(rank_) == rows_of(0); }
-  void* out_of(const OperandSet& set) const {
-    return lent_output_ != nullptr ? lent_output_ : set.out;
-  }
 
   const Entry& entry_;
   const tilepost_plan_t& plan_;
   const Session& session_;
   BenchTeam& team_;
   const int rank_;
-  const std::vector<int64_t> rows_from_;
   cuda::Stream stream_;
-  cuda::Event begin_, end_;
-  cuda::DeviceMemory flush_;
-  PlaceTable place_;  // the place of out
-  void* lent_output_ = nullptr;
-  bool registered_ = false;
+  std::optional<RankClock> clock_;
   std::optional<harness::PlainLaunch> own_;  // the launch of a user's own kernel
   std::unique_ptr<Operands> operands_;
   std::unique_ptr<CublasLt> cublas_;
   std::unique_ptr<Sequence> sequence_;
   tilepost_comm_t comm_ = nullptr;
-  tilepost_op_t op_ = nullptr;
+  std::unique_ptr<RankOperation> ours_;
   ncclComm_t nccl_ = nullptr;
   std::array<Graph, kRankVariants> graphs_;
   int graph_runs_ = 1;
-  uint32_t gates_ = 0;
   int set_ = 0;
 };
 

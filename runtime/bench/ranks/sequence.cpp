@@ -18,13 +18,6 @@ int64_t padded_rows(const tilepost_plan_t& plan) {
   return plan.map.ranks * share_rows(plan.map);
 }
 
-int64_t count_result_rows(const tilepost_plan_t& plan, std::span<const int64_t> rows_from,
-                          int rank) {
-  if (row_of(plan).out_is_share()) return rows_of_rank(plan.map, rank);
-  if (!row_of(plan).routes()) return plan.map.m;
-  return std::accumulate(rows_from.begin(), rows_from.end(), int64_t{0});
-}
-
 // The rows sorted by destination. Rows for one destination keep their order.
 std::vector<int32_t> sorted_rows(const BenchRoute& route) {
   std::vector<int32_t> order(route.destinations.size());
@@ -37,6 +30,13 @@ std::vector<int32_t> sorted_rows(const BenchRoute& route) {
 
 }  // namespace
 
+int64_t count_result_rows(const tilepost_plan_t& plan, int rank, uint64_t seed) {
+  if (row_of(plan).out_is_share()) return rows_of_rank(plan.map, rank);
+  if (!row_of(plan).routes()) return plan.map.m;
+  const std::vector<int64_t> from = rows_from(plan, rank, seed);
+  return std::accumulate(from.begin(), from.end(), int64_t{0});
+}
+
 Sequence::Sequence(const tilepost_plan_t& plan, int rank, uint64_t seed, CublasLt& cublas,
                    ncclComm_t nccl)
     : plan_(plan),
@@ -45,7 +45,7 @@ Sequence::Sequence(const tilepost_plan_t& plan, int rank, uint64_t seed, CublasL
       nccl_(nccl),
       route_(route_of(plan, rank, seed)),
       rows_from_(rows_from(plan, rank, seed)),
-      result_rows_(count_result_rows(plan, rows_from_, rank)),
+      result_rows_(count_result_rows(plan, rank, seed)),
       norm_(plan, result_rows_) {
   const PatternRow& row = row_of(plan);
   const int64_t row_bytes = plan.map.n * element_bytes(plan.output);

@@ -24,6 +24,9 @@
 
 namespace tilepost::bench {
 
+// The rows of the result of one rank.
+int64_t count_result_rows(const tilepost_plan_t& plan, int rank, uint64_t seed);
+
 class Sequence {
  public:
   // Makes the sequence of one rank. `nccl` has the plan's ranks and NCCL's defaults. Throws
