@@ -128,11 +128,12 @@ endfunction()
 # Adds the rule of one spec. Sets <prefix>_SOURCE, _HEADER, _PLAN, _ARCHS, _DIR and _PLAN_VARIABLE
 # in the caller's scope.
 function(_tilepost_add_rule call prefix)
-  set(one SPEC NAME OUTPUT_DIR PLAN_JSON KERNEL_TARGET MACHINE)
+  set(one SPEC NAME OUTPUT_DIR PLAN_JSON KERNEL_TARGET MACHINE TUNING)
   set(several ARCHS DEFINES DEPENDS)
   cmake_parse_arguments(arg "WERROR" "${one}" "${several}" ${ARGN})
   _tilepost_refuse_unknown("${call}" KNOWN ${one} ${several} WERROR WORDS ${arg_UNPARSED_ARGUMENTS}
-    VALUES ${arg_SPEC} ${arg_NAME} ${arg_OUTPUT_DIR} ${arg_KERNEL_TARGET} ${arg_MACHINE} ${arg_ARCHS} ${arg_DEFINES} ${arg_DEPENDS}
+    VALUES ${arg_SPEC} ${arg_NAME} ${arg_OUTPUT_DIR} ${arg_KERNEL_TARGET} ${arg_MACHINE} ${arg_TUNING} ${arg_ARCHS}
+           ${arg_DEFINES} ${arg_DEPENDS}
     EMPTY ${arg_KEYWORDS_MISSING_VALUES})
   if(NOT arg_SPEC)
     _tilepost_fail("${call}" "SPEC <file.yaml> is missing")
@@ -181,6 +182,14 @@ function(_tilepost_add_rule call prefix)
       set(machine "${arg_MACHINE}")
     endif()
     list(APPEND flags --machine "${machine}")
+  endif()
+  set(tuning "")
+  if(arg_TUNING)
+    get_filename_component(tuning "${arg_TUNING}" ABSOLUTE)
+    if(NOT EXISTS "${tuning}" OR IS_DIRECTORY "${tuning}")
+      _tilepost_fail("${call}" "no tuning file '${tuning}'; 'tilepost tune' writes one")
+    endif()
+    list(APPEND flags --tuning "${tuning}")
   endif()
   if(arg_ARCHS)
     _tilepost_spell_archs("${call}" archs ${arg_ARCHS})
@@ -241,7 +250,7 @@ function(_tilepost_add_rule call prefix)
     COMMAND ${generator} generate "${spec}" ${flags} "${kernel_flags}" -o "${dir}" --depfile "${depfile}"
     ${ran}
     COMMAND_EXPAND_LISTS  # for flags that are none
-    DEPENDS "${spec}" ${generator_depends} ${arg_DEPENDS}
+    DEPENDS "${spec}" ${tuning} ${generator_depends} ${arg_DEPENDS}
     COMMENT "Generating ${name}.${extension} from ${spec_name}"
     VERBATIM)
   set(${prefix}_SOURCE "${source}" PARENT_SCOPE)
@@ -254,7 +263,7 @@ endfunction()
 
 # tilepost_generate(<out-var> SPEC <file.yaml> [NAME <identifier>] [ARCHS <arch>…]
 #                   [DEFINES <path>=<value>…] [OUTPUT_DIR <dir>] [DEPENDS <file|target>…]
-#                   [KERNEL_TARGET <target>] [MACHINE <name|file>] [PLAN_JSON <out-var>] [WERROR])
+#                   [KERNEL_TARGET <target>] [MACHINE <name|file>] [TUNING <file>] [PLAN_JSON <out-var>] [WERROR])
 # Sets <out-var> to the generated source and header, for a target of the caller's own.
 function(tilepost_generate out)
   _tilepost_add_rule("tilepost_generate(${out})" rule ${ARGN})

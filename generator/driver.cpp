@@ -4,6 +4,7 @@
 
 #include "generator/own/examine.h"
 #include "generator/plan/make_plan.h"
+#include "generator/plan/tuning/match.h"
 #include "generator/spec/identifier.h"
 #include "llvm/Support/Path.h"
 
@@ -26,17 +27,27 @@ bool extend_name(const Input& input, Located<std::string>& name, Diagnostics& di
 std::vector<std::string> files_read(const Input& input, const std::vector<Plan>& plans) {
   std::vector<std::string> sources = {input.path};
   if (!input.machine->file.empty()) sources.push_back(input.machine->file);
+  if (input.tuning) sources.push_back(input.tuning->path);
   if (const auto& own = plans.front().source.own)
     for (const OneFile::File& file : own->source.files) sources.push_back(file.name);
   return sources;
 }
 
-std::vector<Plan> plan_input(const Input& input, Diagnostics& diagnostics) {
+std::optional<SpecOfInput> read_input(const Input& input, Diagnostics& diagnostics) {
   std::optional<Spec> spec = read_spec(input.path, input.text, input.overrides, diagnostics);
-  if (!spec || !extend_name(input, spec->name, diagnostics)) return {};
+  if (!spec || !extend_name(input, spec->name, diagnostics)) return std::nullopt;
   std::shared_ptr<const OwnKernel> own;
-  if (spec->kernel && !(own = examine_kernel(*spec, input.path, diagnostics))) return {};
-  return make_plans(*spec, input.machine->profile, diagnostics, std::move(own));
+  if (spec->kernel && !(own = examine_kernel(*spec, input.path, diagnostics))) return std::nullopt;
+  return SpecOfInput{std::move(*spec), std::move(own)};
+}
+
+std::vector<Plan> plan_input(const Input& input, Diagnostics& diagnostics) {
+  const std::optional<SpecOfInput> read = read_input(input, diagnostics);
+  if (!read) return {};
+  const MachineProfile& profile = input.machine->profile;
+  std::vector<TunedPick> picks;
+  if (input.tuning) picks = picks_for(*input.tuning, read->spec, profile, diagnostics);
+  return make_plans(read->spec, profile, diagnostics, read->own, picks);
 }
 
 Generated generate_from(const Input& input, Diagnostics& diagnostics) {

@@ -11,6 +11,7 @@
 #include "generator/emit/emit.h"
 #include "generator/plan/machine/profile.h"
 #include "generator/plan/plan.h"
+#include "generator/plan/tuning/entry.h"
 #include "generator/yaml/read_spec.h"
 
 namespace tilepost {
@@ -18,7 +19,8 @@ namespace tilepost {
 // The machine that plans are made for, and the file that it was read from.
 struct Machine {
   MachineProfile profile = default_machine();
-  std::string file;  // "" for one that tilepost knows
+  std::string file;        // "" for one that tilepost knows
+  std::string asked = {};  // the name or file of --machine; "" for the usual machine
 };
 
 struct Input {
@@ -26,15 +28,25 @@ struct Input {
   std::string text;
   std::vector<Override> overrides;
   std::shared_ptr<const Machine> machine = std::make_shared<const Machine>();
-  bool timestamps = false;  // generate_from: kernels note times
-  std::string suffix = {};  // appended to the spec's name
+  bool timestamps = false;                             // generate_from: kernels note times
+  std::string suffix = {};                             // appended to the spec's name
+  std::shared_ptr<const TuningFile> tuning = nullptr;  // whose choices are planned; null: none
 };
+
+// The spec of an input, with its kernel, if it has one of its own.
+struct SpecOfInput {
+  Spec spec;
+  std::shared_ptr<const OwnKernel> own;
+};
+
+// Reads the spec and its kernel; nothing after an error, which was reported.
+std::optional<SpecOfInput> read_input(const Input& input, Diagnostics& diagnostics);
 
 // Reads the spec and plans it.
 std::vector<Plan> plan_input(const Input& input, Diagnostics& diagnostics);
 
-// The files that were read for these plans: the spec first, then the machine's file, and the user's
-// kernel with its headers. Requires a plan.
+// The files that were read for these plans: the spec first, then the machine's file, the tuning
+// file, and the user's kernel with its headers. Requires a plan.
 std::vector<std::string> files_read(const Input& input, const std::vector<Plan>& plans);
 
 // The result of the whole pipeline. `files` is empty if there was an error.

@@ -8,6 +8,7 @@
 #include "generator/bench/harness.h"
 #include "generator/bench/report.h"
 #include "generator/bench/revision.h"
+#include "generator/bench/target.h"
 #include "generator/bench/torch.h"
 #include "generator/harness/output_reader.h"
 #include "generator/harness/process.h"
@@ -24,18 +25,10 @@ constexpr int kMeasured = 0, kFailed = 1, kNotWritten = 3;
 constexpr double kIdleSeconds = 120;
 constexpr const char* kModeFlags[] = {"cool", "sustained", "both"};
 
-// The GPUs and tools of the measurement.
-struct BenchTarget {
-  int sm = 0, gpus = 0;
-  CudaTools tools;
-  std::string cublas_lt;
-};
-
 // `elsewhere`: the target are the GPUs that the first program is planned for, which need not be
 // here.
 std::optional<BenchTarget> find_target(const std::vector<HarnessProgram>& programs, bool elsewhere,
                                        Diagnostics& diagnostics) {
-  BenchTarget target;
   const Plan& first = programs.front().plans.back();
   if (elsewhere && first.arch == Arch::host) {
     diagnostics.error(fmt::format(
@@ -44,24 +37,9 @@ std::optional<BenchTarget> find_target(const std::vector<HarnessProgram>& progra
         programs.front().name));
     return std::nullopt;
   }
-  const Gpus gpus = elsewhere ? Gpus{1, compute_capability(first.arch), ""} : find_gpus();
-  if (gpus.count == 0) {
-    diagnostics.error("cannot measure: this machine has no GPU (" + gpus.reason + ")");
-    return std::nullopt;
-  }
-  target.sm = gpus.sm, target.gpus = gpus.count;
-  std::string missing;
-  const std::optional<CudaTools> tools = find_cuda_tools(missing);
-  if (!tools) {
-    diagnostics.error("cannot measure: there is no " + missing);
-    return std::nullopt;
-  }
-  target.tools = *tools;
-  target.cublas_lt = find_toolkit_library(*tools, "libcublasLt.so");
-  if (!target.cublas_lt.empty()) return target;
-  diagnostics.error("cannot measure: there is no libcublasLt.so beside the toolkit of '" +
-                    tools->nvcc + "'; install cuBLAS");
-  return std::nullopt;
+  return find_bench_target(
+      elsewhere ? Gpus{1, compute_capability(first.arch), "", ""} : find_gpus(), "measure",
+      diagnostics);
 }
 
 // Leaves every program the one plan that serves the GPU best. Returns false if one has none.

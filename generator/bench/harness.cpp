@@ -71,8 +71,9 @@ std::string registry_text(const std::vector<HarnessProgram>& programs,
   out << "\nnamespace tilepost::bench {\nnamespace {\n\nconstexpr Entry kEntries[] = {\n";
   for (size_t i = 0; i < programs.size(); ++i)
     out << "    {" << c_literal(programs[i].name) << ", " << programs[i].name << "_program, "
-        << (has_plain(programs[i]) ? "nullptr, " + plain_function(programs[i].name)
-                                   : harness.plain[harness.plain_of[i]].name)
+        << (has_plain(programs[i])  ? "nullptr, " + plain_function(programs[i].name)
+            : harness.plain.empty() ? "nullptr"
+                                    : harness.plain[harness.plain_of[i]].name)
         << "},\n";
   out << "};\n\n}  // namespace\n\nRegistry registry() {\n  return {kEntries, " << programs.size()
       << "};\n}\n\n}  // namespace tilepost::bench\n";

@@ -18,6 +18,7 @@ struct PlainSource {
   std::string text;
 };
 
+// Without plain kernels programs can be measured against each other alone (TuneRunner).
 struct BenchHarness {
   std::vector<PlainSource> plain;
   std::vector<size_t> plain_of;  // by program: index into `plain`; no meaning for own kernels

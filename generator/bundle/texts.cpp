@@ -106,7 +106,8 @@ std::string plan_lines(const BundleContents& contents) {
     const Plan& plan = program.plans.front();
     std::vector<std::string> archs;
     for (const Plan& each : program.plans)
-      if (each.range == 0) archs.push_back(name_of(each.arch));
+      if (each.range == 0)
+        archs.push_back(std::string(name_of(each.arch)) + (each.tuned.known() ? ", tuned" : ""));
     text += fmt::format("| `{}` | {} | `{}`, {} in, {} out{} | {} |\n", program.name, plan.ranks,
                         describe_product(plan, "out"), name_of(plan.input), name_of(plan.output),
                         plan.any_m ? fmt::format(", any m up to {}", rows_of_runs(plan)) : "",
@@ -141,13 +142,24 @@ std::string link_command(const BundleContents& contents) {
          libraries + " -pthread -o app";
 }
 
-// The command that makes the bundle again. Overrides are the same for all specs.
+// The command that makes the bundle again. Overrides, machine and tuning file are the same for all
+// specs.
 std::string renew_command(const BundleContents& contents) {
   std::string text = "tilepost generate";
   for (const Input& input : contents.inputs)
     text += " " + shell_word(printable(llvm::sys::path::filename(input.path)));
-  for (const Override& override : contents.inputs.front().overrides)
+  const Input& first = contents.inputs.front();
+  // A file is named without its folder, as specs are.
+  if (!first.machine->asked.empty())
+    text +=
+        " --machine " + shell_word(printable(first.machine->file.empty()
+                                                 ? llvm::StringRef(first.machine->asked)
+                                                 : llvm::sys::path::filename(first.machine->file)));
+  if (first.tuning)
+    text += " --tuning " + shell_word(printable(llvm::sys::path::filename(first.tuning->path)));
+  for (const Override& override : first.overrides)
     text += " -D " + shell_word(printable(override.path + "=" + override.value));
+  if (first.timestamps) text += " --timestamps";
   for (const Shape& shape : contents.shapes) text += " --shape " + shape_text(shape);
   for (const Sweep& sweep : contents.sweeps)
     text += " --sweep " + shell_word(printable(sweep.path + "=" + llvm::join(sweep.values, ",")));

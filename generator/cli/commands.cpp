@@ -12,6 +12,7 @@
 #include "generator/verify/verify.h"
 #include "generator/whole_files.h"
 #include "generator/yaml/read_machine.h"
+#include "generator/yaml/read_tuning.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
@@ -126,6 +127,8 @@ int run_verb(const Options& options, Diagnostics& diagnostics, JsonDocument* doc
       return unless_interrupted(verify_command(options, diagnostics, document), diagnostics);
     case Verb::bench:
       return unless_interrupted(bench_command(options, diagnostics), diagnostics);
+    case Verb::tune:
+      return unless_interrupted(tune_command(options, diagnostics), diagnostics);
     case Verb::list:
       return list_command(options, diagnostics, document);
     case Verb::schema:
@@ -175,6 +178,7 @@ std::shared_ptr<const Machine> read_machine_of(const Options& options, Diagnosti
     names.push_back(known.key);
     if (asked == known.key) {
       machine.profile = known.profile;
+      machine.asked = asked;
       return std::make_shared<const Machine>(std::move(machine));
     }
   }
@@ -196,8 +200,20 @@ std::shared_ptr<const Machine> read_machine_of(const Options& options, Diagnosti
   if (!profile) return nullptr;
   machine.profile = std::move(*profile);
   exit_code = kExitOk;
-  machine.file = asked;
+  machine.file = machine.asked = asked;
   return std::make_shared<const Machine>(std::move(machine));
+}
+
+std::shared_ptr<TuningFile> read_tuning_file(const std::string& path, Diagnostics& diagnostics,
+                                             int& exit_code) {
+  exit_code = kExitIo;
+  const std::optional<std::string> text = read_text(path, diagnostics);
+  if (!text) return nullptr;
+  exit_code = kExitRejected;
+  std::optional<std::vector<TuningEntry>> entries = read_tuning_text(path, *text, diagnostics);
+  if (!entries) return nullptr;
+  exit_code = kExitOk;
+  return std::make_shared<TuningFile>(TuningFile{path, std::move(*entries)});
 }
 
 std::vector<Input> read_inputs(const Options& options, Diagnostics& diagnostics, int& exit_code) {
@@ -208,9 +224,15 @@ std::vector<Input> read_inputs(const Options& options, Diagnostics& diagnostics,
   }
   const std::shared_ptr<const Machine> machine = read_machine_of(options, diagnostics, exit_code);
   if (machine == nullptr) return {};
+  std::shared_ptr<const TuningFile> tuning;
+  if (!options.tuning.empty()) {
+    tuning = read_tuning_file(options.tuning, diagnostics, exit_code);
+    if (tuning == nullptr) return {};
+  }
   for (const std::string& path : options.specs)
     if (std::optional<std::string> text = read_text(path, diagnostics))
-      inputs.push_back({path, std::move(*text), options.overrides, machine, options.timestamps});
+      inputs.push_back(
+          {path, std::move(*text), options.overrides, machine, options.timestamps, {}, tuning});
   if (diagnostics.ok()) return inputs;
   exit_code = kExitIo;
   return {};

@@ -40,6 +40,9 @@ int explain_cases(const Options& options, const std::vector<Case>& cases, Diagno
 // `tilepost bench`.
 int bench_command(const Options& options, Diagnostics& diagnostics);
 
+// `tilepost tune`.
+int tune_command(const Options& options, Diagnostics& diagnostics);
+
 // These read parts of the command line that several verbs use.
 
 // Reads the specs. Returns none if one cannot be read, or if a sweep is of no field; then the
@@ -49,6 +52,10 @@ std::vector<Input> read_inputs(const Options& options, Diagnostics& diagnostics,
 // flag, and null if there is none of that name; then the reason is reported and `exit_code` is set.
 std::shared_ptr<const Machine> read_machine_of(const Options& options, Diagnostics& diagnostics,
                                                int& exit_code);
+// Reads a tuning file. Returns null, with the reason reported and `exit_code` set, if it cannot be
+// read or has faults.
+std::shared_ptr<TuningFile> read_tuning_file(const std::string& path, Diagnostics& diagnostics,
+                                             int& exit_code);
 
 // `tilepost list`: patterns, archs, kernels, transports, flags, variants, or all but the last.
 // Prints it, or fills in `document` if there is one.

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "generator/cli/arguments.h"
 #include "generator/diagnostics.h"
 #include "generator/harness/cache/cache.h"
 #include "llvm/Support/CommandLine.h"
@@ -24,37 +25,48 @@ cl::SubCommand verify_verb("verify",
                            "code: 0 every check passed, 1 one failed, 4 all passed, but a kernel "
                            "of your own was not run");
 cl::SubCommand bench_verb("bench", "Measure the plans on this machine beside cuBLASLt and NCCL");
+cl::SubCommand tune_verb("tune",
+                         "Measure the most promising plans, and keep the fastest for --tuning");
 cl::SubCommand list_verb("list", "List what this version supports");
 cl::SubCommand schema_verb("schema", "Print a JSON Schema of the spec, for editors");
 
-cl::list<std::string> specs(cl::Positional, cl::desc("<spec.yaml>..."), cl::sub(generate_verb),
-                            cl::sub(check_verb), cl::sub(explain_verb), cl::sub(weave_verb),
-                            cl::sub(verify_verb), cl::sub(bench_verb));
+cl::SubCommandGroup of_specs({&generate_verb, &check_verb, &explain_verb, &weave_verb, &verify_verb,
+                              &bench_verb, &tune_verb});
+cl::SubCommandGroup of_runs({&verify_verb, &bench_verb, &tune_verb});
+
+cl::list<std::string> specs(cl::Positional, cl::desc("<spec.yaml>..."), cl::sub(of_specs));
 cl::list<std::string> defines("D", cl::Prefix, cl::value_desc("path=value"),
                               cl::desc("Override a field of the spec, -D gemm.m=4096"),
-                              cl::sub(generate_verb), cl::sub(check_verb), cl::sub(explain_verb),
-                              cl::sub(weave_verb), cl::sub(verify_verb), cl::sub(bench_verb));
+                              cl::sub(of_specs));
 cl::opt<std::string> arch("arch", cl::value_desc("a,b"), cl::desc("Override arch: sm_80,sm_90a"),
-                          cl::sub(generate_verb), cl::sub(check_verb), cl::sub(explain_verb),
-                          cl::sub(weave_verb), cl::sub(verify_verb), cl::sub(bench_verb));
+                          cl::sub(of_specs));
 cl::opt<std::string> name("name", cl::value_desc("identifier"),
                           cl::desc("Override name: symbol prefix and file name"),
-                          cl::sub(generate_verb), cl::sub(check_verb), cl::sub(explain_verb),
-                          cl::sub(weave_verb), cl::sub(verify_verb), cl::sub(bench_verb));
+                          cl::sub(of_specs));
 cl::opt<std::string> machine("machine", cl::value_desc("name|file"),
                              cl::desc("Machine to plan for: see 'tilepost list machines'"),
-                             cl::sub(generate_verb), cl::sub(check_verb), cl::sub(explain_verb),
-                             cl::sub(weave_verb), cl::sub(verify_verb), cl::sub(bench_verb),
-                             cl::sub(list_verb));
-cl::opt<bool> werror("werror", cl::desc("Treat warnings as errors"), cl::sub(generate_verb),
-                     cl::sub(check_verb), cl::sub(explain_verb), cl::sub(weave_verb),
-                     cl::sub(verify_verb), cl::sub(bench_verb));
+                             cl::sub(of_specs), cl::sub(list_verb));
+cl::opt<std::string> tuning("tuning", cl::value_desc("file"),
+                            cl::desc("Take the plans that 'tilepost tune' found the fastest"),
+                            cl::sub(generate_verb), cl::sub(check_verb), cl::sub(explain_verb),
+                            cl::sub(weave_verb), cl::sub(verify_verb), cl::sub(bench_verb));
+cl::opt<bool> werror("werror", cl::desc("Treat warnings as errors"), cl::sub(of_specs));
 cl::opt<std::string> output_dir("o", cl::value_desc("dir"), cl::init("."),
                                 cl::desc("Folder to write to, created if missing"),
                                 cl::sub(generate_verb));
 cl::opt<std::string> output_file("o", cl::value_desc("file"),
                                  cl::desc("Write to this file, not to standard output"),
                                  cl::sub(weave_verb));
+cl::opt<std::string> tuned_file("o", cl::value_desc("file"), cl::init("tilepost.tuning.yaml"),
+                                cl::desc("Tuning file to write, or to add to"), cl::sub(tune_verb));
+cl::opt<int> candidates("candidates", cl::value_desc("n"), cl::init(10),
+                        cl::desc("Plans to measure of each spec and shape"), cl::sub(tune_verb));
+cl::opt<int> seconds("seconds", cl::value_desc("n"), cl::init(60),
+                     cl::desc("Time for each spec and shape"), cl::sub(tune_verb));
+cl::opt<bool> graph("graph", cl::desc("Measure replays of CUDA graphs, not single runs"),
+                    cl::sub(tune_verb));
+cl::opt<bool> again("again", cl::desc("Measure again what the tuning file has"),
+                    cl::sub(tune_verb));
 cl::opt<std::string> bundle("bundle", cl::value_desc("dir"),
                             cl::desc("Write a folder that builds by itself, runtime included"),
                             cl::sub(generate_verb));
@@ -87,7 +99,7 @@ cl::list<std::string> sweeps("sweep", cl::value_desc("path=v1,v2,..."),
                              cl::sub(bench_verb));
 cl::opt<uint64_t> seed("seed", cl::value_desc("n"), cl::init(1),
                        cl::desc("Seed of the random data and, for bench, of the orders"),
-                       cl::sub(verify_verb), cl::sub(bench_verb));
+                       cl::sub(of_runs));
 cl::opt<int> runs("runs", cl::value_desc("n"), cl::init(3),
                   cl::desc("Runs per check, each with fresh data"), cl::sub(verify_verb));
 cl::list<int64_t> run_rows("m", cl::value_desc("m1,m2,..."), cl::CommaSeparated,
@@ -96,19 +108,18 @@ cl::list<int64_t> run_rows("m", cl::value_desc("m1,m2,..."), cl::CommaSeparated,
 cl::opt<bool> no_run("no-run", cl::desc("Compile into --keep's folder and run nothing"),
                      cl::sub(verify_verb), cl::sub(bench_verb));
 cl::opt<std::string> keep("keep", cl::value_desc("dir"),
-                          cl::desc("Keep the generated project in this folder"),
-                          cl::sub(verify_verb), cl::sub(bench_verb));
+                          cl::desc("Keep the generated project in this folder"), cl::sub(of_runs));
 cl::opt<std::string> cache("cache", cl::value_desc("dir"),
                            cl::desc("Keep the compiled runtime here instead of the user's cache"),
-                           cl::sub(verify_verb), cl::sub(bench_verb));
+                           cl::sub(of_runs));
 cl::opt<bool> no_cache("no-cache", cl::desc("Compile the runtime again and keep nothing of it"),
-                       cl::sub(verify_verb), cl::sub(bench_verb));
+                       cl::sub(of_runs));
 cl::opt<int> jobs("jobs", cl::value_desc("n"), cl::init(0),
-                  cl::desc("Compilers at a time; 0 is one per core"), cl::sub(verify_verb),
-                  cl::sub(bench_verb));
+                  cl::desc("Compilers at a time; 0 is one per core"), cl::sub(of_runs));
 cl::list<std::string> shapes("shape", cl::value_desc("MxNxK"),
                              cl::desc("Take this gemm.m, gemm.n and gemm.k; repeatable"),
-                             cl::sub(generate_verb), cl::sub(explain_verb), cl::sub(bench_verb));
+                             cl::sub(generate_verb), cl::sub(explain_verb), cl::sub(bench_verb),
+                             cl::sub(tune_verb));
 cl::opt<int> rounds("rounds", cl::value_desc("n"), cl::init(50),
                     cl::desc("Samples of every variant and mode"), cl::sub(bench_verb));
 cl::opt<std::string> mode("mode", cl::value_desc("cool|sustained|both"), cl::init("both"),
@@ -135,15 +146,14 @@ cl::opt<std::string> list_what(
 
 cl::opt<bool> cmake_dir("cmake-dir",
                         cl::desc("Print the folder of the CMake package, for -Dtilepost_DIR"));
-
 struct VerbInfo {
   cl::SubCommand* command;
   Verb verb;
 };
-const VerbInfo kVerbs[] = {{&generate_verb, Verb::generate}, {&check_verb, Verb::check},
-                           {&explain_verb, Verb::explain},   {&weave_verb, Verb::weave},
-                           {&verify_verb, Verb::verify},     {&bench_verb, Verb::bench},
-                           {&list_verb, Verb::list},         {&schema_verb, Verb::schema}};
+const VerbInfo kVerbs[] = {
+    {&generate_verb, Verb::generate}, {&check_verb, Verb::check},   {&explain_verb, Verb::explain},
+    {&weave_verb, Verb::weave},       {&verify_verb, Verb::verify}, {&bench_verb, Verb::bench},
+    {&tune_verb, Verb::tune},         {&list_verb, Verb::list},     {&schema_verb, Verb::schema}};
 
 std::vector<std::string> usage_errors;
 
@@ -201,6 +211,12 @@ bool collect(Options& options) {
       return usage_error(
           fmt::format("--shape takes MxNxK, three positive numbers, got '{}'", text));
   options.machine = machine;
+  options.tuning = tuning;
+  options.tuned_file = tuned_file;
+  options.candidates = candidates;
+  options.seconds = seconds;
+  options.again = again;
+  options.graph = graph;
   options.werror = werror;
   options.json_document = json_document;
   options.rounds = rounds;
@@ -279,6 +295,18 @@ bool check_drawings(const Options& options) {
   return true;
 }
 
+bool check_tune(const Options& options) {
+  if (options.tuned_file.empty() || options.tuned_file == "-")
+    return usage_error("-o needs a file, which is read again by --tuning and by the next run");
+  if (options.candidates < 1 || options.candidates > kMostCandidates)
+    return usage_error(fmt::format("--candidates must be from 1 to {}, got {}", kMostCandidates,
+                                   options.candidates));
+  if (options.seconds < kLeastSeconds || options.seconds > kMostSeconds)
+    return usage_error(fmt::format("--seconds must be from {} to {}, got {}", kLeastSeconds,
+                                   kMostSeconds, options.seconds));
+  return true;
+}
+
 bool check(const Options& options) {
   if (cmake_dir) return usage_error("--cmake-dir stands alone: leave the command out");
   const bool takes_spec = options.verb != Verb::list && options.verb != Verb::schema;
@@ -291,6 +319,8 @@ bool check(const Options& options) {
     return usage_error("standard input, '-', is given twice and can be read once");
   if (machine.getNumOccurrences() > 0 && options.machine.empty())
     return usage_error("--machine needs the name of a machine or a file");
+  if (tuning.getNumOccurrences() > 0 && options.tuning.empty())
+    return usage_error("--tuning needs a file; 'tilepost tune' writes one");
   if (options.target != "auto" && options.target != "cuda" && options.target != "host")
     return usage_error(fmt::format("--target is auto, cuda or host, got '{}'", options.target));
   if (bundle.getNumOccurrences() > 0 && options.bundle.empty())
@@ -299,6 +329,7 @@ bool check(const Options& options) {
     return usage_error(
         "--bundle names the folder itself and writes no depfile: leave -o and "
         "--depfile out");
+  if (options.verb == Verb::tune && !check_tune(options)) return false;
   if (options.verb == Verb::weave) {
     if (output_file.getNumOccurrences() > 0 && output_file.empty())
       return usage_error("-o needs a file");
@@ -333,16 +364,6 @@ constexpr const char* kOverview =
     "  tilepost verify attn_out.yaml\n"
     "  tilepost bench attn_out.yaml\n";
 
-// LLVM's libraries bring some 300 flags of their own, which say nothing to this tool's users.
-void drop_foreign_flags() {
-  std::vector<cl::Option*> foreign;
-  for (const auto& entry : cl::getRegisteredOptions())
-    if (!entry.getKey().starts_with("help") && entry.getKey() != "version" &&
-        entry.getValue() != &cmake_dir)
-      foreign.push_back(entry.second);
-  for (cl::Option* option : foreign) option->removeArgument();
-}
-
 // Runs LLVM's parser, whose messages quote arguments as they are.
 bool parse_command_line(int argc, char** argv) {
   std::string text;
@@ -370,34 +391,6 @@ void foretell(int argc, char** argv, Options& options) {
   }
 }
 
-// Refuses arguments that begin with @: LLVM would read more arguments from the file that they name.
-bool check_arguments(int argc, char** argv) {
-  for (int i = 1; i < argc; ++i)
-    if (argv[i][0] == '@')
-      return usage_error(
-          fmt::format("'{}': arguments are not read from files; for a file whose name "
-                      "begins with @ write './{}'",
-                      argv[i], argv[i]));
-  return true;
-}
-
-// Refuses words such as -og or --out, where there is a flag -o. Of these LLVM says, on standard
-// error whatever --json asks for, that -o "may not occur within a group".
-bool check_letters(int argc, char** argv, const cl::SubCommand& command) {
-  for (int i = 2; i < argc && llvm::StringRef(argv[i]) != "--"; ++i) {
-    const llvm::StringRef word = argv[i];
-    const llvm::StringRef flag = word.ltrim('-').split('=').first;
-    if (!word.starts_with("-") || flag.size() < 2 || command.OptionsMap.contains(flag)) continue;
-    const auto letter = command.OptionsMap.find(flag.take_front());
-    if (letter == command.OptionsMap.end() || letter->second->getFormattingFlag() == cl::Prefix)
-      continue;
-    return usage_error(
-        fmt::format("unknown flag '{}'; -{} takes what follows it as a word of its own", argv[i],
-                    flag.front()));
-  }
-  return true;
-}
-
 bool parse(int argc, char** argv, Options& options) {
   cl::SetVersionPrinter([](llvm::raw_ostream& out) {
     out << "tilepost " << TILEPOST_VERSION_STRING << " (spec format 1, ABI " << TILEPOST_ABI_VERSION
@@ -415,11 +408,13 @@ bool parse(int argc, char** argv, Options& options) {
     }
   }
   foretell(argc, argv, options);
-  if (!check_arguments(argc, argv)) return false;
-  drop_foreign_flags();
-  for (const VerbInfo& info : kVerbs)
-    if (argc > 1 && info.command->getName() == argv[1] && !check_letters(argc, argv, *info.command))
-      return false;
+  if (const std::string why = refuse_arguments(argc, argv); !why.empty()) return usage_error(why);
+  drop_foreign_flags(cmake_dir);
+  for (const VerbInfo& info : kVerbs) {
+    if (argc < 2 || info.command->getName() != argv[1]) continue;
+    const std::string why = refuse_letters(argc, argv, *info.command);
+    if (!why.empty()) return usage_error(why);
+  }
   if (!parse_command_line(argc, argv)) return false;
   for (const VerbInfo& info : kVerbs)
     if (*info.command) {

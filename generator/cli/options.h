@@ -6,12 +6,13 @@
 #include <vector>
 
 #include "generator/bench/bench.h"
+#include "generator/tune/tune.h"
 #include "generator/yaml/read_spec.h"
 
 namespace tilepost {
 
 // The last is the flag --cmake-dir, which stands without a verb.
-enum class Verb { generate, check, explain, weave, verify, bench, list, schema, cmake_dir };
+enum class Verb { generate, check, explain, weave, verify, bench, tune, list, schema, cmake_dir };
 
 struct Options {
   Verb verb = Verb::check;
@@ -19,6 +20,7 @@ struct Options {
   std::vector<std::string> specs;   // files; "-" is standard input
   std::vector<Override> overrides;  // -D, then --arch and --name
   std::string machine;              // --machine; empty: the usual one
+  std::string tuning;               // --tuning; empty: none
   bool werror = false;              // --werror: warnings are errors
   bool json_document = false;       // check, explain, verify, list --json
   std::string output_dir = ".";     // generate -o
@@ -40,13 +42,18 @@ struct Options {
   std::string keep_dir;             // verify and bench --keep
   std::string cache_dir;            // verify and bench --cache; empty: nothing is kept
   int jobs = 0;                     // verify and bench --jobs; 0 = one per core
-  std::vector<Shape> shapes;        // generate, explain and bench --shape
+  std::vector<Shape> shapes;        // generate, explain, bench and tune --shape
   int rounds = 50;                  // bench --rounds
   std::string mode = "both";        // bench --mode
   bool lent_output = false;         // bench --lent-output
   bool registered = false;          // bench --registered
   std::string torch;                // bench --torch
   std::string json;                 // bench --json
+  std::string tuned_file;           // tune -o
+  int candidates = 10;              // tune --candidates
+  int seconds = 60;                 // tune --seconds
+  bool again = false;               // tune --again
+  bool graph = false;               // tune --graph
 
   // Whether there may be several plans of a spec.
   bool varies() const { return !shapes.empty() || !sweeps.empty(); }

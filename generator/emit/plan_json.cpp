@@ -68,6 +68,14 @@ void write_problem(OStream& json, const Plan& plan) {
     json.attribute("pushes", plan.pushes != 0);
   }
   json.attribute("machine", plan.arch == Arch::host ? "" : plan.profile);
+  if (plan.tuned.known())
+    json.attributeObject("tuning", [&] {
+      json.attribute("file", plan.tuned.file);
+      json.attribute("machine", plan.tuned.machine);
+      json.attributeBegin("us");
+      json.rawValue(tenths(plan.tuned.us));
+      json.attributeEnd();
+    });
   json.attribute("wait", name_of(plan.wait));
   json.attribute("consumer", name_of(plan.consumer));
   if (plan.neighbours) json.attribute("neighbours", true);

@@ -1,5 +1,6 @@
 #include "generator/harness/machine.h"
 
+#include <array>
 #include <cstdlib>
 
 #include "generator/whole_files.h"
@@ -98,21 +99,54 @@ Gpus find_gpus() {
   constexpr int kMajor = 75, kMinor = 76;
   std::string error;
   auto driver = llvm::sys::DynamicLibrary::getPermanentLibrary("libcuda.so.1", &error);
-  if (!driver.isValid()) return {0, 0, "no driver: libcuda.so.1 cannot be loaded"};
+  if (!driver.isValid()) return {0, 0, "no driver: libcuda.so.1 cannot be loaded", ""};
   const auto init = driver_call<int(unsigned)>(driver, "cuInit");
   const auto get_count = driver_call<int(int*)>(driver, "cuDeviceGetCount");
   const auto get_attribute = driver_call<int(int*, int, int)>(driver, "cuDeviceGetAttribute");
   if (!init || !get_count || !get_attribute)
-    return {0, 0, "libcuda.so.1 is not the CUDA driver's library"};
+    return {0, 0, "libcuda.so.1 is not the CUDA driver's library", ""};
   if (const int result = init(0); result != 0)
-    return {0, 0, "cuInit failed with CUDA error " + std::to_string(result)};
+    return {0, 0, "cuInit failed with CUDA error " + std::to_string(result), ""};
   Gpus gpus;
   int major = 0, minor = 0;
-  if (get_count(&gpus.count) != 0 || gpus.count == 0) return {0, 0, "the driver shows none"};
+  if (get_count(&gpus.count) != 0 || gpus.count == 0) return {0, 0, "the driver shows none", ""};
   if (get_attribute(&major, kMajor, 0) != 0 || get_attribute(&minor, kMinor, 0) != 0)
-    return {0, 0, "the driver does not tell their compute capability"};
+    return {0, 0, "the driver does not tell their compute capability", ""};
   gpus.sm = 10 * major + minor;
+  std::array<char, 256> name{};
+  const auto get_name = driver_call<int(char*, int, int)>(driver, "cuDeviceGetName");
+  if (get_name != nullptr && get_name(name.data(), static_cast<int>(name.size()), 0) == 0)
+    gpus.name = name.data();
   return gpus;
+}
+
+// Signatures and numbers: CUDA Driver API, cuDeviceGetPCIBusId; NVML API Reference, nvmlInit_v2,
+// nvmlDeviceGetHandleByPciBusId_v2, nvmlDeviceGetComputeRunningProcesses_v3. With room for no
+// process, the last one returns 7 (NVML_ERROR_INSUFFICIENT_SIZE) and their number.
+std::string find_gpu_users(int gpus) {
+  constexpr int kInsufficientSize = 7;
+  auto driver = llvm::sys::DynamicLibrary::getPermanentLibrary("libcuda.so.1");
+  auto nvml = llvm::sys::DynamicLibrary::getPermanentLibrary("libnvidia-ml.so.1");
+  if (!driver.isValid() || !nvml.isValid()) return "";
+  const auto get_bus = driver_call<int(char*, int, int)>(driver, "cuDeviceGetPCIBusId");
+  const auto init = driver_call<int()>(nvml, "nvmlInit_v2");
+  const auto find = driver_call<int(const char*, void**)>(nvml, "nvmlDeviceGetHandleByPciBusId_v2");
+  const auto list =
+      driver_call<int(void*, unsigned*, void*)>(nvml, "nvmlDeviceGetComputeRunningProcesses_v3");
+  if (!get_bus || !init || !find || !list || init() != 0) return "";
+  for (int gpu = 0; gpu < gpus; ++gpu) {
+    std::array<char, 64> bus{};
+    void* device = nullptr;
+    unsigned count = 0;
+    if (get_bus(bus.data(), static_cast<int>(bus.size()), gpu) != 0 ||
+        find(bus.data(), &device) != 0 || list(device, &count, nullptr) != kInsufficientSize)
+      continue;
+    if (count > 0)
+      return std::to_string(count) +
+             (count == 1 ? " other process uses GPU " : " other processes use GPU ") +
+             std::to_string(gpu);
+  }
+  return "";
 }
 
 std::vector<std::string> find_host_compiler(std::string& looked_for) {

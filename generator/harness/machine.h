@@ -11,10 +11,15 @@ struct Gpus {
   int count = 0;
   int sm = 0;          // compute capability of the first GPU, for example 90
   std::string reason;  // why count is 0: "no driver (libcuda.so.1 cannot be loaded)"
+  std::string name;    // of the first GPU: "NVIDIA H200"; "" if unknown
 };
 
 // The GPUs visible to this process (CUDA_VISIBLE_DEVICES applies), by asking the driver.
 Gpus find_gpus();
+
+// Which other processes compute on the first `gpus` GPUs visible to this process, by asking NVML:
+// "2 other processes use GPU 0". "" for none, or where there is no NVML.
+std::string find_gpu_users(int gpus);
 
 // The command that compiles C++, as words: $CXX ("ccache g++ -m64") if it is set, otherwise c++,
 // g++ or clang++. $CXX is split and unquoted as a shell does it, unless all of it names a program.

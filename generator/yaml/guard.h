@@ -26,6 +26,7 @@ struct GuardedFile {
   const char* page;   // of the documentation
 };
 inline constexpr GuardedFile kSpecFile = {"spec", "tilepost: 1", "docs/spec.md"};
+inline constexpr GuardedFile kTuningFile = {"tuning file", "tilepost_tuning: 1", "docs/tuning.md"};
 inline constexpr GuardedFile kMachineFile = {"machine profile", "tilepost_machine: 1",
                                              "docs/internals/machine.md"};
 

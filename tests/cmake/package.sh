@@ -97,7 +97,7 @@ case $1 in
     printf 'tilepost: 1\nname: 1st\narch: host\n' >"$scratch/bad_name.yaml"
     printf 'tilepost: 1\nname: x\n' >"$scratch/no_arch.yaml"
     printf 'tilepost: 1\nname: x\narch: [sm_80, host]\n' >"$scratch/mixed.yaml"
-    refuses "unknown keyword 'ARCH'; the keywords are SPEC, NAME, OUTPUT_DIR, PLAN_JSON, KERNEL_TARGET, MACHINE, ARCHS, DEFINES, DEPENDS" \
+    refuses "unknown keyword 'ARCH'; the keywords are SPEC, NAME, OUTPUT_DIR, PLAN_JSON, KERNEL_TARGET, MACHINE, TUNING, ARCHS, DEFINES, DEPENDS" \
       "add_tilepost_library(x SPEC $spec ARCH host)"
     refuses "unknown keyword 'DEFINE'" "add_tilepost_library(x SPEC $spec ARCHS host DEFINE gemm.m=1)"
     refuses "unknown keyword 'OUTPUT'" "tilepost_generate(x SPEC $spec DEPENDS y OUTPUT z)"
@@ -105,6 +105,8 @@ case $1 in
     refuses "no value after NAME" "tilepost_generate(x SPEC $spec NAME)"
     refuses "add_tilepost_library(x): SPEC <file.yaml> is missing" "add_tilepost_library(x ARCHS host)"
     refuses "no spec file '$here/errors/none.yaml'" "add_tilepost_library(x SPEC none.yaml)"
+    refuses "no tuning file '$here/errors/none.yaml'; 'tilepost tune' writes one" \
+      "tilepost_generate(x SPEC $spec TUNING none.yaml)"
     refuses "no spec file '$here'" "add_tilepost_library(x SPEC $here)"
     refuses "unknown architecture '70'; the architectures are sm_80, sm_86, sm_89, sm_90a, host" \
       "tilepost_generate(x SPEC $spec ARCHS 70)"
