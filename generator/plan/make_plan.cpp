@@ -301,6 +301,7 @@ std::vector<Plan> candidate_plans(const Spec& spec, const MachineProfile& profil
   Listing listing{most, {}};
   draft.listing = &listing;
   if (!complete(draft)) return {};
+  warn_of_plan(draft, [&](const Spec& other) { return predicted_us({other, profile, own}, arch); });
   std::vector<Plan> plans;
   const auto add = [&](Plan plan) {
     const Pick pick = pick_of(plan);

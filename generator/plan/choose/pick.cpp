@@ -150,7 +150,7 @@ std::string pick_text(const Pick& pick) {
   if (pick.comm_ctas > 0) text += fmt::format(", {} CTAs", pick.comm_ctas);
   if (pick.comm_lanes > 1) text += fmt::format(" in {} lanes", pick.comm_lanes);
   if (pick.shots != TILEPOST_SHOTS_NONE) text += fmt::format(", {}", words_of(pick.shots));
-  if (pick.pace.value_or(0) > 0) text += fmt::format(", pace {}", *pick.pace);
+  if (const int pace = pick.pace.value_or(0); pace > 0) text += fmt::format(", pace {}", pace);
   return text;
 }
 
@@ -172,9 +172,8 @@ bool take_pick(Draft& draft, const Choices& choices, Candidate& chosen) {
                                    tuned.by.file, tuned.by.us, tuned.by.machine));
     return true;
   }
-  if (choices.asks_groups)
-    draft.diagnostics.note(draft.spec.schedule.groups->where,
-                           not_used(tuned, "schedule.groups asks for other groups"));
+  if (const auto& groups = draft.spec.schedule.groups)
+    draft.diagnostics.note(groups->where, not_used(tuned, "schedule.groups asks for other groups"));
   else
     draft.diagnostics.warning(
         tuned.where,

@@ -43,6 +43,7 @@ bool is_earlier(const Ranked& one, const Ranked& other) {
 // What may win, the earliest first.
 std::vector<Ranked> rank_all(const Draft& draft, const Choices& choices) {
   std::vector<const Candidate*> all;
+  all.reserve(choices.overlap.size());
   for (const Candidate& candidate : choices.overlap) all.push_back(&candidate);
   std::ranges::stable_sort(all, {}, [](const Candidate* each) { return each->end; });
   std::vector<Ranked> ranked;

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "generator/plan/tuning/fields.h"
@@ -32,8 +33,8 @@ class KeyTexts final : public TuningVisitor {
   }
   void time(const char*, double&) override {}
   void word(const char* name, int& value, std::span<const Spelling> spellings) override {
-    for (const Spelling& spelling : spellings)
-      if (spelling.value == value) return add(name, std::string(spelling.text));
+    const auto found = std::ranges::find(spellings, value, &Spelling::value);
+    if (found != spellings.end()) add(name, std::string(found->text));
   }
   void words(const char* name, int& value, std::span<const Spelling> spellings) override {
     std::string text;

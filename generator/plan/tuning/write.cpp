@@ -1,5 +1,7 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "generator/plan/tuning/fields.h"
 #include "generator/plan/tuning/text.h"
 #include "generator/spec/text.h"
@@ -29,8 +31,8 @@ class Writer final : public TuningVisitor {
   }
   void time(const char* name, double& value) override { line(name, fmt::format("{}", value)); }
   void word(const char* name, int& value, std::span<const Spelling> spellings) override {
-    for (const Spelling& spelling : spellings)
-      if (spelling.value == value) return line(name, std::string(spelling.text));
+    const auto found = std::ranges::find(spellings, value, &Spelling::value);
+    if (found != spellings.end()) line(name, std::string(found->text));
   }
   void words(const char* name, int& value, std::span<const Spelling> spellings) override {
     std::string text;

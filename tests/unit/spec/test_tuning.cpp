@@ -133,7 +133,7 @@ TEST_CASE("every fault of a tuning file is reported at its line, all at once") {
   CHECK_FALSE(outcome.entries.has_value());
   CHECK(outcome.errors == 7);
   for (const char* message :
-       {"layers.tuning.yaml:5:16: error: entries[0].spec.pattern must be gemm,",
+       {"layers.tuning.yaml:5:16: error: entries[0].spec.pattern must be gemm_all_reduce,",
         "missing 'entries[0].spec.ranks'; it must be a whole number from 1",
         "entries[0].choice.stages must be a whole number from 1 to 65536; got '-4'",
         "unknown key 'entries[0].choice.fuse', did you mean 'fused'?",
