@@ -85,7 +85,7 @@ std::vector<TuneCase> read_cases(const std::vector<Case>& cases, const Gpus& gpu
       diagnostics.error(fmt::format("cannot tune '{}': {}", spec->spec.name.value, why));
       continue;
     }
-    const TuningKey key = key_of(spec->spec, *arch_for(spec->spec, gpus.sm));
+    const TuningKey key = key_of(spec->spec, arch_for(spec->spec, gpus.sm).value_or(Arch::host));
     read.push_back({fmt::format("{} at {}", spec->spec.name.value, shape_text(key)),
                     each.input.machine, std::move(*spec), key,
                     llvm::sys::path::filename(each.input.path).str()});
