@@ -41,7 +41,9 @@ bool take_problem(Draft& draft) {
   plan.neighbours = spec.neighbours.value ? 1 : 0;
   const bool added = spec.schedule.sum.value == TILEPOST_SUM_ADDED;
   plan.sum = added && plan.arch != Arch::host ? TILEPOST_SUM_ADDED : TILEPOST_SUM_STAGED;
+  const bool known = plan.arch == draft.profile.arch;
   plan.sms = spec.schedule.sms ? static_cast<int>(spec.schedule.sms->value)
+             : known           ? static_cast<int>(draft.profile.chip.sms)
                                : arch_info(plan.arch).default_sms;
   return true;
 }
@@ -102,7 +104,7 @@ struct Problem {
 
 Draft begin_draft(const Problem& problem, Arch arch, Diagnostics& diagnostics) {
   Draft draft{problem.spec, problem.profile, diagnostics, {}, {}, problem.own};
-  draft.plan.profile = problem.profile.name;
+  draft.plan.profile = problem.profile.words();
   draft.plan.gpu = problem.profile.gpu;
   draft.plan.link_bytes_per_us = problem.profile.peers.link_bytes_per_us;
   draft.plan.arch = arch;

@@ -172,7 +172,7 @@ void explain_choice(Draft& draft, const std::vector<Candidate>& overlap,
   if (draft.plan.arch != draft.profile.arch)
     draft.add_reason(fmt::format("no machine profile for {0}: GEMM scaled from the tensor peak{1}",
                                  name_of(draft.plan.arch),
-                                 alone ? "" : ", collectives as on " + draft.profile.name));
+                                 alone ? "" : ", collectives as on " + draft.profile.words()));
 }
 
 void explain_groups(Draft& draft, const Candidate& finest, const Candidate& chosen) {

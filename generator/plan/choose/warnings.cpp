@@ -79,15 +79,17 @@ void warn_of_profile(const Draft& draft) {
   if (plan.arch != profile.arch)
     draft.diagnostics.warning(
         draft.spec.archs.where,
-        fmt::format("no machine profile for {}: its GEMM is scaled from the tensor peak{}; {}",
-                    name_of(plan.arch),
-                    communicates ? ", its collectives are taken to be as on " + profile.name : "",
-                    kAdvice));
+        fmt::format(
+            "no machine profile for {}: its GEMM is scaled from the tensor peak{}; {}",
+            name_of(plan.arch),
+            communicates ? ", its collectives are taken to be as on " + profile.words() : "",
+            kAdvice));
   if (communicates && plan.ranks > profile.collectives.most_ranks)
     draft.diagnostics.warning(
         draft.spec.ranks.where,
-        fmt::format("{} ranks are planned with times that were measured on up to {}, on {}; {}",
-                    plan.ranks, profile.collectives.most_ranks, profile.name, kAdvice));
+        fmt::format("{} ranks are planned with times that were {} on up to {}, on {}; {}",
+                    plan.ranks, profile.measured ? "measured" : "estimated",
+                    profile.collectives.most_ranks, profile.words(), kAdvice));
 }
 
 // ---- Fields without effect

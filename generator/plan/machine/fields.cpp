@@ -76,6 +76,7 @@ class Fields {
 
 void Fields::chip(ChipProfile& p) {
   v_.begin("chip", "the GPU as all kernels find it");
+  whole({"sms", "SMs", 1, kMostCtas, "of a GPU"}, p.sms);
   v_.number({"clock_sms", "SMs", 1, kMostCtas, "SMs on which kernels' clocks were measured"},
             p.clock_sms);
   v_.number({"clock_gain", "", 0, 1, "on x times clock_sms SMs the clock is x^-clock_gain as high"},
@@ -351,6 +352,7 @@ void visit_machine(MachineVisitor& visitor, MachineProfile& profile) {
   visitor.text({"gpu", "", 1, 100, "part of what CUDA calls its GPUs"}, profile.gpu);
   visitor.arch({"arch", "", 0, 0, "of its GPUs"}, profile.arch);
   Fields fields(visitor);
+  fields.flag("measured", profile.measured, "1: by times of such a machine; 0: an estimate");
   fields.chip(profile.chip);
   fields.gemm(profile.gemm);
   fields.collectives(profile.collectives);

@@ -22,6 +22,10 @@ const MachineProfile& default_machine() {
   return std::ranges::find_if(known_machines(), is_default)->profile;
 }
 
+std::string MachineProfile::words() const {
+  return measured ? name : name + " (an estimate, not measured)";
+}
+
 Collective whole_collective(const PatternRow& row) {
   if (row.routes()) return Collective::all_to_all;
   if (!row.sums) return Collective::all_gather;

@@ -6,6 +6,7 @@
 // from YAML and written to it. docs/internals/machine.md says how the numbers came about.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -20,6 +21,7 @@ namespace tilepost {
 
 // The GPU as all kernels find it.
 struct ChipProfile {
+  int64_t sms;  // that plans for its architecture have where the spec leaves it open
   // A tensor-bound kernel runs at the power limit. On x times clock_sms SMs its clock is
   // x^-clock_gain times that of its row in the catalogue.
   double clock_sms, clock_gain;
@@ -59,11 +61,15 @@ struct MachineProfile {
   std::string name;  // "4 x H200, NVLink"
   std::string gpu;   // part of what CUDA calls its GPUs: "H200" of "NVIDIA H200"
   Arch arch;         // others have their GEMM scaled from the tensor peak, and collectives as here
+  bool measured;     // by times of such a machine; if not, what others tell of it (machines/)
   ChipProfile chip;
   GemmProfile gemm;
   CollectivesProfile collectives;
   PeersProfile peers;
   AccuracyProfile accuracy;
+
+  // The name, and for an estimate that it is one: what messages, reports and plans have.
+  std::string words() const;
 };
 
 // A machine that tilepost knows without being told.

@@ -10,13 +10,21 @@ namespace {
 
 class Writer final : public MachineVisitor {
  public:
+  explicit Writer(const MachineNotes& notes) : notes_(notes) {
+    for (const std::string& line : notes.head) out_ += line.empty() ? "#\n" : "# " + line + "\n";
+  }
   std::string finish() { return std::move(out_); }
+  std::vector<std::string> paths() { return std::move(paths_); }
 
   void begin(const char* name, const char* meaning) override {
     out_ += fmt::format("{}{}:{}{}\n", indent(), name, *meaning != '\0' ? "  # " : "", meaning);
     ++depth_;
+    sections_.emplace_back(name);
   }
-  void end() override { --depth_; }
+  void end() override {
+    --depth_;
+    sections_.pop_back();
+  }
 
   void text(const MachineField& field, std::string& value) override { line(field, in_yaml(value)); }
   void arch(const MachineField& field, Arch& value) override { line(field, name_of(value)); }
@@ -49,7 +57,9 @@ class Writer final : public MachineVisitor {
     for (auto& [row, times] : value) {
       out_ += fmt::format("{}- row: {}\n", indent(), in_yaml(row));
       ++depth_;
+      sections_.push_back(row);
       visit_kernel(*this, times);
+      sections_.pop_back();
       --depth_;
     }
     end();
@@ -60,20 +70,36 @@ class Writer final : public MachineVisitor {
 
   void line(const MachineField& field, const std::string& value) {
     const std::string unit = *field.unit != '\0' ? fmt::format("{}: ", field.unit) : "";
-    out_ += fmt::format("{}{}: {}  # {}{}\n", indent(), field.name, value, unit, field.meaning);
+    std::string path;
+    for (const std::string& section : sections_) path += section + ".";
+    path += field.name;
+    const auto note = notes_.of_field.find(path);
+    out_ += fmt::format("{}{}: {}  # {}{}{}\n", indent(), field.name, value, unit, field.meaning,
+                        note == notes_.of_field.end() ? "" : "; " + note->second);
+    paths_.push_back(std::move(path));
   }
 
+  const MachineNotes& notes_;
+  std::vector<std::string> sections_, paths_;
   std::string out_ = fmt::format("tilepost_machine: {}\n", kMachineFormat);
   int depth_ = 0;
 };
 
 }  // namespace
 
-std::string write_machine(const MachineProfile& profile) {
+std::string write_machine(const MachineProfile& profile, const MachineNotes& notes) {
   MachineProfile copy = profile;
-  Writer writer;
+  Writer writer(notes);
   visit_machine(writer, copy);
   return writer.finish();
+}
+
+std::vector<std::string> machine_paths(const MachineProfile& profile) {
+  MachineProfile copy = profile;
+  const MachineNotes notes;
+  Writer writer(notes);
+  visit_machine(writer, copy);
+  return writer.paths();
 }
 
 }  // namespace tilepost

@@ -101,8 +101,8 @@ TEST_CASE("every number of a machine's text is read: another one is written back
     std::vector<std::string> changed = lines;
     const double number = std::stod(value);
     const bool flag = std::ranges::any_of(
-        std::array{" beside: ", " available: ", " peer_access: "},
-        [&](const char* name) { return lines[i].find(name) != std::string::npos; });
+        std::array{" beside: ", " available: ", " peer_access: ", " measured: "},
+        [&](const char* name) { return (" " + lines[i]).find(name) != std::string::npos; });
     const std::string other = number > 1             ? fmt::format("{}", number - 1)
                               : number == 1 && !flag ? "0.5"
                               : number == 1          ? "0"
@@ -187,4 +187,31 @@ TEST_CASE("unknown keys, rows and points of a machine are named") {
        "arch must be sm_80, sm_86, sm_89 or sm_90a; got 'sm_90'");
   says(with("choices: [[8, 1]", "choices: [[8, 0]"), "each of collectives.choices must be a pair");
   says(with("lanes: [3, 2, 1]", "lanes: []"), "peers.lanes must be a list that is not empty");
+}
+
+TEST_CASE("estimates say that they are none of a machine that was measured") {
+  for (const KnownMachine& known : known_machines()) {
+    INFO(known.key);
+    CHECK(known.profile.measured == (known.key == kDefaultMachine));
+    CHECK((known.profile.words() == known.profile.name) == known.profile.measured);
+  }
+  CHECK(known_machines().size() >= 5);
+}
+
+TEST_CASE("notes stand in comments, at their fields and behind the first line") {
+  const MachineNotes notes = {
+      {"who measured it", "", "when"},
+      {{"chip.max_ghz", "a guess"}, {"gemm.kernels.gemm_sm90_small.ghz", "another"}}};
+  const std::string text = write_machine(default_machine(), notes);
+  const std::vector<std::string> lines = lines_of(text);
+  REQUIRE(lines.size() > 4);
+  CHECK(lines[1] == "# who measured it");
+  CHECK(lines[2] == "#");
+  CHECK(lines[3] == "# when");
+  CHECK(text.find("no clock is higher; a guess\n") != std::string::npos);
+  CHECK(text.find("0: the architecture's; another\n") != std::string::npos);
+  const Outcome outcome = read(text);
+  INFO(outcome.log);
+  REQUIRE(outcome.profile.has_value());
+  CHECK(write_machine(*outcome.profile) == written());
 }

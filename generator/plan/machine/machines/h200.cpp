@@ -223,6 +223,7 @@ Sm90Profile sm90() {
 
 ChipProfile chip() {
   ChipProfile p = {};
+  p.sms = 132;
   p.clock_sms = 128;
   p.clock_gain = 0.384;
   p.max_ghz = 1.95;
@@ -267,6 +268,7 @@ MachineProfile machine_h200() {
   p.name = "4 x H200, NVLink";
   p.gpu = "H200";
   p.arch = Arch::sm_90a;
+  p.measured = true;
   p.chip = chip();
   p.gemm = gemm();
   p.collectives = collectives();
