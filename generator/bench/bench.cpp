@@ -10,6 +10,7 @@
 #include "generator/bench/revision.h"
 #include "generator/bench/target.h"
 #include "generator/bench/torch.h"
+#include "generator/harness/gpus.h"
 #include "generator/harness/output_reader.h"
 #include "generator/harness/process.h"
 #include "llvm/ADT/StringExtras.h"
@@ -137,6 +138,11 @@ int bench(const std::vector<Input>& inputs, const BenchOptions& options, llvm::r
   const std::optional<BenchTarget> target = find_target(programs, options.no_run, diagnostics);
   if (!target || !choose_plans(programs, target->sm, diagnostics)) return kFailed;
   make_names_unique(programs);
+  const bool end_to_end = llvm::any_of(programs, [](const HarnessProgram& program) {
+    return row_of(program.plans.front()).communicates();
+  });
+  if (end_to_end && !options.no_run)
+    warn_of_other_machine(inputs.front().machine->profile, diagnostics);
 
   WorkDir dir(options.keep_dir, diagnostics);
   if (!dir.ok()) return kNotWritten;
@@ -155,9 +161,6 @@ int bench(const std::vector<Input>& inputs, const BenchOptions& options, llvm::r
     out << "not run: " << llvm::join(harness_command(plan.harness, options), " ") << "\n";
     return kMeasured;
   }
-  const bool end_to_end = llvm::any_of(programs, [](const HarnessProgram& program) {
-    return row_of(program.plans.front()).communicates();
-  });
   const BenchContext context{now_in_words(), tool_revision(), options, end_to_end};
   BenchLog log;
   if (!options.torch.empty())

@@ -34,28 +34,6 @@ std::string unwoven_value(const std::string& tunable, const std::string& value) 
   return tunable == "LENDS" ? "0" : value;
 }
 
-// The text of the template, in which tilepost::tunable returns the planned values.
-std::string plain_text(const Plan& plan, const std::string& name) {
-  const std::string path = "templates/" + plan.source.file;
-  std::string text;
-  llvm::raw_string_ostream out(text);
-  out << "// " << plan.source.file << ", un-woven, with the numbers of a plan.\n"
-      << includes_of(path) << "\n#include <string_view>\n\n#include \"runtime/bench/registry.h\"\n"
-      << "\nnamespace tilepost {\n\n"
-      << "// The planned number of this name.\ntemplate <class T>\n"
-      << "constexpr T planned(std::string_view name, T fallback) {\n";
-  for (const auto& [tunable, value] : plan.source.tunables)
-    out << "  if (name == " << c_literal(tunable) << ") return static_cast<T>("
-        << unwoven_value(tunable, value) << ");\n";
-  out << "  return fallback;\n}\n\n}  // namespace tilepost\n\n"
-      << "#define tunable(name, fallback) planned(name, fallback)\nnamespace " << name
-      << "_kernel {\n#include \"" << path << "\"\n}\n#undef tunable\n\n"
-      << "tilepost::bench::PlainKernel " << name << "() {\n  using namespace " << name
-      << "_kernel;\n  return {reinterpret_cast<const void*>(&" << plan.kernel.name
-      << "), kThreads, kSharedBytes};\n}\n";
-  return text;
-}
-
 std::string registry_text(const std::vector<HarnessProgram>& programs,
                           const BenchHarness& harness) {
   std::string text;
@@ -86,6 +64,27 @@ std::vector<std::string> harness_sources() {
 
 }  // namespace
 
+std::string plain_kernel_text(const Plan& plan, const std::string& name) {
+  const std::string path = "templates/" + plan.source.file;
+  std::string text;
+  llvm::raw_string_ostream out(text);
+  out << "// " << plan.source.file << ", un-woven, with the numbers of a plan.\n"
+      << includes_of(path) << "\n#include <string_view>\n\n#include \"runtime/bench/registry.h\"\n"
+      << "\nnamespace tilepost {\n\n"
+      << "// The planned number of this name.\ntemplate <class T>\n"
+      << "constexpr T planned(std::string_view name, T fallback) {\n";
+  for (const auto& [tunable, value] : plan.source.tunables)
+    out << "  if (name == " << c_literal(tunable) << ") return static_cast<T>("
+        << unwoven_value(tunable, value) << ");\n";
+  out << "  return fallback;\n}\n\n}  // namespace tilepost\n\n"
+      << "#define tunable(name, fallback) planned(name, fallback)\nnamespace " << name
+      << "_kernel {\n#include \"" << path << "\"\n}\n#undef tunable\n\n"
+      << "tilepost::bench::PlainKernel " << name << "() {\n  using namespace " << name
+      << "_kernel;\n  return {reinterpret_cast<const void*>(&" << plan.kernel.name
+      << "), kThreads, kSharedBytes};\n}\n";
+  return text;
+}
+
 BenchHarness make_bench_harness(const std::vector<HarnessProgram>& programs) {
   BenchHarness harness;
   std::map<std::string, size_t> known;
@@ -98,7 +97,7 @@ BenchHarness make_bench_harness(const std::vector<HarnessProgram>& programs) {
     const auto [found, fresh] = known.emplace(key_of(plan), harness.plain.size());
     if (fresh) {
       const std::string name = "plain_" + std::to_string(harness.plain.size());
-      harness.plain.push_back({name, plan.arch, plain_text(plan, name)});
+      harness.plain.push_back({name, plan.arch, plain_kernel_text(plan, name)});
     }
     harness.plain_of.push_back(found->second);
   }

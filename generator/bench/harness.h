@@ -24,6 +24,10 @@ struct BenchHarness {
   std::vector<size_t> plain_of;  // by program: index into `plain`; no meaning for own kernels
 };
 
+// The text of a plan's template, un-woven, in which tilepost::tunable returns the planned values.
+// It lies in the namespace <name>_kernel and defines tilepost::bench::PlainKernel <name>().
+std::string plain_kernel_text(const Plan& plan, const std::string& name);
+
 // The plain kernels of programs that have one plan each.
 BenchHarness make_bench_harness(const std::vector<HarnessProgram>& programs);
 

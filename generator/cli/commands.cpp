@@ -129,6 +129,8 @@ int run_verb(const Options& options, Diagnostics& diagnostics, JsonDocument* doc
       return unless_interrupted(bench_command(options, diagnostics), diagnostics);
     case Verb::tune:
       return unless_interrupted(tune_command(options, diagnostics), diagnostics);
+    case Verb::profile:
+      return unless_interrupted(profile_command(options, diagnostics), diagnostics);
     case Verb::list:
       return list_command(options, diagnostics, document);
     case Verb::schema:

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "generator/cli/arguments.h"
+#include "generator/cli/option_rules.h"
 #include "generator/diagnostics.h"
 #include "generator/harness/cache/cache.h"
 #include "llvm/Support/CommandLine.h"
@@ -25,6 +26,8 @@ cl::SubCommand verify_verb("verify",
                            "code: 0 every check passed, 1 one failed, 4 all passed, but a kernel "
                            "of your own was not run");
 cl::SubCommand bench_verb("bench", "Measure the plans on this machine beside cuBLASLt and NCCL");
+cl::SubCommand profile_verb("profile",
+                            "Measure this machine and write its profile, which --machine reads");
 cl::SubCommand tune_verb("tune",
                          "Measure the most promising plans, and keep the fastest for --tuning");
 cl::SubCommand list_verb("list", "List what this version supports");
@@ -50,6 +53,24 @@ cl::opt<std::string> tuning("tuning", cl::value_desc("file"),
                             cl::desc("Take the plans that 'tilepost tune' found the fastest"),
                             cl::sub(generate_verb), cl::sub(check_verb), cl::sub(explain_verb),
                             cl::sub(weave_verb), cl::sub(verify_verb), cl::sub(bench_verb));
+cl::opt<std::string> base("machine", cl::value_desc("name|file"),
+                          cl::desc("Machine whose values stand for what is not measured"),
+                          cl::sub(profile_verb));
+cl::opt<std::string> profile_file("o", cl::value_desc("file"), cl::init("machine.yaml"),
+                                  cl::desc("The file to write; FILE.part keeps measurements"),
+                                  cl::sub(profile_verb));
+cl::opt<std::string> measurements("measurements", cl::value_desc("file"),
+                                  cl::desc("Also write all measurements, a JSON object a line"),
+                                  cl::sub(profile_verb));
+cl::opt<std::string> from("from", cl::value_desc("file"),
+                          cl::desc("Measure nothing: take what --measurements wrote"),
+                          cl::sub(profile_verb));
+cl::opt<bool> without_peer_access("without-peer-access",
+                                  cl::desc("Measure as if GPUs did not reach each other's memory"),
+                                  cl::sub(profile_verb));
+cl::opt<bool> beside_others("beside-others",
+                            cl::desc("Measure though other processes compute on the GPUs"),
+                            cl::sub(profile_verb));
 cl::opt<bool> werror("werror", cl::desc("Treat warnings as errors"), cl::sub(of_specs));
 cl::opt<std::string> output_dir("o", cl::value_desc("dir"), cl::init("."),
                                 cl::desc("Folder to write to, created if missing"),
@@ -106,16 +127,18 @@ cl::list<int64_t> run_rows("m", cl::value_desc("m1,m2,..."), cl::CommaSeparated,
                            cl::desc("Numbers of rows to go through, of plans for any m"),
                            cl::sub(verify_verb));
 cl::opt<bool> no_run("no-run", cl::desc("Compile into --keep's folder and run nothing"),
-                     cl::sub(verify_verb), cl::sub(bench_verb));
+                     cl::sub(verify_verb), cl::sub(bench_verb), cl::sub(profile_verb));
 cl::opt<std::string> keep("keep", cl::value_desc("dir"),
-                          cl::desc("Keep the generated project in this folder"), cl::sub(of_runs));
+                          cl::desc("Keep the generated project in this folder"), cl::sub(of_runs),
+                          cl::sub(profile_verb));
 cl::opt<std::string> cache("cache", cl::value_desc("dir"),
                            cl::desc("Keep the compiled runtime here instead of the user's cache"),
-                           cl::sub(of_runs));
+                           cl::sub(of_runs), cl::sub(profile_verb));
 cl::opt<bool> no_cache("no-cache", cl::desc("Compile the runtime again and keep nothing of it"),
-                       cl::sub(of_runs));
+                       cl::sub(of_runs), cl::sub(profile_verb));
 cl::opt<int> jobs("jobs", cl::value_desc("n"), cl::init(0),
-                  cl::desc("Compilers at a time; 0 is one per core"), cl::sub(of_runs));
+                  cl::desc("Compilers at a time; 0 is one per core"), cl::sub(of_runs),
+                  cl::sub(profile_verb));
 cl::list<std::string> shapes("shape", cl::value_desc("MxNxK"),
                              cl::desc("Take this gemm.m, gemm.n and gemm.k; repeatable"),
                              cl::sub(generate_verb), cl::sub(explain_verb), cl::sub(bench_verb),
@@ -150,10 +173,11 @@ struct VerbInfo {
   cl::SubCommand* command;
   Verb verb;
 };
-const VerbInfo kVerbs[] = {
-    {&generate_verb, Verb::generate}, {&check_verb, Verb::check},   {&explain_verb, Verb::explain},
-    {&weave_verb, Verb::weave},       {&verify_verb, Verb::verify}, {&bench_verb, Verb::bench},
-    {&tune_verb, Verb::tune},         {&list_verb, Verb::list},     {&schema_verb, Verb::schema}};
+const VerbInfo kVerbs[] = {{&generate_verb, Verb::generate}, {&check_verb, Verb::check},
+                           {&explain_verb, Verb::explain},   {&weave_verb, Verb::weave},
+                           {&verify_verb, Verb::verify},     {&bench_verb, Verb::bench},
+                           {&tune_verb, Verb::tune},         {&profile_verb, Verb::profile},
+                           {&list_verb, Verb::list},         {&schema_verb, Verb::schema}};
 
 std::vector<std::string> usage_errors;
 
@@ -187,18 +211,6 @@ bool collect_sweep(const std::string& text, std::vector<Sweep>& out) {
   return true;
 }
 
-// "80,sm_90a" as the spec has it: "[sm_80,sm_90a]". CMake's ARCHS takes the same.
-std::string arch_list(llvm::StringRef text) {
-  llvm::SmallVector<llvm::StringRef> words;
-  text.split(words, ',');
-  std::string list;
-  for (const llvm::StringRef word : words) {
-    const bool digits = !word.empty() && word[0] >= '0' && word[0] <= '9';
-    list += (list.empty() ? "" : ",") + (digits ? "sm_" + word.str() : word.str());
-  }
-  return words.size() > 1 ? "[" + list + "]" : list;
-}
-
 bool collect(Options& options) {
   for (const std::string& text : defines)
     if (!split_assignment("-D", text, options.overrides)) return false;
@@ -210,7 +222,7 @@ bool collect(Options& options) {
     if (!parse_shape(text, options.shapes.emplace_back()))
       return usage_error(
           fmt::format("--shape takes MxNxK, three positive numbers, got '{}'", text));
-  options.machine = machine;
+  options.machine = options.verb == Verb::profile ? base : machine;
   options.tuning = tuning;
   options.tuned_file = tuned_file;
   options.candidates = candidates;
@@ -230,6 +242,11 @@ bool collect(Options& options) {
   options.bundle = bundle;
   options.depfile = depfile;
   if (output_file != "-") options.output_file = output_file;  // else standard output
+  if (options.verb == Verb::profile) options.output_file = profile_file;
+  options.measurements = measurements;
+  options.from = from;
+  options.apart = without_peer_access;
+  options.beside_others = beside_others;
   options.dry_run = dry_run;
   options.timestamps = timestamps;
   options.measured = measured;
@@ -244,27 +261,6 @@ bool collect(Options& options) {
   options.keep_dir = keep;
   options.jobs = jobs;
   if (!no_cache) options.cache_dir = cache.getNumOccurrences() > 0 ? cache : default_cache_folder();
-  return true;
-}
-
-// generate, explain, verify and bench: which plans there are of each spec.
-bool check_cases(const Options& options) {
-  constexpr llvm::StringRef kOfShape[] = {"gemm", "gemm.m", "gemm.m.max", "gemm.n", "gemm.k"};
-  for (const Sweep& sweep : options.sweeps)
-    if (!options.shapes.empty() && llvm::is_contained(kOfShape, sweep.path))
-      return usage_error(fmt::format(
-          "--shape and --sweep {} contradict each other; leave one of them out", sweep.path));
-  const size_t cases = count_cases(options.specs.size(), options.sweeps, options.shapes);
-  if (cases > kMaxCases)
-    return usage_error(
-        fmt::format("--shape and --sweep make {} combinations, at most {} are allowed; name fewer",
-                    cases == SIZE_MAX ? "too many" : std::to_string(cases), kMaxCases));
-  const bool draws = !options.svg.empty() || !options.trace.empty() || !options.measured.empty();
-  if (options.verb == Verb::explain && cases > 1 && draws)
-    return usage_error(
-        fmt::format("--svg, --trace and --measured show one plan, and there are {} combinations; "
-                    "name one shape",
-                    cases));
   return true;
 }
 
@@ -309,7 +305,8 @@ bool check_tune(const Options& options) {
 
 bool check(const Options& options) {
   if (cmake_dir) return usage_error("--cmake-dir stands alone: leave the command out");
-  const bool takes_spec = options.verb != Verb::list && options.verb != Verb::schema;
+  const bool takes_spec =
+      options.verb != Verb::profile && options.verb != Verb::list && options.verb != Verb::schema;
   if (takes_spec && options.specs.empty()) return usage_error("no spec given");
   const bool one_spec = options.verb == Verb::explain || options.verb == Verb::weave ||
                         (options.verb == Verb::generate && options.bundle.empty());
@@ -317,7 +314,7 @@ bool check(const Options& options) {
     return usage_error(fmt::format("one spec at a time, got {}", options.specs.size()));
   if (std::ranges::count(options.specs, "-") > 1)
     return usage_error("standard input, '-', is given twice and can be read once");
-  if (machine.getNumOccurrences() > 0 && options.machine.empty())
+  if (machine.getNumOccurrences() + base.getNumOccurrences() > 0 && options.machine.empty())
     return usage_error("--machine needs the name of a machine or a file");
   if (tuning.getNumOccurrences() > 0 && options.tuning.empty())
     return usage_error("--tuning needs a file; 'tilepost tune' writes one");
@@ -336,8 +333,13 @@ bool check(const Options& options) {
     if (!options.depfile.empty() && options.output_file.empty())
       return usage_error("--depfile is about a file: name it with -o");
   }
-  if (!check_drawings(options) || !check_bench_picture(options) || !check_cases(options))
-    return false;
+  if (!check_drawings(options) || !check_bench_picture(options)) return false;
+  if (measurements.getNumOccurrences() > 0 && options.measurements.empty())
+    return usage_error("--measurements needs a file");
+  if (from.getNumOccurrences() > 0 && options.from.empty())
+    return usage_error("--from needs a file with measurements");
+  for (const std::string& mistake : {mistake_of_cases(options), mistake_of_profile(options)})
+    if (!mistake.empty()) return usage_error(mistake);
   if (cache.getNumOccurrences() > 0 && (no_cache || cache.empty()))
     return usage_error(no_cache ? "--cache and --no-cache contradict each other"
                                 : "--cache needs a folder");
@@ -362,7 +364,8 @@ constexpr const char* kOverview =
     "  tilepost generate attn_out.yaml -o build/generated\n"
     "  tilepost explain attn_out.yaml -D gemm.m=4096\n"
     "  tilepost verify attn_out.yaml\n"
-    "  tilepost bench attn_out.yaml\n";
+    "  tilepost bench attn_out.yaml\n"
+    "  tilepost profile -o machine.yaml\n";
 
 // Runs LLVM's parser, whose messages quote arguments as they are.
 bool parse_command_line(int argc, char** argv) {

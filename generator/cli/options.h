@@ -12,7 +12,19 @@
 namespace tilepost {
 
 // The last is the flag --cmake-dir, which stands without a verb.
-enum class Verb { generate, check, explain, weave, verify, bench, tune, list, schema, cmake_dir };
+enum class Verb {
+  generate,
+  check,
+  explain,
+  weave,
+  verify,
+  bench,
+  profile,
+  tune,
+  list,
+  schema,
+  cmake_dir
+};
 
 struct Options {
   Verb verb = Verb::check;
@@ -26,7 +38,7 @@ struct Options {
   std::string output_dir = ".";     // generate -o
   std::string bundle;               // generate --bundle
   std::string depfile;              // generate and weave --depfile
-  std::string output_file;          // weave -o; empty: standard output
+  std::string output_file;          // weave -o; empty: standard output. profile -o
   bool dry_run = false;             // generate --dry-run
   bool timestamps = false;          // generate --timestamps
   std::string svg;                  // explain and bench --svg; "-": standard output; empty: none
@@ -38,22 +50,26 @@ struct Options {
   uint64_t seed = 1;                // verify and bench --seed
   int runs = 3;                     // verify --runs
   std::vector<int64_t> run_rows;    // verify --m
-  bool no_run = false;              // verify and bench --no-run
-  std::string keep_dir;             // verify and bench --keep
-  std::string cache_dir;            // verify and bench --cache; empty: nothing is kept
-  int jobs = 0;                     // verify and bench --jobs; 0 = one per core
-  std::vector<Shape> shapes;        // generate, explain, bench and tune --shape
-  int rounds = 50;                  // bench --rounds
-  std::string mode = "both";        // bench --mode
-  bool lent_output = false;         // bench --lent-output
-  bool registered = false;          // bench --registered
-  std::string torch;                // bench --torch
-  std::string json;                 // bench --json
-  std::string tuned_file;           // tune -o
-  int candidates = 10;              // tune --candidates
-  int seconds = 60;                 // tune --seconds
-  bool again = false;               // tune --again
-  bool graph = false;               // tune --graph
+  bool no_run = false;              // verify, bench, tune and profile --no-run
+  std::string keep_dir;             // verify, bench, tune and profile --keep
+  std::string cache_dir;       // verify, bench, tune and profile --cache; empty: nothing is kept
+  int jobs = 0;                // verify, bench, tune and profile --jobs; 0 = one per core
+  std::vector<Shape> shapes;   // generate, explain, bench and tune --shape
+  int rounds = 50;             // bench --rounds
+  std::string mode = "both";   // bench --mode
+  bool lent_output = false;    // bench --lent-output
+  bool registered = false;     // bench --registered
+  std::string torch;           // bench --torch
+  std::string json;            // bench --json
+  std::string tuned_file;      // tune -o
+  int candidates = 10;         // tune --candidates
+  int seconds = 60;            // tune --seconds
+  bool again = false;          // tune --again
+  bool graph = false;          // tune --graph
+  std::string measurements;    // profile --measurements; empty: they are not kept
+  std::string from;            // profile --from; empty: this machine is measured
+  bool apart = false;          // profile --without-peer-access
+  bool beside_others = false;  // profile --beside-others
 
   // Whether there may be several plans of a spec.
   bool varies() const { return !shapes.empty() || !sweeps.empty(); }

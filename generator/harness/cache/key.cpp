@@ -88,7 +88,8 @@ std::string cache_key(const std::vector<Command>& commands, const WorkDir& dir) 
     compilers.insert(compiler_of(command));
   }
   for (const Resource& resource : resources())
-    if (resource.path.starts_with("include/") || resource.path.starts_with("runtime/")) {
+    if (resource.path.starts_with("include/") || resource.path.starts_with("runtime/") ||
+        resource.path.starts_with("templates/")) {
       key.add(resource.path);
       key.add(resource.text);
     }
