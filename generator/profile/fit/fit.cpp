@@ -51,13 +51,9 @@ void explain_rest(const Measurements& measurements, FitReport& report) {
     because("collectives", "there is one GPU only");
     because("peers", "there is one GPU only");
   }
-  for (const auto& [step, text] : measurements.failed)
-    if (measurements.gpus() > 1 && step.find(" in windows") != std::string::npos)
-      because("collectives.symmetric", "NCCL's symmetric windows failed here");
   because("gemm.kernels", "this GPU has other kernels, or they were not timed");
   because("gemm.sm90", "not a constant that times of products alone show");
   because("gemm", "not a constant that times of products alone show");
-  because("collectives.symmetric", "nothing was measured in symmetric windows");
   because("collectives", kPrograms);
   because("peers.sums", "nothing was measured");
   because("peers", kPrograms);

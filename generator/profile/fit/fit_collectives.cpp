@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <set>
 
 #include "generator/profile/fit/fit.h"
@@ -150,34 +151,47 @@ void note(FitReport& report, const std::string& path, std::initializer_list<cons
   for (const char* field : fields) report.measured.push_back(path + "." + field);
 }
 
+using LinesByRanks = std::vector<std::pair<int, Lines>>;
+
+// Puts lines into a section of the profile, if it has the collective.
+void set_in(CollectiveProfiles& profiles, const std::string& path, Collective collective,
+            const LinesByRanks& lines, FitReport& report) {
+  const auto found = profiles.find(collective);
+  if (found == profiles.end() || lines.empty()) return;
+  set_lines(lines, found->second);
+  note(report, path, {"us_per_mib", "latency_us", "wire_us_per_mib"});
+}
+
+// Groups and symmetric windows. Without windows NCCL takes ordinary buffers, and their times.
+void fit_groups(const NamedCollective& named, const LinesByRanks& ring,
+                const LinesByRanks& symmetric, CollectivesProfile& all, FitReport& report) {
+  const LinesByRanks& windows = symmetric.empty() ? ring : symmetric;
+  const auto set_both = [&](Collective collective, const std::string& name) {
+    set_in(all.groups, "collectives.groups." + name, collective, ring, report);
+    set_in(all.symmetric, "collectives.symmetric." + name, collective, windows, report);
+  };
+  set_both(named.collective, named.name);
+  // Chunks of A are sends and receives too.
+  if (named.collective == Collective::all_to_all) set_both(Collective::chunks, "chunks");
+}
+
 void fit_alone(const Measurements& measurements, MachineProfile& profile, FitReport& report) {
   CollectivesProfile& all = profile.collectives;
+  bool has_windows = false;
   for (const NamedCollective& named : kNamed) {
-    const auto ring = lines_of(measurements, "ring", named.name, report);
-    const auto plain = lines_of(measurements, "default", named.name, report);
-    const auto symmetric = lines_of(measurements, "symmetric", named.name, report);
-    const auto set_in = [&](CollectiveProfiles& profiles, const char* section,
-                            Collective collective, const char* name, const auto& lines,
-                            bool sequence) {
-      const auto found = profiles.find(collective);
-      if (found == profiles.end() || lines.empty()) return;
-      if (sequence)
-        set_sequence(lines, all.default_ctas, found->second);
-      else
-        set_lines(lines, found->second);
-      note(report, fmt::format("collectives.{}.{}", section, name),
-           {"us_per_mib", "latency_us", "wire_us_per_mib"});
-    };
-    set_in(all.groups, "groups", named.collective, named.name, ring, false);
-    set_in(all.sequence, "sequence", named.collective, named.name, plain, true);
-    set_in(all.symmetric, "symmetric", named.collective, named.name, symmetric, false);
-    if (named.collective != Collective::all_to_all) continue;
-    // Chunks of A are sends and receives too.
-    set_in(all.groups, "groups", Collective::chunks, "chunks", ring, false);
-    set_in(all.symmetric, "symmetric", Collective::chunks, "chunks", symmetric, false);
+    const LinesByRanks plain = lines_of(measurements, "default", named.name, report);
+    const LinesByRanks symmetric = lines_of(measurements, "symmetric", named.name, report);
+    has_windows = has_windows || !symmetric.empty();
+    fit_groups(named, lines_of(measurements, "ring", named.name, report), symmetric, all, report);
+    if (plain.empty()) continue;
+    set_sequence(plain, all.default_ctas, all.sequence.at(named.collective));
+    note(report, fmt::format("collectives.sequence.{}", named.name),
+         {"us_per_mib", "latency_us", "wire_us_per_mib"});
   }
   const std::vector<int> ranks = teams(measurements);
   if (ranks.empty()) return;
+  if (!has_windows)
+    report.absent.emplace_back("NCCL's symmetric windows: their times are those of other memory");
   all.most_ranks = ranks.front();
   report.measured.emplace_back("collectives.most_ranks");
 }

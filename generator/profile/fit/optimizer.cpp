@@ -6,7 +6,7 @@
 namespace tilepost {
 namespace {
 
-constexpr int kSweeps = 80;
+constexpr int kSweeps = 200;
 constexpr double kFinest = 0.0005;  // steps below this part of a parameter change nothing
 constexpr double kTiny = 1e-4;      // what a step is of where the parameter is 0
 
@@ -21,6 +21,7 @@ double descend(std::vector<double>& parameters, const std::vector<double>& least
   double lowest = error(parameters);
   for (int sweep = 0; sweep < kSweeps; ++sweep) {
     bool moves = false;
+    const std::vector<double> begun = parameters;
     for (size_t i = 0; i < parameters.size(); ++i) {
       const double before = parameters[i];
       bool better = false;
@@ -40,6 +41,15 @@ double descend(std::vector<double>& parameters, const std::vector<double>& least
       moves = moves || steps[i] > kFinest * std::max(std::abs(before), kTiny);
     }
     if (!moves) break;
+    // As far again in the direction of the whole sweep: constants that trade with each other lie in
+    // valleys, which steps along one of them leave (Hooke and Jeeves, 1961).
+    std::vector<double> further = parameters;
+    for (size_t i = 0; i < further.size(); ++i)
+      further[i] = std::clamp(2 * parameters[i] - begun[i], least[i], most[i]);
+    if (const double now = error(further); now < lowest) {
+      lowest = now;
+      parameters = further;
+    }
   }
   return lowest;
 }

@@ -1,6 +1,7 @@
 // Finds constants of the planner's model with which it predicts what was measured.
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -33,6 +34,7 @@ struct FitError {
 
 // The search that fit() does, on parameters as a vector: changes one parameter after the other by a
 // step in either direction, keeps what lowers the error, and halves the step where neither does.
+// Then it goes as far again in the direction in which all of them have moved.
 // Starts with steps of `first_step` times each parameter. Returns the least error that it found.
 double descend(std::vector<double>& parameters, const std::vector<double>& least,
                const std::vector<double>& most, double first_step,
