@@ -141,7 +141,7 @@ Items list_transports(const MachineProfile&) {
 Items list_flags(const MachineProfile&) {
   Items items;
   for (const FlagInfo& flag : all_flags())
-    items.push_back({fmt::format("{:<10}{:<14}{}", flag.verb, flag.flag, flag.help),
+    items.push_back({fmt::format("{:<10}{:<22}{}", flag.verb, flag.flag, flag.help),
                      Object{{"command", flag.verb}, {"flag", flag.flag}, {"help", flag.help}}});
   return items;
 }
