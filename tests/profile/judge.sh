@@ -3,6 +3,7 @@
 # nothing was fitted to. Usage: judge.sh <tilepost> <folder> [shapes of each pattern, default 6] [seed, default 77]
 # It leaves the profiles, the measurements, what bench wrote and the errors in the folder.
 set -eu
+export NCCL_NVLS_ENABLE=0 # a program that hangs in NVLink multicast can take a host's GPUs with it
 tool=$(readlink -f "$1")
 mkdir -p "$2"
 out=$(readlink -f "$2")

@@ -2,6 +2,7 @@
 # `tilepost profile` on GPUs: within five minutes, stopped and resumed, and what it writes is read.
 # Usage: test_gpu.sh <tilepost>; 77 where there is no GPU.
 set -u
+export NCCL_NVLS_ENABLE=0 # a program that hangs in NVLink multicast can take a host's GPUs with it
 tool=$(readlink -f "$1")
 here=$(cd "$(dirname "$0")" && pwd)
 dir=$(mktemp -d)
