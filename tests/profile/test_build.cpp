@@ -1,9 +1,10 @@
 // The measuring program compiles and links, for a GPU that need not be there: all of its own
 // sources, and a kernel of each way to launch one.
-#include <filesystem>
+#include <algorithm>
 
 #include "generator/diagnostic_printer.h"
 #include "generator/harness/process.h"
+#include "generator/plan/kernels/family.h"
 #include "generator/profile/program.h"
 #include "tests/catch.h"
 
