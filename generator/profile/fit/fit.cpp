@@ -85,7 +85,7 @@ MachineProfile fit_machine(const MachineProfile& base, const Measurements& measu
   profile.name = fmt::format("{} x {}{}", measurements.gpus(), gpu, links_of(measurements));
   profile.gpu = gpu;
   profile.arch = arch_of(static_cast<int>(measurements.machine["sm"]));
-  report.measured = {"name", "gpu", "arch"};
+  report.measured = {"name", "gpu", "arch", "measured"};
   explain_rest(measurements, report);
   fit_chip(measurements, profile, report);
   fit_gemms(measurements, profile, report);
