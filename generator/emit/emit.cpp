@@ -9,6 +9,7 @@
 #include "generator/emit/plan_json.h"
 #include "generator/plan/make_plan.h"
 #include "generator/plan/report/describe.h"
+#include "generator/plan/variant.h"
 #include "generator/printable.h"
 #include "generator/resources.h"
 #include "generator/spec/names.h"
@@ -43,17 +44,16 @@ std::optional<WovenKernel> weave_plan(const Plan& plan, bool one_arch, Diagnosti
   request.cuda = plan.kernel.launch != TILEPOST_LAUNCH_HOST;
   if (request.cuda) request.keep = {"kThreads", "kSharedBytes"};
   request.view_type = "View";
-  const RunPaths paths = paths_of(plan);
-  request.waits = paths.planned.waits == Waits::tiles;
-  request.stores = paths.overlapping.stores_by_owner;
-  request.tasks = request.cuda && plan.task_parts > 0;
-  request.fused = plan.fused != 0;
-  request.sources = plan.fused != 0 && row_of(plan).sums;
-  request.spreads = plan.fused != 0 && plan.pushes != 0;
-  request.reads_own = plan.reads_own != 0;
-  const bool exchanges = paths.planned.exchanges_parts, gathers = row_of(plan).moves_input();
-  request.exchanges_parts = exchanges && !gathers;
-  request.gathers = exchanges && gathers;
+  const KernelDuties duties = duties_of(plan);
+  request.waits = duties.waits;
+  request.stores = duties.stores;
+  request.tasks = duties.tasks;
+  request.fused = duties.fused;
+  request.sources = duties.sources;
+  request.spreads = duties.spreads;
+  request.reads_own = duties.reads_own;
+  request.exchanges_parts = duties.exchanges_parts;
+  request.gathers = duties.gathers;
   request.arch_guard = arch_guard(plan, one_arch);
   return weave_cached(request, diagnostics);
 }
@@ -163,6 +163,13 @@ std::string emit_woven(const std::vector<Plan>& plans, llvm::StringRef spec_name
   const std::vector<WovenKernel> kernels = weave_plans(plans, diagnostics);
   if (kernels.empty()) return "";
   return emit_kernels({plans, spec_name.str(), hash_of(plans_to_json(plans)), "", false}, kernels);
+}
+
+std::string emit_for_catalogue(const Plan& plan, Diagnostics& diagnostics) {
+  Plan shared = plan;
+  shared.source.tunables = variant_of(plan).tunables;
+  const std::optional<WovenKernel> kernel = weave_plan(shared, /*one_arch=*/true, diagnostics);
+  return kernel ? emit_catalogued(shared, *kernel) : "";
 }
 
 }  // namespace tilepost

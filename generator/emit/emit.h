@@ -27,4 +27,10 @@ std::vector<OutputFile> emit(const std::vector<Plan>& plans, llvm::StringRef spe
 std::string emit_woven(const std::vector<Plan>& plans, llvm::StringRef spec_name,
                        Diagnostics& diagnostics);
 
+// The source of one kernel of a catalogue (generator/catalogue): the woven kernel of a plan, with
+// nothing of the plan that the kernel does not depend on. It compiles alone. A kernel of the host
+// target is called by the function kHostEntry (generator/plan/variant.h). "" if the weaver refused
+// the kernel. Requires a plan of a bundled kernel.
+std::string emit_for_catalogue(const Plan& plan, Diagnostics& diagnostics);
+
 }  // namespace tilepost

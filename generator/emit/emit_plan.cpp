@@ -3,6 +3,7 @@
 
 #include "generator/emit/parts.h"
 #include "generator/plan/cost/predict.h"
+#include "generator/plan/stated_plan.h"
 #include "generator/printable.h"
 #include "generator/weave/marked/weave_marked.h"
 #include "llvm/Support/ErrorHandling.h"
@@ -233,7 +234,8 @@ std::string emit_plan(const Plan& plan) {
   fields.set("any_m", plan.any_m ? "1" : "0", plan.any_m ? "every run says its m" : "");
   if (row_of(plan).input_is_routed())
     fields.set("rows_sent", plan.rows_sent, "rows of A on each rank, at most");
-  if (rows_vary(plan) && plan.model.wave > 0) set_model(fields, plan.model);
+  const tilepost_plan_t stated = stated_plan(plan);
+  if (stated.model.wave > 0) set_model(fields, stated.model);
   set_map(fields, plan);
   fields.set("sms", plan.sms, "of the device planned for");
   fields.set("gemm_ctas", plan.gemm_ctas, "grid of the GEMM");
@@ -242,9 +244,9 @@ std::string emit_plan(const Plan& plan) {
              messages ? "at most, for the collectives" : "SMs left for sums and announcements");
   fields.set("comm_lanes", plan.comm_lanes,
              messages ? "collectives that may overlap" : "groups whose transfers may overlap");
-  if (plan.arch != Arch::host) {
-    fields.set("machine", c_literal(plan.profile), "the machine planned for");
-    fields.set("gpu", c_literal(plan.gpu));
+  if (stated.machine != nullptr) {
+    fields.set("machine", c_literal(stated.machine), "the machine planned for");
+    fields.set("gpu", c_literal(stated.gpu));
   }
   fields.set("transport", c_name(plan.transport));
   fields.set("access", c_name(plan.access));

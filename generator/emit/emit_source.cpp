@@ -2,6 +2,7 @@
 
 #include "generator/emit/emit_cutlass.h"
 #include "generator/emit/parts.h"
+#include "generator/plan/variant.h"
 #include "generator/spec/kernel/kernel_flags.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/raw_ostream.h"
@@ -85,48 +86,10 @@ void emit_view(llvm::raw_ostream& out, const Plan& plan, bool timestamps) {
   out << "// The schedule and its counters as the kernel sees them, its last argument: what "
          "differs from\n// tilepost::woven::View.\n"
          "struct View : tilepost::woven::View {\n";
-  const auto is_true = [&](bool value, const char* name) {
-    if (value) out << "  static constexpr bool " << name << " = true;\n";
-  };
-  if (plan.map.layout != TILEPOST_PANEL)
-    out << "  static constexpr tilepost::Layout kLayout = tilepost::Layout::"
-        << name_of(plan.map.layout) << ";\n";
-  out << "  static constexpr int kTileM = " << plan.map.tile_m << ", kTileN = " << plan.map.tile_n
-      << ";\n";
-  is_true(scatters_rows(plan), "kRouted");
-  const RunPaths paths = paths_of(plan);
-  const Waits waits = paths.planned.waits;
-  is_true(waits == Waits::tiles, "kWaits");
-  is_true(plan.reads_own != 0, "kReadsOwn");
-  const RunPath& path = paths.overlapping;
-  const bool exchanges = paths.planned.exchanges_parts;
-  const bool gathers = exchanges && row_of(plan).moves_input();
-  if (waits == Waits::launches || (exchanges && !gathers))
-    out << "  static constexpr bool kRaises = false;\n";
-  is_true(gathers, "kGathers");
-  if (gathers)
-    out << "  static constexpr int kRanks = " << plan.ranks << ";\n";
-  else if (exchanges)
-    out << "  static constexpr int kShots = " << plan.shots << ", kRanks = " << plan.ranks << ";\n";
-  is_true(exchanges && row_of(plan).product_leaves(), "kScatters");
-  if (exchanges && !row_of(plan).sums) out << "  static constexpr bool kSums = false;\n";
-  if (paths.planned.normalises)
-    out << "  static constexpr int kNorm = " << plan.consumer << ", kN = " << plan.map.n << ";\n";
-  is_true(path.stores_by_owner, "kStores");
-  is_true(path.whole_run && !path.exchanges_parts, "kWholeRun");
-  if (path.whole_run && !path.exchanges_parts && row_of(plan).moves_input())
-    out << "  static constexpr int kGroups = " << plan.map.num_groups << ";\n";
-  if (plan.kernel.launch != TILEPOST_LAUNCH_HOST) {  // host threads order stores by themselves
-    if (path.is_fused) out << "  static constexpr int kOthers = " << plan.ranks - 1 << ";\n";
-    if (path.is_fused && row_of(plan).sums) out << "  static constexpr int kSources = kOthers;\n";
-    is_true(path.is_fused && path.pushes == Pushes::results, "kSpreads");
-    if (plan.task_parts > 0)
-      out << "  static constexpr int kTaskParts = " << plan.task_parts << ";\n";
-    is_true(plan.task_parts > 0 && plan.pushes && plan.access == TILEPOST_ACCESS_WRITE, "kPushes");
-    if (plan.transport == TILEPOST_TRANSPORT_NONE)
-      out << "  static constexpr bool kOverlaps = false;\n";
-  }
-  is_true(timestamps, "kStamps");
+  std::vector<ViewConstants> view = view_of(plan);
+  if (timestamps) view.push_back({"bool", "kStamps = true"});
+  for (const ViewConstants& constants : view)
+    out << "  static constexpr " << constants.type << " " << constants.values << ";\n";
   out << "};\n\n";
 }
 
@@ -143,15 +106,21 @@ void emit_kernel(llvm::raw_ostream& out, const Plan& plan, const WovenKernel& ke
       << kernel.body << "\n";
 }
 
+// Emits a check that the kernel is launched with the threads and the memory that it was written
+// for.
+void emit_agreement(llvm::raw_ostream& out, const Plan& plan) {
+  const tilepost_kernel_t& planned = plan.kernel;
+  if (planned.launch == TILEPOST_LAUNCH_HOST || plan.source.own) return;
+  out << "static_assert(kThreads == " << planned.threads
+      << " && kSharedBytes == " << planned.shared_bytes << ", \"the plan and " << planned.name
+      << " disagree\");\n\n";
+}
+
 void emit_variant(llvm::raw_ostream& out, const Plan& plan, const WovenKernel& kernel,
                   bool timestamps) {
-  const tilepost_kernel_t& planned = plan.kernel;
   emit_kernel(out, plan, kernel, timestamps);
   out << "// ---- The plan\n\n";
-  if (planned.launch != TILEPOST_LAUNCH_HOST && !plan.source.own)
-    out << "static_assert(kThreads == " << planned.threads
-        << " && kSharedBytes == " << planned.shared_bytes << ", \"the plan and " << planned.name
-        << " disagree\");\n\n";
+  emit_agreement(out, plan);
   out << emit_plan(plan) << "\n}  // namespace " << namespace_of(plan) << "\n\n";
 }
 
@@ -201,6 +170,29 @@ std::string emit_kernels(const Program& program, const std::vector<WovenKernel>&
     emit_kernel(out, plan, kernels[i], program.timestamps);
     out << "}  // namespace " << namespace_of(plan) << (i + 1 < kernels.size() ? "\n\n" : "\n");
   }
+  return text;
+}
+
+std::string emit_catalogued(const Plan& plan, const WovenKernel& kernel) {
+  std::vector<Plan> renamed = {plan};
+  renamed.front().name = "kernel";
+  renamed.front().range = 0;
+  const Program program{renamed, "", "", "", false};
+  const std::vector<WovenKernel> kernels = {kernel};
+  std::string text;
+  llvm::raw_string_ostream out(text);
+  out << "// A kernel of a catalogue, woven by tilepost.\n\n";
+  emit_includes(out, program, kernels);
+  emit_kernel(out, renamed.front(), kernel, false);
+  emit_agreement(out, renamed.front());
+  out << "}  // namespace " << namespace_of(renamed.front()) << "\n";
+  if (program.host())
+    out << "\nextern \"C\" void " << kHostEntry
+        << "(const void* a, const void* b, void* c, tilepost_shape_t shape,\n"
+           "                 tilepost_epilogue_t epilogue, int worker, int workers,\n"
+           "                 tilepost_view_t view) {\n  using namespace "
+        << namespace_of(renamed.front()) << ";\n  " << plan.kernel.name
+        << "(a, b, c, shape, epilogue, worker, workers, View{view});\n}\n";
   return text;
 }
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "generator/diagnostics.h"
+#include "generator/emit/emit.h"
 #include "generator/plan/plan.h"
 #include "generator/weave/weave.h"
 
@@ -52,6 +53,9 @@ std::string emit_source(const Program& program, const std::vector<WovenKernel>& 
 // The woven kernels alone: the part of `<name>.cu` that compiles without the header and the
 // runtime.
 std::string emit_kernels(const Program& program, const std::vector<WovenKernel>& kernels);
+
+// The source of one kernel of a catalogue (emit.h).
+std::string emit_catalogued(const Plan& plan, const WovenKernel& kernel);
 
 // make_plan() of one plan: the C structures of tilepost/plan.h, every number with its meaning.
 std::string emit_plan(const Plan& plan);
