@@ -11,6 +11,8 @@ if(BUILD_SHARED_LIBS)
 endif()
 option(TILEPOST_BUILD_GENERATOR "Build the generator (needs LLVM/Clang 19)"
        ${tilepost_build_generator})
+option(TILEPOST_BUILD_PLANNER "Build tilepost::plan, which plans at run time (needs fmt, no LLVM)"
+       ${TILEPOST_BUILD_GENERATOR})
 option(TILEPOST_BUILD_TESTS "Build the tests (needs Catch2)" ${PROJECT_IS_TOP_LEVEL})
 option(TILEPOST_BUILD_EXAMPLES "Build the examples as part of this project" OFF)
 option(TILEPOST_INSTALL "Make the install target and the CMake package" ${PROJECT_IS_TOP_LEVEL})

@@ -6,7 +6,7 @@
 namespace tilepost {
 namespace {
 
-constexpr int kTextBytes = 1024;
+constexpr int kTextBytes = 8192;  // a spec may be wrong in many places
 thread_local char last_error[kTextBytes] = "";
 
 }  // namespace

@@ -84,7 +84,7 @@ case $1 in
         -Dtilepost_ROOT="$PREFIX" >"$scratch/log" 2>&1; then
         fail "component $wanted accepted"
       fi
-      says "unknown component 'nonsense'; the components are host, cuda, generator" "$scratch/log"
+      says "unknown component 'nonsense'; the components are host, plan, cuda, generator" "$scratch/log"
     done
     printf '%s\n' 'cmake_minimum_required(VERSION 3.25)' 'project(components LANGUAGES CXX)' \
       'find_package(tilepost 9.9 REQUIRED)' >"$scratch/components/CMakeLists.txt"
