@@ -131,6 +131,8 @@ int run_verb(const Options& options, Diagnostics& diagnostics, JsonDocument* doc
       return unless_interrupted(tune_command(options, diagnostics), diagnostics);
     case Verb::profile:
       return unless_interrupted(profile_command(options, diagnostics), diagnostics);
+    case Verb::catalogue:
+      return unless_interrupted(catalogue_command(options, diagnostics), diagnostics);
     case Verb::list:
       return list_command(options, diagnostics, document);
     case Verb::schema:

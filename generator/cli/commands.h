@@ -44,6 +44,8 @@ int bench_command(const Options& options, Diagnostics& diagnostics);
 int tune_command(const Options& options, Diagnostics& diagnostics);
 // `tilepost profile`.
 int profile_command(const Options& options, Diagnostics& diagnostics);
+// `tilepost catalogue`.
+int catalogue_command(const Options& options, Diagnostics& diagnostics);
 
 // These read parts of the command line that several verbs use.
 

@@ -4,18 +4,24 @@
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallVector.h"
+#include "llvm/ADT/StringExtras.h"
 
 namespace tilepost {
 
-std::string arch_list(llvm::StringRef text) {
+std::vector<std::string> split_archs(llvm::StringRef text) {
   llvm::SmallVector<llvm::StringRef> words;
   text.split(words, ',');
-  std::string list;
+  std::vector<std::string> archs;
   for (const llvm::StringRef word : words) {
     const bool digits = !word.empty() && word[0] >= '0' && word[0] <= '9';
-    list += (list.empty() ? "" : ",") + (digits ? "sm_" + word.str() : word.str());
+    archs.push_back(digits ? "sm_" + word.str() : word.str());
   }
-  return words.size() > 1 ? "[" + list + "]" : list;
+  return archs;
+}
+
+std::string arch_list(const std::vector<std::string>& archs) {
+  const std::string list = llvm::join(archs, ",");
+  return archs.size() > 1 ? "[" + list + "]" : list;
 }
 
 std::string mistake_of_cases(const Options& options) {
@@ -46,6 +52,16 @@ std::string mistake_of_profile(const Options& options) {
     return "--from measures nothing: leave --no-run and --without-peer-access out";
   if (output == options.measurements || output == options.from)
     return fmt::format("-o is '{}', which has measurements; name another file", output);
+  return "";
+}
+
+std::string mistake_of_catalogue(const Options& options, bool names_folder) {
+  if (options.verb != Verb::catalogue) return "";
+  if (!names_folder && !options.dry_run)
+    return "catalogue writes many files: name a folder with -o";
+  if (!options.specs.empty() && !options.patterns.empty())
+    return "--pattern is for the usual layers, without specs; leave it out";
+  if (options.specs.empty() && options.varies()) return "--shape and --sweep vary a spec: name one";
   return "";
 }
 

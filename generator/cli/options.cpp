@@ -8,6 +8,7 @@
 #include "generator/cli/option_rules.h"
 #include "generator/diagnostics.h"
 #include "generator/harness/cache/cache.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/CommandLine.h"
 #include "tilepost/version.h"
 
@@ -30,6 +31,8 @@ cl::SubCommand profile_verb("profile",
                             "Measure this machine and write its profile, which --machine reads");
 cl::SubCommand tune_verb("tune",
                          "Measure the most promising plans, and keep the fastest for --tuning");
+cl::SubCommand catalogue_verb("catalogue",
+                              "Compile kernels for programs that are made at run time");
 cl::SubCommand list_verb("list", "List what this version supports");
 cl::SubCommand schema_verb("schema", "Print a JSON Schema of the spec, for editors");
 
@@ -37,18 +40,19 @@ cl::SubCommandGroup of_specs({&generate_verb, &check_verb, &explain_verb, &weave
                               &bench_verb, &tune_verb});
 cl::SubCommandGroup of_runs({&verify_verb, &bench_verb, &tune_verb});
 
-cl::list<std::string> specs(cl::Positional, cl::desc("<spec.yaml>..."), cl::sub(of_specs));
+cl::list<std::string> specs(cl::Positional, cl::desc("<spec.yaml>..."), cl::sub(of_specs),
+                            cl::sub(catalogue_verb));
 cl::list<std::string> defines("D", cl::Prefix, cl::value_desc("path=value"),
                               cl::desc("Override a field of the spec, -D gemm.m=4096"),
-                              cl::sub(of_specs));
+                              cl::sub(of_specs), cl::sub(catalogue_verb));
 cl::opt<std::string> arch("arch", cl::value_desc("a,b"), cl::desc("Override arch: sm_80,sm_90a"),
-                          cl::sub(of_specs));
+                          cl::sub(of_specs), cl::sub(catalogue_verb));
 cl::opt<std::string> name("name", cl::value_desc("identifier"),
                           cl::desc("Override name: symbol prefix and file name"),
                           cl::sub(of_specs));
 cl::opt<std::string> machine("machine", cl::value_desc("name|file"),
                              cl::desc("Machine to plan for: see 'tilepost list machines'"),
-                             cl::sub(of_specs), cl::sub(list_verb));
+                             cl::sub(of_specs), cl::sub(list_verb), cl::sub(catalogue_verb));
 cl::opt<std::string> tuning("tuning", cl::value_desc("file"),
                             cl::desc("Take the plans that 'tilepost tune' found the fastest"),
                             cl::sub(generate_verb), cl::sub(check_verb), cl::sub(explain_verb),
@@ -71,10 +75,11 @@ cl::opt<bool> without_peer_access("without-peer-access",
 cl::opt<bool> beside_others("beside-others",
                             cl::desc("Measure though other processes compute on the GPUs"),
                             cl::sub(profile_verb));
-cl::opt<bool> werror("werror", cl::desc("Treat warnings as errors"), cl::sub(of_specs));
+cl::opt<bool> werror("werror", cl::desc("Treat warnings as errors"), cl::sub(of_specs),
+                     cl::sub(catalogue_verb));
 cl::opt<std::string> output_dir("o", cl::value_desc("dir"), cl::init("."),
                                 cl::desc("Folder to write to, created if missing"),
-                                cl::sub(generate_verb));
+                                cl::sub(generate_verb), cl::sub(catalogue_verb));
 cl::opt<std::string> output_file("o", cl::value_desc("file"),
                                  cl::desc("Write to this file, not to standard output"),
                                  cl::sub(weave_verb));
@@ -95,7 +100,7 @@ cl::opt<std::string> depfile("depfile", cl::value_desc("file"),
                              cl::desc("Also write a Makefile dependency file"),
                              cl::sub(generate_verb), cl::sub(weave_verb));
 cl::opt<bool> dry_run("dry-run", cl::desc("Print the files that would be written, one a line"),
-                      cl::sub(generate_verb));
+                      cl::sub(generate_verb), cl::sub(catalogue_verb));
 cl::opt<bool> timestamps("timestamps",
                          cl::desc("Let kernels note times, for timelines of measured runs"),
                          cl::sub(generate_verb));
@@ -117,7 +122,7 @@ cl::opt<std::string> target("target", cl::value_desc("auto|cuda|host"), cl::init
 cl::list<std::string> sweeps("sweep", cl::value_desc("path=v1,v2,..."),
                              cl::desc("Take every value; several sweeps multiply"),
                              cl::sub(generate_verb), cl::sub(explain_verb), cl::sub(verify_verb),
-                             cl::sub(bench_verb));
+                             cl::sub(bench_verb), cl::sub(catalogue_verb));
 cl::opt<uint64_t> seed("seed", cl::value_desc("n"), cl::init(1),
                        cl::desc("Seed of the random data and, for bench, of the orders"),
                        cl::sub(of_runs));
@@ -138,11 +143,14 @@ cl::opt<bool> no_cache("no-cache", cl::desc("Compile the runtime again and keep 
                        cl::sub(of_runs), cl::sub(profile_verb));
 cl::opt<int> jobs("jobs", cl::value_desc("n"), cl::init(0),
                   cl::desc("Compilers at a time; 0 is one per core"), cl::sub(of_runs),
-                  cl::sub(profile_verb));
+                  cl::sub(profile_verb), cl::sub(catalogue_verb));
 cl::list<std::string> shapes("shape", cl::value_desc("MxNxK"),
                              cl::desc("Take this gemm.m, gemm.n and gemm.k; repeatable"),
                              cl::sub(generate_verb), cl::sub(explain_verb), cl::sub(bench_verb),
-                             cl::sub(tune_verb));
+                             cl::sub(tune_verb), cl::sub(catalogue_verb));
+cl::list<std::string> patterns("pattern", cl::value_desc("a,b"), cl::CommaSeparated,
+                               cl::desc("Without specs: only the usual layers of these patterns"),
+                               cl::sub(catalogue_verb));
 cl::opt<int> rounds("rounds", cl::value_desc("n"), cl::init(50),
                     cl::desc("Samples of every variant and mode"), cl::sub(bench_verb));
 cl::opt<std::string> mode("mode", cl::value_desc("cool|sustained|both"), cl::init("both"),
@@ -173,11 +181,12 @@ struct VerbInfo {
   cl::SubCommand* command;
   Verb verb;
 };
-const VerbInfo kVerbs[] = {{&generate_verb, Verb::generate}, {&check_verb, Verb::check},
-                           {&explain_verb, Verb::explain},   {&weave_verb, Verb::weave},
-                           {&verify_verb, Verb::verify},     {&bench_verb, Verb::bench},
-                           {&tune_verb, Verb::tune},         {&profile_verb, Verb::profile},
-                           {&list_verb, Verb::list},         {&schema_verb, Verb::schema}};
+const VerbInfo kVerbs[] = {{&generate_verb, Verb::generate},   {&check_verb, Verb::check},
+                           {&explain_verb, Verb::explain},     {&weave_verb, Verb::weave},
+                           {&verify_verb, Verb::verify},       {&bench_verb, Verb::bench},
+                           {&tune_verb, Verb::tune},           {&profile_verb, Verb::profile},
+                           {&catalogue_verb, Verb::catalogue}, {&list_verb, Verb::list},
+                           {&schema_verb, Verb::schema}};
 
 std::vector<std::string> usage_errors;
 
@@ -214,7 +223,10 @@ bool collect_sweep(const std::string& text, std::vector<Sweep>& out) {
 bool collect(Options& options) {
   for (const std::string& text : defines)
     if (!split_assignment("-D", text, options.overrides)) return false;
-  if (arch.getNumOccurrences() > 0) options.overrides.push_back({"arch", arch_list(arch)});
+  if (arch.getNumOccurrences() > 0) {
+    options.archs = split_archs(arch);
+    options.overrides.push_back({"arch", arch_list(options.archs)});
+  }
   if (name.getNumOccurrences() > 0) options.overrides.push_back({"name", name});
   for (const std::string& text : sweeps)
     if (!collect_sweep(text, options.sweeps)) return false;
@@ -260,6 +272,7 @@ bool collect(Options& options) {
   options.no_run = no_run;
   options.keep_dir = keep;
   options.jobs = jobs;
+  options.patterns.assign(patterns.begin(), patterns.end());
   if (!no_cache) options.cache_dir = cache.getNumOccurrences() > 0 ? cache : default_cache_folder();
   return true;
 }
@@ -305,8 +318,8 @@ bool check_tune(const Options& options) {
 
 bool check(const Options& options) {
   if (cmake_dir) return usage_error("--cmake-dir stands alone: leave the command out");
-  const bool takes_spec =
-      options.verb != Verb::profile && options.verb != Verb::list && options.verb != Verb::schema;
+  const bool takes_spec = options.verb != Verb::profile && options.verb != Verb::list &&
+                          options.verb != Verb::schema && options.verb != Verb::catalogue;
   if (takes_spec && options.specs.empty()) return usage_error("no spec given");
   const bool one_spec = options.verb == Verb::explain || options.verb == Verb::weave ||
                         (options.verb == Verb::generate && options.bundle.empty());
@@ -338,7 +351,9 @@ bool check(const Options& options) {
     return usage_error("--measurements needs a file");
   if (from.getNumOccurrences() > 0 && options.from.empty())
     return usage_error("--from needs a file with measurements");
-  for (const std::string& mistake : {mistake_of_cases(options), mistake_of_profile(options)})
+  for (const std::string& mistake :
+       {mistake_of_cases(options), mistake_of_profile(options),
+        mistake_of_catalogue(options, output_dir.getNumOccurrences() > 0)})
     if (!mistake.empty()) return usage_error(mistake);
   if (cache.getNumOccurrences() > 0 && (no_cache || cache.empty()))
     return usage_error(no_cache ? "--cache and --no-cache contradict each other"

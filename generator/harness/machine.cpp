@@ -167,18 +167,20 @@ std::vector<std::string> find_host_compiler(std::string& looked_for) {
   return {};
 }
 
-std::optional<CudaTools> find_cuda_tools(std::string& missing) {
-  CudaTools tools;
+std::string find_nvcc(std::string& missing) {
   const std::string chosen = environment("CUDACXX");
   if (!chosen.empty()) {
-    tools.nvcc = find_program(chosen).value_or("");
     missing = "nvcc: looked for '" + chosen + "' (from CUDACXX)";
-  } else {
-    const char* usual = "/usr/local/cuda/bin/nvcc";
-    tools.nvcc =
-        find_program("nvcc").value_or(llvm::sys::fs::can_execute(usual) ? std::string(usual) : "");
-    missing = "nvcc: looked in PATH and /usr/local/cuda/bin; set CUDACXX";
+    return find_program(chosen).value_or("");
   }
+  const char* usual = "/usr/local/cuda/bin/nvcc";
+  missing = "nvcc: looked in PATH and /usr/local/cuda/bin; set CUDACXX";
+  return find_program("nvcc").value_or(llvm::sys::fs::can_execute(usual) ? std::string(usual) : "");
+}
+
+std::optional<CudaTools> find_cuda_tools(std::string& missing) {
+  CudaTools tools;
+  tools.nvcc = find_nvcc(missing);
   if (tools.nvcc.empty()) return std::nullopt;
 
   const std::string toolkit = toolkit_root(tools.nvcc);

@@ -35,7 +35,10 @@ struct CudaTools {
   std::string nccl_library;  // the file
 };
 
-// nvcc: $CUDACXX, PATH, /usr/local/cuda/bin. NCCL: $NCCL_ROOT or else $NCCL_HOME; without them the
+// nvcc: $CUDACXX, PATH, /usr/local/cuda/bin; or "", with where it was looked for in `missing`.
+std::string find_nvcc(std::string& missing);
+
+// nvcc as find_nvcc() finds it. NCCL: $NCCL_ROOT or else $NCCL_HOME; without them the
 // toolkit, the system. Or nothing, with what is missing and where it was looked for in `missing`.
 std::optional<CudaTools> find_cuda_tools(std::string& missing);
 

@@ -61,6 +61,19 @@ case $1 in
       [ -x "$scratch/out/proj" ] || fail "no program"
     done
     ;;
+  run_time)
+    step "catalogue" tilepost catalogue "$examples/09_run_time/any_shape.yaml" -o "$scratch/kernels"
+    # The program plans and runs where neither a compiler nor tilepost is.
+    build "$scratch/tree" -S "$examples/09_run_time" -G Ninja -DCMAKE_PREFIX_PATH="$PREFIX"
+    for shape in "4 500 320 96" "2 77 1000 64" "3 1 1 1"; do
+      # shellcheck disable=SC2086
+      step "run $shape" env -i "$scratch/tree/run_time" "$scratch/kernels" $shape
+      says ", 0 elements wrong" "$scratch/log"
+    done
+    env -i "$scratch/tree/run_time" "$scratch/kernels" 2 0 64 64 >"$scratch/log" 2>&1 && fail "0 rows are planned"
+    says "tilepost_program_make: gemm.m={max: 0}: " "$scratch/log"
+    ldd "$scratch/tree/run_time" | grep -iE 'llvm|clang|fmt|cuda' && fail "it needs libraries that it must not"
+    ;;
   embedded)
     step "bundles" bash "$examples/03_embedded/make_bundles.sh" "$scratch/bundle"
     # Nothing of tilepost and of this environment is there. A unity build without optimisation takes a third of the

@@ -1,0 +1,90 @@
+#include "generator/catalogue/usual_specs.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace tilepost {
+namespace {
+
+// The sizes of a transformer's layers, elements.
+struct Model {
+  int64_t hidden;
+  int64_t heads;  // columns of q, k and v together
+  int64_t inner;  // of the MLP
+};
+// Llama 3 8B, Qwen 2.5 32B, Llama 3 70B and 405B: one for each size of the hidden state.
+constexpr Model kModels[] = {
+    {4096, 6144, 14336}, {5120, 7168, 27648}, {8192, 10240, 28672}, {16384, 18432, 53248}};
+
+// A GEMM of a layer on each rank.
+struct Sizes {
+  int64_t n, k;
+  bool operator==(const Sizes&) const = default;
+};
+
+// Products whose rows leave, or are summed, have the columns of the hidden state. Products of rows
+// that arrive have columns of this rank's heads or of its part of the MLP, gate and up together.
+std::vector<Sizes> sizes_of(std::string_view pattern, int ranks) {
+  const bool arrives = pattern == "all_gather_gemm" || pattern == "all_to_all_gemm";
+  std::vector<Sizes> sizes;
+  for (const Model& model : kModels) {
+    const std::vector<Sizes> both =
+        arrives ? std::vector<Sizes>{{model.heads / ranks, model.hidden},
+                                     {2 * model.inner / ranks, model.hidden}}
+                : std::vector<Sizes>{{model.hidden, model.hidden / ranks},
+                                     {model.hidden, model.inner / ranks}};
+    for (const Sizes& each : both)
+      if (std::ranges::find(sizes, each) == sizes.end()) sizes.push_back(each);
+  }
+  return sizes;
+}
+
+// `words`, or the usual ones if there are none.
+std::vector<std::string> or_usual(const std::vector<std::string>& words,
+                                  std::vector<std::string> usual) {
+  return words.empty() ? std::move(usual) : words;
+}
+
+// A layer without its sizes.
+struct Kind {
+  std::string arch, pattern;
+  int ranks;
+  const char *type, *layout, *epilogue;
+};
+
+std::vector<FieldText> spec_of(const Kind& kind, const Sizes& sizes) {
+  std::vector<FieldText> fields = {{"tilepost", "1"},
+                                   {"name", "kernel"},
+                                   {"arch", kind.arch},
+                                   {"pattern", kind.pattern},
+                                   {"ranks", std::to_string(kind.ranks)},
+                                   {"gemm.m", "{max: 16384}"},
+                                   {"gemm.n", std::to_string(sizes.n)},
+                                   {"gemm.k", std::to_string(sizes.k)},
+                                   {"gemm.a", kind.type},
+                                   {"gemm.layout", kind.layout},
+                                   {"gemm.epilogue", kind.epilogue}};
+  // On the host target the tile otherwise follows from the sizes, and each tile is another kernel.
+  if (kind.arch == "host") fields.push_back({"schedule.tile", "[64, 64]"});
+  return fields;
+}
+
+}  // namespace
+
+std::vector<std::vector<FieldText>> usual_specs(const std::vector<std::string>& archs,
+                                                const std::vector<std::string>& patterns) {
+  std::vector<std::vector<FieldText>> specs;
+  for (const std::string& arch : or_usual(archs, {"sm_80", "sm_90a"}))
+    for (const std::string& pattern :
+         or_usual(patterns, {"gemm_all_reduce", "gemm_reduce_scatter", "all_gather_gemm"}))
+      for (const int ranks : {2, 4, 8})
+        for (const char* type : {"bf16", "f16"})
+          for (const char* layout : {"tn", "nn"})
+            for (const char* epilogue : {"[]", "[bias]"})
+              for (const Sizes& sizes : sizes_of(pattern, ranks))
+                specs.push_back(spec_of({arch, pattern, ranks, type, layout, epilogue}, sizes));
+  return specs;
+}
+
+}  // namespace tilepost
