@@ -39,18 +39,26 @@ CODE
 }
 
 if [ "$case" = gpu ]; then
-  # A kernel that stores into other ranks' memory, one for few rows, and one for sm_80: each cubin has one kernel.
+  # Kernels for many rows and for few, for both kinds of architectures: each cubin has one kernel.
   "$tool" catalogue "$specs/ar_sm90.yaml" -o one --dry-run >keys
   [ "$(wc -l <keys)" = 1 ] || fail "$(cat keys)"
-  expect 0 "3 kernels of these plans are in gpus, 3 of them new" "$specs/ar_sm90.yaml" --sweep gemm.m=64,8192 \
+  expect 0 "4 kernels of these plans are in gpus, 4 of them new" "$specs/ar_sm90.yaml" --sweep gemm.m=64,8192 \
     --arch sm_80,sm_90a -o gpus
   keys_agree gpus
   for cubin in gpus/*.cubin; do
-    kernels=$(cuobjdump -elf "$cubin" | grep -c '^\.text\.' || true)
+    kernels=$(readelf -SW "$cubin" 2>/dev/null | grep -c ' \.text\.' || true)
     [ "$kernels" = 1 ] || fail "$cubin has $kernels kernels"
   done
   # A kernel's file says what is in it, so nothing is compiled again.
   CUDACXX=$dir/none expect 0 "0 of them new" "$specs/ar_sm90.yaml" --sweep gemm.m=64,8192 --arch sm_80,sm_90a -o gpus
+  # BAND is no part of a key: the same kernel with another one is the same machine code.
+  "$tool" weave "$specs/ar_sm90.yaml" -o band.cu
+  sed 's/constexpr int kBand = [0-9]*;/constexpr int kBand = 4;/' band.cu >other_band.cu
+  cmp -s band.cu other_band.cu && fail "no other band"
+  for source in band other_band; do
+    "${CUDACXX:-nvcc}" -std=c++20 -cubin -gencode arch=compute_90a,code=sm_90a "-I$specs/../../include" $source.cu -o $source.cubin
+  done
+  cmp band.cubin other_band.cubin || fail "a woven kernel depends on BAND"
   CUDACXX=$dir/none expect 1 "cannot compile kernels for sm_90a: looked for nvcc" "$specs/ar_sm90.yaml" -o other
   [ ! -e other ] || fail "a catalogue without kernels"
   echo PASS
