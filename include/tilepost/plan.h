@@ -249,8 +249,7 @@ typedef struct tilepost_norm {
 //
 // Where kernels exchange tiles (TILEPOST_ACCESS_TILES), the rows of a tile that one CTA has are a
 // *part*. Parts are numbered from 0, alike on all ranks. A part is received by the CTA that has the
-// same part on the other rank. A run uses the buffers of its parity, 0 or 1: the number of the run
-// modulo 2.
+// same part on the other rank. A run uses the buffers of its parity: its number modulo 2, 0 or 1.
 //
 // Where rows of A move, a part is a piece of one rank's rows, and each rank's parts are numbered
 // from 0. `slots` then is [2 parities], and each of the two has all ranks' rows in their order.
