@@ -1,0 +1,136 @@
+"""Runs on the host target, compared with sums in Python."""
+import ctypes
+import os
+import random
+import struct
+import threading
+import unittest
+
+import tilepost
+
+TILE = {"arch": "host", "schedule.tile": [64, 64]}
+
+
+def bf16_memory(values):
+    """Aligned memory with these numbers, which bf16 has exactly, and the memory's view."""
+    words = [struct.unpack("<I", struct.pack("<f", value))[0] >> 16 for value in values]
+    memory = bytearray(2 * len(words) + 16)
+    skipped = -ctypes.addressof(ctypes.c_char.from_buffer(memory)) % 16
+    view = memoryview(memory)[skipped:skipped + 2 * len(words)]
+    view[:] = struct.pack(f"<{len(words)}H", *words)
+    return view
+
+
+def numbers(view):
+    return [struct.unpack("<f", struct.pack("<I", word << 16))[0] for word in struct.unpack(f"<{len(view) // 2}H", view)]
+
+
+def on_ranks(world, body):
+    """Runs body(rank) on a thread for each rank, and raises what the first of them raised."""
+    errors = []
+
+    def guarded(rank):
+        try:
+            body(rank)
+        except BaseException as error:  # pylint: disable=broad-except
+            errors.append(error)
+
+    threads = [threading.Thread(target=guarded, args=(rank,)) for rank in range(world)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    if errors:
+        raise errors[0]
+
+
+@unittest.skipUnless("TILEPOST_TEST_CATALOGUE" in os.environ, "no catalogue to run with")
+class Runs(unittest.TestCase):
+    def setUp(self):
+        self.catalogue = tilepost.Catalogue(os.environ["TILEPOST_TEST_CATALOGUE"])
+
+    def plan(self, **fields):
+        named = {path.replace("__", "."): value for path, value in fields.items()}
+        return tilepost.Plan({**TILE, "gemm.a": "bf16", **named}).load(self.catalogue)
+
+    def test_all_reduce(self):
+        world, m, n, k = 2, 9, 33, 12
+        plan = self.plan(pattern="gemm_all_reduce", ranks=world, gemm__m={"max": 16}, gemm__n=n, gemm__k=k)
+        random_ = random.Random(1)
+        a = [[random_.randint(-2, 2) for _ in range(m * k)] for _ in range(world)]
+        b = [[random_.randint(-2, 2) for _ in range(n * k)] for _ in range(world)]
+        expected = [sum(a[rank][row * k + i] * b[rank][column * k + i] for rank in range(world) for i in range(k))
+                    for row in range(m) for column in range(n)]
+        comms = tilepost.Comm.host(world)
+        outs = [bf16_memory([0] * (m * n)) for _ in range(world)]
+
+        def rank_runs(rank):
+            op = tilepost.Op(comms[rank], plan)
+            self.assertEqual(op.warnings, [])
+            op.run(bf16_memory(a[rank]), bf16_memory(b[rank]), outs[rank], m=m)
+            op.synchronize()
+            self.assertTrue(op.done())
+            op.close()
+            comms[rank].close()
+
+        on_ranks(world, rank_runs)
+        for out in outs:
+            self.assertEqual(numbers(out), expected)
+        outs[0][0:2] = b"\x00\x7f"
+        self.assertNotEqual(numbers(outs[0]), expected)
+
+    def test_all_gather(self):
+        world, m, n, k = 2, 6, 5, 8
+        plan = self.plan(pattern="all_gather_gemm", ranks=world, gemm__m={"max": 6}, gemm__n=n, gemm__k=k)
+        a = [bf16_memory([rank + 1] * (m // world * k)) for rank in range(world)]
+        b = bf16_memory([1] * (n * k))
+        comms = tilepost.Comm.host(world)
+
+        def rank_runs(rank):
+            out, gathered = bf16_memory([0] * (m * n)), bf16_memory([0] * (m * k))
+            op = tilepost.Op(comms[rank], plan)
+            op.run(a[rank], b, out, m=m, gathered=gathered)
+            op.synchronize()
+            self.assertEqual(numbers(out), [k * (row // (m // world) + 1) for row in range(m) for _ in range(n)])
+            self.assertEqual(numbers(gathered), [row // (m // world) + 1 for row in range(m) for _ in range(k)])
+
+        on_ranks(world, rank_runs)
+
+    def test_wrong_runs_are_errors(self):
+        plan = self.plan(pattern="gemm_all_reduce", ranks=1, gemm__m={"max": 16}, gemm__n=8, gemm__k=8)
+        [comm] = tilepost.Comm.host(1)
+        op = tilepost.Op(comm, plan)
+        memory = bf16_memory([0] * 256)
+        with self.assertRaisesRegex(tilepost.InvalidArgument, "17"):
+            op.run(memory, memory, bf16_memory([0] * 256), m=17)
+        with self.assertRaises(tilepost.InvalidArgument):
+            comm.close()
+        op.close()
+        with self.assertRaises(tilepost.InvalidArgument):
+            op.synchronize()
+        comm.close()
+
+    def test_a_plan_without_kernels_makes_no_operation(self):
+        plan = tilepost.Plan({**TILE, "pattern": "gemm_all_reduce", "ranks": 1, "gemm.m": 8, "gemm.n": 8, "gemm.k": 8,
+                              "gemm.a": "bf16"})
+        [comm] = tilepost.Comm.host(1)
+        with self.assertRaisesRegex(tilepost.Error, "host kernel"):
+            tilepost.Op(comm, plan)
+
+    def test_another_number_of_ranks(self):
+        plan = self.plan(pattern="gemm_all_reduce", ranks=2, gemm__m=8, gemm__n=8, gemm__k=8)
+        [comm] = tilepost.Comm.host(1)
+        with self.assertRaisesRegex(tilepost.Error, "2"):
+            tilepost.Op(comm, plan)
+
+
+class WithoutCuda(unittest.TestCase):
+    def test_it_says_so(self):
+        if hasattr(tilepost._c.lib, "tilepost_comm_init"):
+            self.skipTest("this library has CUDA")
+        with self.assertRaisesRegex(tilepost.Unsupported, "built without CUDA"):
+            tilepost.Comm.unique_id()
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,113 @@
+"""Plans, and the catalogues that have their kernels."""
+from __future__ import annotations
+
+import ctypes
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Union
+
+from tilepost import _c
+from tilepost._errors import check
+
+# What a field may be given: a word, a number, yes or no, a list, or a mapping such as {"max": 8192}.
+Value = Union[str, int, float, bool, Sequence["Value"], Mapping[str, "Value"]]
+
+
+def _text(value: Value) -> str:
+    """A value as a spec writes it on one line."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, (int, float, str)):
+        return str(value)
+    if isinstance(value, Mapping):
+        return "{" + ", ".join(f"{key}: {_text(each)}" for key, each in value.items()) + "}"
+    if isinstance(value, Sequence):
+        return "[" + ", ".join(_text(each) for each in value) + "]"
+    raise TypeError(f"a field is given a {type(value).__name__}; give a word, a number, a list or a mapping")
+
+
+class Catalogue:
+    """A folder of compiled kernels, which `tilepost catalogue` has written; by default that of the package."""
+
+    def __init__(self, folder: Union[str, os.PathLike, None] = None) -> None:
+        self._handle = ctypes.c_void_p()
+        self.folder = Path(folder) if folder is not None else Path(__file__).parent / "kernels"
+        loader = None
+        if hasattr(_c.lib, "tilepost_cuda_kernel_loader"):
+            loader = _c.lib.tilepost_cuda_kernel_loader()
+        check(_c.lib.tilepost_catalogue_open(os.fsencode(self.folder), loader, ctypes.byref(self._handle)))
+
+    def close(self) -> None:
+        """Closes the catalogue. Plans keep the kernels that they have from it."""
+        handle, self._handle = self._handle, ctypes.c_void_p()
+        _c.lib.tilepost_catalogue_close(handle)
+
+    def __del__(self) -> None:
+        self.close()
+
+
+class Plan:
+    """What the planner decided for a spec, whose fields are given by their paths:
+
+        tilepost.Plan({"pattern": "gemm_all_reduce", "ranks": 2, "gemm.m": 8192, "gemm.n": 4096, "gemm.k": 2048,
+                       "gemm.a": "bf16"})
+
+    `machine` is the machine that is planned for: the name of one that tilepost knows, or the text of a profile. Raises
+    InvalidArgument with everything that is wrong. A plan needs neither a GPU nor kernels; load() gets them for Op.
+    """
+
+    def __init__(self, fields: Mapping[str, Value], machine: Union[str, None] = None) -> None:
+        self._program = ctypes.POINTER(_c.Program)()
+        self.fields = {path: _text(value) for path, value in fields.items()}
+        texts = [f"{path}={value}".encode() for path, value in self.fields.items()]
+        array = (ctypes.c_char_p * len(texts))(*texts)
+        name = machine.encode() if machine is not None else None
+        check(_c.lib.tilepost_program_make(array, len(texts), name, ctypes.byref(self._program)))
+
+    def _get(self, function: str, *arguments: int) -> str:
+        text = ctypes.c_char_p()
+        check(getattr(_c.lib, function)(self._program, *arguments, ctypes.byref(text)))
+        return (text.value or b"").decode()
+
+    def explain(self) -> str:
+        """What `tilepost explain` prints: tiles, waves, groups, SM budget, timeline, and the reasons."""
+        return self._get("tilepost_program_explain")
+
+    def svg(self) -> str:
+        """The picture of `tilepost explain --svg`, which a notebook shows of a plan."""
+        return self._get("tilepost_program_picture")
+
+    @property
+    def warnings(self) -> list[str]:
+        """What is possible, but hardly what was meant."""
+        return self._get("tilepost_program_warnings").splitlines()
+
+    @property
+    def variants(self) -> list[str]:
+        """The keys by which the kernels of the plan are found in catalogues: one for each range of m."""
+        return [self._get("tilepost_program_variant", i) for i in range(self._program.contents.num_plans)]
+
+    def load(self, catalogue: Union[Catalogue, None] = None) -> Plan:
+        """Gets the kernels from a catalogue, by default that of the package. Raises Unsupported for a missing one."""
+        check(_c.lib.tilepost_program_load(self._program, (catalogue or _package_catalogue())._handle))
+        return self
+
+    def _repr_svg_(self) -> str:
+        return self.svg()
+
+    def __repr__(self) -> str:
+        return f"<tilepost.Plan {self.explain().splitlines()[0]}>"
+
+    def __del__(self) -> None:
+        _c.lib.tilepost_program_destroy(self._program)
+
+
+_catalogue: list[Catalogue] = []
+
+
+def _package_catalogue() -> Catalogue:
+    """The catalogue of the package, opened once."""
+    if not _catalogue:
+        _catalogue.append(Catalogue())
+    return _catalogue[0]

@@ -1,0 +1,169 @@
+"""Communicators and operations."""
+from __future__ import annotations
+
+import ctypes
+from collections import deque
+from typing import Any, NamedTuple, Sequence, Union
+
+from tilepost import _c
+from tilepost._errors import Unsupported, check
+from tilepost._plan import Plan
+
+# Runs that may be in flight, whose operands are kept.
+_MOST_RUNS = 32
+
+
+def _address(operand: Any) -> Union[int, None]:
+    """The address of an operand: a number, a tensor, or writable memory of the host such as an array."""
+    if operand is None or isinstance(operand, int):
+        return operand
+    if hasattr(operand, "data_ptr"):
+        return operand.data_ptr()
+    if memoryview(operand).nbytes == 0:
+        return None  # nothing is read or written there
+    return ctypes.addressof(ctypes.c_char.from_buffer(operand))
+
+
+def _need_cuda(name: str) -> None:
+    if not hasattr(_c.lib, name):
+        raise Unsupported("this tilepost was built without CUDA: it has the host target, Comm.host()",
+                          "TILEPOST_UNSUPPORTED")
+
+
+class Comm:
+    """One rank of a communicator."""
+
+    def __init__(self, handle: ctypes.c_void_p, rank: int, world: int) -> None:
+        """Used by the functions below."""
+        self._handle, self.rank, self.world = handle, rank, world
+
+    @staticmethod
+    def host(world: int) -> list[Comm]:
+        """The host target: all ranks of a communicator in this process. Each belongs to a thread of its own."""
+        handles = (ctypes.c_void_p * max(world, 1))()
+        check(_c.lib.tilepost_comm_create_host(world, handles))
+        return [Comm(ctypes.c_void_p(handle), rank, world) for rank, handle in enumerate(handles)]
+
+    @staticmethod
+    def unique_id() -> bytes:
+        """Rank 0 makes an id and sends it to the other ranks by any means."""
+        _need_cuda("tilepost_get_unique_id")
+        unique_id = _c.UniqueId()
+        check(_c.lib.tilepost_get_unique_id(ctypes.byref(unique_id)))
+        return ctypes.string_at(ctypes.addressof(unique_id), ctypes.sizeof(unique_id))
+
+    @staticmethod
+    def init(unique_id: bytes, rank: int, world: int) -> Comm:
+        """This rank of a communicator on the current device. Collective."""
+        _need_cuda("tilepost_comm_init")
+        if len(unique_id) != ctypes.sizeof(_c.UniqueId):
+            raise ValueError(f"unique_id has {len(unique_id)} bytes, expected {ctypes.sizeof(_c.UniqueId)}")
+        handle = ctypes.c_void_p()
+        copied = _c.UniqueId.from_buffer_copy(unique_id)
+        check(_c.lib.tilepost_comm_init(ctypes.byref(copied), rank, world, ctypes.byref(handle)))
+        return Comm(handle, rank, world)
+
+    def close(self) -> None:
+        """Destroys the communicator, which must have no operations any more."""
+        if self._handle:
+            check(_c.lib.tilepost_comm_destroy(self._handle))
+            self._handle = ctypes.c_void_p()
+
+    def __del__(self) -> None:
+        if self._handle:
+            _c.lib.tilepost_comm_destroy(self._handle)
+
+
+class Arrivals(NamedTuple):
+    """What a route means for this rank."""
+    rows: int  # of out
+    rows_from: list[int]  # how many of them come from each rank
+    landed: list[int]  # for each row of this rank, the row of its destination's out
+
+
+class Op:
+    """A plan on one communicator, ready to run. Collective: every rank makes it, in the same order."""
+
+    def __init__(self, comm: Comm, plan: Plan, *, deadline: float = 60.0, host_workers: int = 0,
+                 share_memory: bool = False, schedule_bytes: int = 0) -> None:
+        """The options are those of tilepost_options_t. A deadline of 0 s lets a run wait for ever."""
+        self._handle = ctypes.c_void_p()
+        self.comm, self.plan = comm, plan  # they outlive the operation
+        self._operands: deque[Any] = deque(maxlen=_MOST_RUNS + 1)
+        options = _c.Options(ctypes.sizeof(_c.Options), deadline, host_workers, int(share_memory), schedule_bytes)
+        check(_c.lib.tilepost_op_create(comm._handle, plan._program, ctypes.byref(options),
+                                        ctypes.byref(self._handle)))
+
+    def run(self, a: Any, b: Any, out: Any, *, stream: int = 0, m: int = _c.PLANNED_M, scale_a: Any = None,
+            scale_b: Any = None, bias: Any = None, residual: Any = None, gathered: Any = None,
+            norm_weight: Any = None, norm_residual: Any = None, norm_epsilon: float = 0.0) -> None:
+        """Starts a run, asynchronous in `stream`. Collective. Operands are addresses, tensors, or writable memory of
+        the host, 16-byte aligned; tilepost.h says what each pattern takes. They must not change before the run has
+        ended."""
+        operands = (a, b, out, scale_a, scale_b, bias, residual, gathered, norm_weight, norm_residual)
+        filled = _c.RunOperands(
+            struct_size=ctypes.sizeof(_c.RunOperands), a=_address(a), b=_address(b), out=_address(out),
+            scale_a=_address(scale_a), scale_b=_address(scale_b), bias=_address(bias), residual=_address(residual),
+            m=m, gathered=_address(gathered), norm_weight=_address(norm_weight),
+            norm_residual=_address(norm_residual), norm_epsilon=norm_epsilon)
+        check(_c.lib.tilepost_op_run_with(self._handle, ctypes.byref(filled), stream or None))
+        self._operands.append(operands)
+
+    def route(self, *, splits: Union[Sequence[int], None] = None,
+              destinations: Union[Sequence[int], None] = None) -> Arrivals:
+        """Sets where the rows of the following runs go: how many go to each rank, or the rank of each row.
+        Collective."""
+        if (splits is None) == (destinations is None):
+            raise ValueError("give splits or destinations")
+        rows = sum(splits) if splits is not None else len(destinations or ())
+        route = _c.Route(struct_size=ctypes.sizeof(_c.Route), m=rows)
+        if splits is not None:
+            if len(splits) != self.comm.world:
+                raise ValueError(f"{len(splits)} splits for {self.comm.world} ranks")
+            route.splits = (ctypes.c_int64 * len(splits))(*splits)
+        else:
+            route.destinations = (ctypes.c_int32 * max(rows, 1))(*(destinations or ()))
+        arrivals = _c.Arrivals(struct_size=ctypes.sizeof(_c.Arrivals))
+        check(_c.lib.tilepost_op_route(self._handle, ctypes.byref(route), ctypes.byref(arrivals)))
+        return Arrivals(arrivals.rows, arrivals.rows_from[:self.comm.world], arrivals.landed[:rows])
+
+    def done(self) -> bool:
+        """Whether all runs so far have ended. Raises the error that ended one."""
+        result = _c.lib.tilepost_op_status(self._handle)
+        if result == _c.IN_PROGRESS:
+            return False
+        check(result)
+        return True
+
+    def synchronize(self) -> None:
+        """Waits for all runs so far, within the deadline."""
+        check(_c.lib.tilepost_op_synchronize(self._handle))
+        self._operands.clear()
+
+    @property
+    def out_elements(self) -> int:
+        """Elements of out that a run with the plan's m writes on this rank."""
+        return self._info().out_elements
+
+    @property
+    def device_bytes(self) -> int:
+        """Bytes of device memory that the operation has allocated."""
+        return self._info().device_bytes
+
+    @property
+    def warnings(self) -> list[str]:
+        """Deviations from the plan that are no errors."""
+        return _c.lib.tilepost_op_warnings(self._handle).decode().splitlines()
+
+    def _info(self) -> _c.OpInfo:
+        info = _c.OpInfo()
+        check(_c.lib.tilepost_op_get_info(self._handle, ctypes.byref(info)))
+        return info
+
+    def close(self) -> None:
+        """Waits for the operation's runs, within the deadline, and frees everything."""
+        handle, self._handle = self._handle, ctypes.c_void_p()
+        check(_c.lib.tilepost_op_destroy(handle))
+
+    def __del__(self) -> None:
+        _c.lib.tilepost_op_destroy(self._handle)
