@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdlib>
 #include <optional>
@@ -105,14 +106,14 @@ std::vector<unsigned> processes_on(Library& nvml, const std::string& bus_id) {
 
 }  // namespace
 
-std::string other_users_of_gpus() {
+std::string other_users_of_gpus(int most) {
   Driver driver;
   Library nvml = Library::getPermanentLibrary("libnvidia-ml.so.1");
   if (!nvml.isValid()) return "";
   const auto init = symbol<int()>(nvml, "nvmlInit_v2");
   if (init == nullptr || init() != 0) return "";
   std::string users;
-  for (int gpu = 0; gpu < driver.count(); ++gpu)
+  for (int gpu = 0; gpu < std::min(most, driver.count()); ++gpu)
     for (const unsigned pid : processes_on(nvml, driver.bus_id(gpu)))
       users += fmt::format("{}process {} on GPU {}", users.empty() ? "" : ", ", pid, gpu);
   if (const auto shutdown = symbol<int()>(nvml, "nvmlShutdown")) shutdown();

@@ -2,6 +2,7 @@
 // CUDA is linked.
 #pragma once
 
+#include <limits>
 #include <string>
 
 #include "generator/diagnostics.h"
@@ -9,10 +10,10 @@
 
 namespace tilepost {
 
-// The processes that compute on the GPUs visible to this process, as NVML lists them: "process 4711
-// on GPU 0, process 4712 on GPU 1". "" if there are none, or if NVML does not tell. To be called
-// before this process, or one that it has started, computes itself.
-std::string other_users_of_gpus();
+// The processes that compute on the first `most` GPUs visible to this process, as NVML lists them:
+// "process 4711 on GPU 0, process 4712 on GPU 1". "" if there are none, or if NVML does not tell.
+// To be called before this process, or one that it has started, computes itself.
+std::string other_users_of_gpus(int most = std::numeric_limits<int>::max());
 
 // What the driver says of the visible GPUs: their number, the first one's name and the driver's
 // version, as one line. "" without a driver.

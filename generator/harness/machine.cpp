@@ -120,35 +120,6 @@ Gpus find_gpus() {
   return gpus;
 }
 
-// Signatures and numbers: CUDA Driver API, cuDeviceGetPCIBusId; NVML API Reference, nvmlInit_v2,
-// nvmlDeviceGetHandleByPciBusId_v2, nvmlDeviceGetComputeRunningProcesses_v3. With room for no
-// process, the last one returns 7 (NVML_ERROR_INSUFFICIENT_SIZE) and their number.
-std::string find_gpu_users(int gpus) {
-  constexpr int kInsufficientSize = 7;
-  auto driver = llvm::sys::DynamicLibrary::getPermanentLibrary("libcuda.so.1");
-  auto nvml = llvm::sys::DynamicLibrary::getPermanentLibrary("libnvidia-ml.so.1");
-  if (!driver.isValid() || !nvml.isValid()) return "";
-  const auto get_bus = driver_call<int(char*, int, int)>(driver, "cuDeviceGetPCIBusId");
-  const auto init = driver_call<int()>(nvml, "nvmlInit_v2");
-  const auto find = driver_call<int(const char*, void**)>(nvml, "nvmlDeviceGetHandleByPciBusId_v2");
-  const auto list =
-      driver_call<int(void*, unsigned*, void*)>(nvml, "nvmlDeviceGetComputeRunningProcesses_v3");
-  if (!get_bus || !init || !find || !list || init() != 0) return "";
-  for (int gpu = 0; gpu < gpus; ++gpu) {
-    std::array<char, 64> bus{};
-    void* device = nullptr;
-    unsigned count = 0;
-    if (get_bus(bus.data(), static_cast<int>(bus.size()), gpu) != 0 ||
-        find(bus.data(), &device) != 0 || list(device, &count, nullptr) != kInsufficientSize)
-      continue;
-    if (count > 0)
-      return std::to_string(count) +
-             (count == 1 ? " other process uses GPU " : " other processes use GPU ") +
-             std::to_string(gpu);
-  }
-  return "";
-}
-
 std::vector<std::string> find_host_compiler(std::string& looked_for) {
   if (const std::string chosen = environment("CXX"); !chosen.empty()) {
     // A path with blanks needs no quotes here.

@@ -17,10 +17,6 @@ struct Gpus {
 // The GPUs visible to this process (CUDA_VISIBLE_DEVICES applies), by asking the driver.
 Gpus find_gpus();
 
-// Which other processes compute on the first `gpus` GPUs visible to this process, by asking NVML:
-// "2 other processes use GPU 0". "" for none, or where there is no NVML.
-std::string find_gpu_users(int gpus);
-
 // The command that compiles C++, as words: $CXX ("ccache g++ -m64") if it is set, otherwise c++,
 // g++ or clang++. $CXX is split and unquoted as a shell does it, unless all of it names a program.
 // The first word becomes the program's path. Returns nothing if the program is not found;

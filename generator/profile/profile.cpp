@@ -36,7 +36,7 @@ struct Target {
 std::optional<Target> find_target(const ProfileOptions& options, Diagnostics& diagnostics) {
   Target target;
   const Arch elsewhere = options.base_machine ? options.base_machine->profile.arch : Arch::sm_90a;
-  const Gpus gpus = options.no_run ? Gpus{1, compute_capability(elsewhere), ""} : find_gpus();
+  const Gpus gpus = options.no_run ? Gpus{1, compute_capability(elsewhere), "", ""} : find_gpus();
   if (gpus.count == 0) {
     diagnostics.error("cannot measure: this machine has no GPU (" + gpus.reason + ")");
     return std::nullopt;

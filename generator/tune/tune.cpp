@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "generator/bench/target.h"
+#include "generator/harness/gpus.h"
 #include "generator/harness/process.h"
 #include "generator/tune/gpu_runner.h"
 #include "generator/tune/tune_cases.h"
@@ -23,10 +24,10 @@ int tune(const std::vector<Input>& inputs, const TuneOptions& options, TuningFil
   if (cases.empty()) return kFailed;
   int ranks = 1;
   for (const TuneCase& one : cases) ranks = std::max(ranks, static_cast<int>(one.key.ranks));
-  if (const std::string users = find_gpu_users(ranks); !users.empty()) {
-    diagnostics.error("cannot tune: " + users +
-                      "; its work would be measured too: end it, or "
-                      "choose other GPUs with CUDA_VISIBLE_DEVICES");
+  if (const std::string users = other_users_of_gpus(ranks); !users.empty()) {
+    diagnostics.error("cannot tune: the GPUs are not free (" + users +
+                      "), and their work would be measured too: end it, or choose other GPUs with "
+                      "CUDA_VISIBLE_DEVICES");
     return kFailed;
   }
   const std::optional<BenchTarget> target = find_bench_target(gpus, "tune", diagnostics);
