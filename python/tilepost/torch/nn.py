@@ -1,0 +1,85 @@
+"""Linear layers of tensor parallelism."""
+from __future__ import annotations
+
+from typing import Optional
+
+import torch
+import torch.distributed as dist
+import torch.nn.functional as F
+from torch import nn
+
+from tilepost.torch import _group, _ops
+
+
+class _CopyToRanks(torch.autograd.Function):
+    """The same rows on all ranks: their gradients are summed."""
+
+    @staticmethod
+    def forward(ctx, a, group_name):
+        ctx.group_name = group_name
+        return a
+
+    @staticmethod
+    def backward(ctx, da):
+        da = da.contiguous().clone()
+        dist.all_reduce(da, group=_group.resolve(ctx.group_name))
+        return da, None
+
+
+def _part_of(size: int, what: str, group_name: str) -> tuple[int, int]:
+    """This rank's part of `size` rows or columns of a weight: where it begins, and how many there are."""
+    group = _group.resolve(group_name)
+    rank, world = dist.get_rank(group), dist.get_world_size(group)
+    if size % world != 0:
+        raise ValueError(f"tilepost.torch: {size} {what} cannot be divided among {world} ranks")
+    return rank * (size // world), size // world
+
+
+class _Linear(nn.Module):
+    def __init__(self, weight: torch.Tensor, bias: Optional[torch.Tensor], group: _ops.Group,
+                 sequence_parallel: bool) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(weight)
+        self.bias = None if bias is None else nn.Parameter(bias)
+        self.group_name = _group.name_of(group)
+        self.sequence_parallel = sequence_parallel
+
+    def extra_repr(self) -> str:
+        return f"{self.weight.shape[1]} -> {self.weight.shape[0]}, sequence_parallel={self.sequence_parallel}"
+
+
+class ColumnParallelLinear(_Linear):
+    """A linear layer of whose outputs each rank has a part. With sequence parallelism its input is this rank's rows,
+    which are gathered; otherwise all ranks have the same rows."""
+
+    @classmethod
+    def from_linear(cls, linear: nn.Linear, group: _ops.Group = None,
+                    sequence_parallel: bool = False) -> ColumnParallelLinear:
+        """This rank's rows of the weight and of the bias."""
+        begin, count = _part_of(linear.weight.shape[0], "outputs", _group.name_of(group))
+        weight = linear.weight.detach()[begin:begin + count].clone()
+        bias = None if linear.bias is None else linear.bias.detach()[begin:begin + count].clone()
+        return cls(weight, bias, group, sequence_parallel)
+
+    def forward(self, a: torch.Tensor) -> torch.Tensor:
+        if self.sequence_parallel:
+            return _ops.all_gather_gemm(a, self.weight, group=self.group_name, bias=self.bias)
+        return F.linear(_CopyToRanks.apply(a, self.group_name), self.weight, self.bias)
+
+
+class RowParallelLinear(_Linear):
+    """A linear layer of whose inputs each rank has a part; the products are summed. With sequence parallelism each rank
+    gets its rows of the sum, otherwise all ranks get all rows. All ranks have the whole bias, and rank 0's is added."""
+
+    @classmethod
+    def from_linear(cls, linear: nn.Linear, group: _ops.Group = None,
+                    sequence_parallel: bool = False) -> RowParallelLinear:
+        """This rank's columns of the weight."""
+        begin, count = _part_of(linear.weight.shape[1], "inputs", _group.name_of(group))
+        weight = linear.weight.detach()[:, begin:begin + count].clone()
+        bias = None if linear.bias is None else linear.bias.detach().clone()
+        return cls(weight, bias, group, sequence_parallel)
+
+    def forward(self, a: torch.Tensor) -> torch.Tensor:
+        operation = _ops.gemm_reduce_scatter if self.sequence_parallel else _ops.gemm_all_reduce
+        return operation(a, self.weight, group=self.group_name, bias=self.bias)
