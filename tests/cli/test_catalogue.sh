@@ -46,7 +46,7 @@ if [ "$case" = gpu ]; then
     --arch sm_80,sm_90a -o gpus
   keys_agree gpus
   for cubin in gpus/*.cubin; do
-    kernels=$(readelf -SW "$cubin" 2>/dev/null | grep -c ' \.text\.' || true)
+    kernels=$(readelf -SW "$cubin" 2>/dev/null | grep -c ' \.nv\.constant0\.' || true)
     [ "$kernels" = 1 ] || fail "$cubin has $kernels kernels"
   done
   # A kernel's file says what is in it, so nothing is compiled again.
