@@ -454,31 +454,40 @@ TEST_CASE("values that another version knows are unsupported") {
   unknown(
       "pattern", kNumPatterns, [](auto& plan) -> auto& { return plan.pattern; });
   unknown(
-      "routing", 3, [](auto& plan) -> auto& { return plan.routing; });
+      "routing", count_enumerators<tilepost_routing_t>(),
+      [](auto& plan) -> auto& { return plan.routing; });
   unknown(
-      "layout", 2, [](auto& plan) -> auto& { return plan.map.layout; });
+      "layout", count_enumerators<tilepost_layout_t>(),
+      [](auto& plan) -> auto& { return plan.map.layout; });
   unknown(
-      "division", 4, [](auto& plan) -> auto& { return plan.map.division; });
+      "division", count_enumerators<tilepost_division_t>(),
+      [](auto& plan) -> auto& { return plan.map.division; });
   unknown(
-      "transport", 7, [](auto& plan) -> auto& { return plan.transport; });
+      "transport", count_enumerators<tilepost_transport_t>(),
+      [](auto& plan) -> auto& { return plan.transport; });
   unknown(
-      "access", 4, [](auto& plan) -> auto& { return plan.access; });
+      "access", count_enumerators<tilepost_access_t>(),
+      [](auto& plan) -> auto& { return plan.access; });
   unknown(
-      "sum", 2, [](auto& plan) -> auto& { return plan.sum; });
+      "sum", count_enumerators<tilepost_sum_t>(), [](auto& plan) -> auto& { return plan.sum; });
   unknown(
-      "shots", 4, [](auto& plan) -> auto& { return plan.shots; });
+      "shots", count_enumerators<tilepost_shots_t>(),
+      [](auto& plan) -> auto& { return plan.shots; });
   unknown(
-      "wait", 2, [](auto& plan) -> auto& { return plan.wait; });
+      "wait", count_enumerators<tilepost_wait_t>(), [](auto& plan) -> auto& { return plan.wait; });
   unknown(
-      "consumer", 4, [](auto& plan) -> auto& { return plan.consumer; });
+      "consumer", count_enumerators<tilepost_consumer_t>(),
+      [](auto& plan) -> auto& { return plan.consumer; });
   unknown(
-      "operands", 2, [](auto& plan) -> auto& { return plan.operands; });
+      "operands", count_enumerators<tilepost_operands_t>(),
+      [](auto& plan) -> auto& { return plan.operands; });
   unknown(
       "input type", 4, [](auto& plan) -> auto& { return plan.input; });
   unknown(
       "output type", 4, [](auto& plan) -> auto& { return plan.output; });
   unknown(
-      "launch", 4, [](auto& plan) -> auto& { return plan.kernel.launch; });
+      "launch", count_enumerators<tilepost_launch_t>(),
+      [](auto& plan) -> auto& { return plan.kernel.launch; });
   for (const int value : {9, -1, INT32_MAX, INT32_MIN})
     unknown(
         "pattern", value, [](auto& plan) -> auto& { return plan.pattern; });

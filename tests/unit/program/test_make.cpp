@@ -183,6 +183,6 @@ TEST_CASE("threads plan at the same time and get the same") {
     REQUIRE(program != nullptr);
     CHECK(tilepost::hash_plan(program->plans[0]) ==
           tilepost::hash_plan(programs.front()->plans[0]));
-    tilepost_program_destroy(program);
   }
+  for (const tilepost_program_t* program : programs) tilepost_program_destroy(program);
 }

@@ -240,7 +240,7 @@ TEST_CASE("a name of the block's place that is the kernel's own is refused") {
     const Unmarked result = weave_unmarked(source);
     INFO(source << result.messages);
     CHECK(!result.woven);
-    CHECK_THAT(result.messages, Catch::Contains("a variable has a name of CUDA's here"));
+    CHECK_THAT(result.messages, Catch::Contains("is declared here, the name by which"));
   }
   const Unmarked told = weave_unmarked(
       "__device__ int at(uint3 blockIdx) { return blockIdx.x; }\n"
