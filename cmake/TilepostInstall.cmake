@@ -16,10 +16,13 @@ set(tilepost_package_dir "${CMAKE_INSTALL_LIBDIR}/cmake/tilepost")
 # What the package consists of is the component `package`, from which python/tilepost_cli makes a wheel.
 set(CMAKE_INSTALL_DEFAULT_COMPONENT_NAME package)
 
-# tilepost_add_export(<export> TARGETS <target>… [BUILD_ONLY <target>…]): one set of targets, in both
-# trees. BUILD_ONLY targets are what only the build tree's libraries refer to.
+# tilepost_add_export(<export> TARGETS <target>… [BUILD_ONLY <target>…] [COMPONENT <component>]): one set of targets, in
+# both trees. BUILD_ONLY targets are what only the build tree's libraries refer to.
 function(tilepost_add_export export)
-  cmake_parse_arguments(arg "" "" "TARGETS;BUILD_ONLY" ${ARGN})
+  cmake_parse_arguments(arg "" "COMPONENT" "TARGETS;BUILD_ONLY" ${ARGN})
+  if(arg_COMPONENT)
+    set(CMAKE_INSTALL_DEFAULT_COMPONENT_NAME ${arg_COMPONENT})
+  endif()
   install(TARGETS ${arg_TARGETS} EXPORT ${export}
           RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}"
           LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}"
@@ -42,8 +45,9 @@ include(TilepostPkgConfig)
 if(TARGET tilepost)
   tilepost_add_export(tilepostGeneratorTargets TARGETS tilepost)
 endif()
+# The wheel leaves the planner out, which would make it too large.
 if(TARGET tilepost_program)
-  tilepost_add_export(tilepostPlanTargets TARGETS tilepost_program${kind})
+  tilepost_add_export(tilepostPlanTargets TARGETS tilepost_program${kind} COMPONENT planner)
 endif()
 install(DIRECTORY "${PROJECT_SOURCE_DIR}/include/" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")
 install(FILES "${PROJECT_SOURCE_DIR}/LICENSE" DESTINATION "${CMAKE_INSTALL_DOCDIR}")

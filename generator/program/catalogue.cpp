@@ -105,7 +105,8 @@ tilepost_result_t Catalogue::find(Arch arch, const std::string& key,
                 folder_.c_str(), files_.size(), key.c_str(), folder_.c_str());
   const std::lock_guard lock(mutex_);
   std::weak_ptr<const LoadedKernel>& known = loaded_[found->second];
-  if ((kernel = known.lock())) return TILEPOST_OK;
+  kernel = known.lock();
+  if (kernel != nullptr) return TILEPOST_OK;
   const std::string path = folder_ + "/" + found->second;
   const auto loaded = std::make_shared<LoadedKernel>();
   TILEPOST_TRY(arch == Arch::host ? load_host(path, *loaded) : load_gpu(path, *loaded));

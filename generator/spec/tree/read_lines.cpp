@@ -123,7 +123,8 @@ class LineReader {
     const Line line = lines_[at_];
     const size_t colon = find_colon(line.text);
     const string_view key = without_blanks_behind(line.text.substr(0, colon));
-    if (colon == string_view::npos || key.empty() || key.find_first_of("\"'[]{}") != key.npos)
+    if (colon == string_view::npos || key.empty() ||
+        key.find_first_of("\"'[]{}") != string_view::npos)
       return refuse(line.text, "expected 'key: value'");
     if (const Entry* first = mapping.find(key)) {
       refuse_twice(key, place_of(key), first->where, diagnostics_);

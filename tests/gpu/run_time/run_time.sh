@@ -8,7 +8,8 @@ here=$(cd "$(dirname "$0")" && pwd)
 case ${1:-} in
   make)
     tool=$2 library=$3 folder=$4
-    nm -D --defined-only "$library" | grep -q ' tilepost_cuda_kernel_loader' || { echo "$library has no CUDA"; exit 1; }
+    exports=$(nm -D --defined-only "$library")
+    [[ $exports == *" tilepost_cuda_kernel_loader"* ]] || { echo "$library has no CUDA"; exit 1; }
     rm -rf "$folder"
     mkdir -p "$folder/specs" "$folder/package"
     python3 "$here/run_time.py" specs "$folder/specs"

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "runtime/map/enumerators.h"
 #include "tests/catch.h"
 #include "tests/unit/map/made_plan.h"
 
