@@ -62,6 +62,7 @@ int cuInit(unsigned flags) { return 0; }
 int cuDeviceGetCount(int* count) { return *count = atoi(getenv("GPUS")), 0; }
 int cuDeviceGetAttribute(int* value, int attribute, int device) { return *value = attribute == 75 ? 9 : 0, 0; }
 int cuDeviceGetName(char* name, int length, int device) { return strcpy(name, getenv("CHIP")), 0; }
+int cuDeviceGet(int* device, int number) { return *device = number, 0; }
 int cuDeviceGetPCIBusId(char* bus, int length, int device) { return strcpy(bus, device ? "1" : "0"), 0; }
 C
 cat >fake/nvml.c <<'C'

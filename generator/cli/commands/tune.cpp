@@ -1,7 +1,7 @@
+#include "generator/tune/tune.h"
 #include "generator/cli/commands.h"
 #include "generator/cli/files.h"
 #include "generator/plan/tuning/text.h"
-#include "generator/tune/tune.h"
 #include "llvm/Support/FileSystem.h"
 
 namespace tilepost {
