@@ -385,8 +385,7 @@ typedef struct tilepost_box {
 typedef struct tilepost_kernel {
   const char* name;  // of the template or the user's function
   tilepost_launch_t launch;
-  const void* function;                  // the __global__ function, or a cudaKernel_t; null on the
-                                         // host target
+  const void* function;                  // a __global__ function or cudaKernel_t; null on the host
   tilepost_host_kernel_t host_function;  // null on a GPU
   tilepost_launcher_t launcher;          // TILEPOST_LAUNCH_CUSTOM only; null otherwise
   int32_t arch;                          // 80, 86, 89, 90; 0 on the host target
