@@ -4,6 +4,7 @@
 set -u
 tool=$(readlink -f "$1")
 shapes=$(cd "$(dirname "$0")/shapes" && pwd)
+. "$(dirname "$0")/stand_ins.sh"
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 cd "$dir" || exit 1
@@ -48,34 +49,14 @@ else
 fi
 
 # ---- Stand-ins: a driver that shows $GPUS GPUs, a compiler whose harness prints $RECORDS ----------------
-mkdir -p fake/bin fake/include fake/lib
-touch fake/include/nccl.h fake/lib/libnccl.so fake/lib/libcublasLt.so
-cat >fake/driver.c <<'C'
-#include <stdlib.h>
-int cuInit(unsigned flags) { return 0; }
-int cuDeviceGetCount(int* count) { return *count = atoi(getenv("GPUS")), 0; }
-int cuDeviceGetAttribute(int* value, int attribute, int device) { return *value = attribute == 75 ? 9 : 0, 0; }
-C
-cat >fake/bin/nvcc <<'SH'
+mkdir fake
+cat >fake/harness <<'SH'
 #!/bin/sh
-compile=
-while [ $# -gt 0 ]; do
-  case $1 in
-    -c) compile=yes ;;
-    -o) shift; output=$1 ;;
-  esac
-  shift
-done
-if [ -n "$compile" ]; then
-  : >"$output"
-else
-  printf '#!/bin/sh\necho "$@" >"%s/arguments"\ncat "%s/records"\nexit $(cat "%s/status")\n' \
-    "$RECORDS" "$RECORDS" "$RECORDS" >"$output"
-  chmod +x "$output"
-fi
+echo "$@" >"$RECORDS/arguments"
+cat "$RECORDS/records"
+exit $(cat "$RECORDS/status")
 SH
-chmod +x fake/bin/nvcc
-if ! cc -shared -fPIC -w -o fake/lib/libcuda.so.1 fake/driver.c; then
+if ! make_stand_ins; then
   echo "skipped here: there is no C compiler for the stand-ins"
   [ "$failures" = 0 ]
   exit
@@ -88,8 +69,7 @@ with() {
   echo "$4" >status
   shift 4
   sed "s/\"$program\"/\"$(basename "$spec" .yaml)\"/" "$log" >records
-  expect "$code" "$text" env LD_LIBRARY_PATH="$dir/fake/lib" CUDACXX="$dir/fake/bin/nvcc" \
-    NCCL_ROOT="$dir/fake" "$tool" bench "$spec" "$@"
+  expect "$code" "$text" "${stand_ins[@]}" "$tool" bench "$spec" "$@"
 }
 
 log=$(cd "$(dirname "$shapes")" && pwd)/recorded.log

@@ -4,6 +4,7 @@
 set -u
 tool=$(readlink -f "$1")
 here=$(cd "$(dirname "$0")" && pwd)
+. "$(dirname "$0")/../bench/stand_ins.sh"
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 cd "$dir" || exit 1
@@ -40,70 +41,29 @@ fi
 [ "$(ls)" = "$(printf 'empty.jsonl\nout\nplain_file')" ] || fail "files are left: $(ls)"
 
 # ---- Stand-ins: a driver that shows $GPUS GPUs, NVML with $USERS processes, a compiler whose program prints $RECORDS
-mkdir -p fake/bin fake/include fake/lib
-touch fake/include/nccl.h fake/lib/libnccl.so fake/lib/libcublasLt.so
-cat >fake/driver.c <<'C'
-#include <stdlib.h>
-#include <string.h>
-int cuInit(unsigned flags) { return 0; }
-int cuDeviceGetCount(int* count) { return *count = atoi(getenv("GPUS")), 0; }
-int cuDeviceGet(int* device, int ordinal) { return *device = ordinal, 0; }
-int cuDeviceGetName(char* name, int length, int device) { return strcpy(name, "NVIDIA X900"), 0; }
-int cuDeviceGetPCIBusId(char* id, int length, int device) { return strcpy(id, "0000:01:00.0"), 0; }
-int cuDeviceCanAccessPeer(int* reaches, int device, int peer) { return *reaches = atoi(getenv("REACH")), 0; }
-int cuDriverGetVersion(int* version) { return *version = 13000, 0; }
-int cuDeviceGetAttribute(int* value, int attribute, int device) {
-  return *value = attribute == 75 ? 9 : attribute == 16 ? 132 : 0, 0;
-}
-C
-cat >fake/nvml.c <<'C'
-#include <stdlib.h>
-struct process { unsigned pid; unsigned long long bytes; unsigned instance, compute; };
-int nvmlInit_v2(void) { return 0; }
-int nvmlShutdown(void) { return 0; }
-int nvmlDeviceGetHandleByPciBusId_v2(const char* id, void** device) { return *device = (void*)1, 0; }
-int nvmlDeviceGetComputeRunningProcesses_v3(void* device, unsigned* count, struct process* list) {
-  *count = atoi(getenv("USERS"));
-  for (unsigned i = 0; i < *count; ++i) list[i].pid = 4711 + i;
-  return 0;
-}
-C
+mkdir fake
 # The program prints the lines of $RECORDS/records whose steps it is not told to skip, and waits $RECORDS/delay.
-cat >fake/bin/nvcc <<'SH'
-#!/bin/sh
-compile=
-while [ $# -gt 0 ]; do
-  case $1 in
-    -c) compile=yes ;;
-    -o) shift; output=$1 ;;
-  esac
-  shift
-done
-[ -n "$compile" ] && { : >"$output"; exit; }
-cat >"$output" <<PY
+cat >fake/harness <<'PY'
 #!/usr/bin/env python3
-import json, sys, time
+import json, os, sys, time
+records = os.environ["RECORDS"]
 skip = [sys.argv[i + 1] for i, word in enumerate(sys.argv) if word == "--skip"]
-open("$RECORDS/arguments", "w").write(" ".join(sys.argv[1:]))
-for line in open("$RECORDS/records"):
+open(records + "/arguments", "w").write(" ".join(sys.argv[1:]))
+for line in open(records + "/records"):
     if json.loads(line).get("step") in skip:
         continue
     print(line, end="", flush=True)
     if "the last one" in line:
-        time.sleep(float(open("$RECORDS/delay").read()))
-sys.exit(int(open("$RECORDS/status").read()))
+        time.sleep(float(open(records + "/delay").read()))
+sys.exit(int(open(records + "/status").read()))
 PY
-chmod +x "$output"
-SH
-chmod +x fake/bin/nvcc
-if ! cc -shared -fPIC -w -o fake/lib/libcuda.so.1 fake/driver.c ||
-  ! cc -shared -fPIC -w -o fake/lib/libnvidia-ml.so.1 fake/nvml.c; then
+if ! make_stand_ins; then
   echo "skipped here: there is no C compiler for the stand-ins"
   [ "$failures" = 0 ]
   exit
 fi
-export RECORDS=$dir GPUS=2 USERS=0 REACH=0
-run=(env "LD_LIBRARY_PATH=$dir/fake/lib" "CUDACXX=$dir/fake/bin/nvcc" "NCCL_ROOT=$dir/fake" "$tool" profile --no-cache)
+export RECORDS=$dir GPUS=2 CHIP="NVIDIA X900" USERS=0 REACH=0
+run=("${stand_ins[@]}" "$tool" profile --no-cache)
 # A few measurements: two steps. A record of a product names a kernel that the tool measures.
 "${run[@]}" --no-run --keep kept >out 2>&1 || fail "the sources are not written"
 kernel=$(ls kept/programs | head -1)

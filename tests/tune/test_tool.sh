@@ -3,6 +3,7 @@
 # they write and read. Usage: test_tool.sh <tilepost>
 set -u
 tool=$(readlink -f "$1")
+. "$(dirname "$0")/../bench/stand_ins.sh"
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 cd "$dir" || exit 1
@@ -53,44 +54,8 @@ fi
 
 # ---- Stand-ins: a driver that shows $GPUS GPUs, NVML with $USERS processes, a compiler whose harness says of each plan
 # ---- that it takes 100 us, and of plan $FASTEST that it takes 80
-mkdir -p fake/bin fake/include fake/lib tmp
-touch fake/include/nccl.h fake/lib/libnccl.so fake/lib/libcublasLt.so
-cat >fake/driver.c <<'C'
-#include <stdlib.h>
-#include <string.h>
-int cuInit(unsigned flags) { return 0; }
-int cuDeviceGetCount(int* count) { return *count = atoi(getenv("GPUS")), 0; }
-int cuDeviceGetAttribute(int* value, int attribute, int device) { return *value = attribute == 75 ? 9 : 0, 0; }
-int cuDeviceGetName(char* name, int length, int device) { return strcpy(name, getenv("CHIP")), 0; }
-int cuDeviceGet(int* device, int number) { return *device = number, 0; }
-int cuDeviceGetPCIBusId(char* bus, int length, int device) { return strcpy(bus, device ? "1" : "0"), 0; }
-C
-cat >fake/nvml.c <<'C'
-#include <stdlib.h>
-int nvmlInit_v2(void) { return 0; }
-int nvmlDeviceGetHandleByPciBusId_v2(const char* bus, void** device) { return *device = *bus == '1' ? &nvmlInit_v2 : 0, 0; }
-struct process { unsigned pid; unsigned long long bytes; unsigned instance, compute; };
-int nvmlDeviceGetComputeRunningProcesses_v3(void* device, unsigned* count, struct process* list) {
-  *count = device ? atoi(getenv("USERS")) : 0;
-  for (unsigned i = 0; i < *count; ++i) list[i].pid = 4711 + i;
-  return 0;
-}
-C
-cat >fake/bin/nvcc <<'SH'
-#!/bin/sh
-compile=
-while [ $# -gt 0 ]; do
-  case $1 in
-    -c) compile=yes ;;
-    -o) shift; output=$1 ;;
-  esac
-  shift
-done
-if [ -n "$compile" ]; then
-  : >"$output"
-  exit
-fi
-cat >"$output" <<'H'
+mkdir -p fake tmp
+cat >fake/harness <<'H'
 #!/bin/sh
 echo "$@" >"$RECORDS/arguments"
 echo run >>"$RECORDS/runs"
@@ -105,19 +70,15 @@ for file in "$(dirname "$0")"/programs/plan_*.cu; do
   echo '{"record": "end", "program": "'"$plan"'"}'
 done
 H
-chmod +x "$output"
-SH
-chmod +x fake/bin/nvcc
-if ! cc -shared -fPIC -w -o fake/lib/libcuda.so.1 fake/driver.c || ! cc -shared -fPIC -w -o fake/lib/libnvidia-ml.so.1 fake/nvml.c; then
+if ! make_stand_ins; then
   echo "skipped here: there is no C compiler for the stand-ins"
   [ "$failures" = 0 ]
   exit
 fi
-export RECORDS=$dir GPUS=2 USERS=0 FASTEST=2 CHIP="NVIDIA H200"
+export RECORDS=$dir GPUS=2 USERS=0 BUSY=1 FASTEST=2 CHIP="NVIDIA H200"
 cat >fake/bin/tune <<SH
 #!/bin/sh
-exec env LD_LIBRARY_PATH="$dir/fake/lib" CUDACXX="$dir/fake/bin/nvcc" NCCL_ROOT="$dir/fake" XDG_CACHE_HOME="$dir/cache" \
-  TMPDIR="$dir/tmp" "$tool" tune "\$@"
+exec ${stand_ins[*]} XDG_CACHE_HOME="$dir/cache" TMPDIR="$dir/tmp" "$tool" tune "\$@"
 SH
 chmod +x fake/bin/tune
 measured=$dir/fake/bin/tune
