@@ -6,10 +6,10 @@
 // Exit code: 0 the same bits, 1 other bits, 77 nothing to run here.
 #include <unistd.h>
 
-#include <csignal>
 #include <cstdio>
 
 #include "tests/gpu/checker.h"
+#include "tests/gpu/deadline.h"
 
 using namespace gpu_test;
 
@@ -84,12 +84,6 @@ unsigned long long test_program(const tilepost_program_t& program) {
   return wrong;
 }
 
-void on_alarm(int) {
-  constexpr char kText[] = "FAIL: the deadline has passed\n";
-  (void)!write(STDOUT_FILENO, kText, sizeof kText - 1);
-  _exit(1);
-}
-
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -98,7 +92,7 @@ int main(int argc, char** argv) {
     std::printf("SKIP: no GPU\n");
     return kSkipped;
   }
-  std::signal(SIGALRM, on_alarm);
+  end_at_alarm();
   CUDA_OK(cudaSetDevice(0));
   preload();
   int tried = 0;

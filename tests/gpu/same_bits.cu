@@ -9,9 +9,8 @@
 // run here.
 #include <unistd.h>
 
-#include <csignal>
-
 #include "tests/gpu/checker.h"
+#include "tests/gpu/deadline.h"
 #include "tests/gpu/plain_launch.cuh"
 
 #define tunable(name, fallback) configured(CONFIG, name, fallback)
@@ -185,12 +184,6 @@ Outcome test_program(const tilepost_program_t& program, int sms) {
   return outcome;
 }
 
-void on_alarm(int) {
-  constexpr char kText[] = "FAIL: the deadline has passed\n";
-  (void)!write(STDOUT_FILENO, kText, sizeof kText - 1);
-  _exit(1);
-}
-
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -200,7 +193,7 @@ int main(int argc, char** argv) {
     std::printf("SKIP: no GPU, or not of the kind this was built for\n");
     return kSkipped;
   }
-  std::signal(SIGALRM, on_alarm);
+  end_at_alarm();
   CUDA_OK(cudaSetDevice(0));
   preload();
   int same = 0, different = 0;
