@@ -6,7 +6,6 @@
 #include <map>
 #include <memory>
 #include <mutex>
-#include <new>
 #include <optional>
 #include <stdexcept>
 #include <vector>
@@ -18,6 +17,7 @@
 #include "generator/spec/read_fields.h"
 #include "generator/spec/tree/read_lines.h"
 #include "runtime/core/error.h"
+#include "runtime/core/guarded.h"
 #include "tilepost/program.h"
 
 // The object behind a tilepost_catalogue_t. Kernels of a catalogue do not need it any more once
@@ -33,26 +33,12 @@ namespace {
 
 using std::string_view;
 using tilepost::fail;
+using tilepost::guarded;
 using tilepost::MadeProgram;
+using tilepost::null_argument;
 
 // A spec has some 60 fields. More texts than this are no spec.
 constexpr size_t kMostFields = 4096;
-
-// Runs `body` and turns what it throws into a result.
-template <class Body>
-tilepost_result_t guarded(const char* call, Body body) {
-  try {
-    return body();
-  } catch (const std::bad_alloc&) {
-    return fail(TILEPOST_OUT_OF_MEMORY, "%s: out of host memory", call);
-  } catch (const std::exception& error) {
-    return fail(TILEPOST_INTERNAL_ERROR, "%s: %s", call, error.what());
-  }
-}
-
-tilepost_result_t null_argument(const char* call, const char* name) {
-  return fail(TILEPOST_INVALID_ARGUMENT, "%s: %s is null", call, name);
-}
 
 // The programs that were made and not destroyed. A program of generated code is not among them.
 class MadePrograms {

@@ -3,9 +3,9 @@
 #include <cinttypes>
 #include <cstddef>
 #include <initializer_list>
-#include <new>
 
 #include "runtime/core/error.h"
+#include "runtime/core/guarded.h"
 #include "runtime/core/object.h"
 #include "runtime/core/structures.h"
 #include "runtime/schedule/schedule_cache.h"
@@ -14,6 +14,8 @@
 namespace {
 
 using tilepost::fail;
+using tilepost::guarded;
+using tilepost::null_argument;
 
 constexpr double kDefaultDeadlineSeconds = 60;
 constexpr double kMaxDeadlineSeconds = 86400;
@@ -28,18 +30,6 @@ constexpr std::initializer_list<size_t> kOperandsSizes = {offsetof(tilepost_run_
                                                           offsetof(tilepost_run_operands_t, user),
                                                           sizeof(tilepost_run_operands_t)};
 
-// Runs `body` and turns what it throws into a result.
-template <class Body>
-tilepost_result_t guarded(const char* call, Body body) {
-  try {
-    return body();
-  } catch (const std::bad_alloc&) {
-    return fail(TILEPOST_OUT_OF_MEMORY, "%s: out of host memory", call);
-  } catch (const std::exception& error) {
-    return fail(TILEPOST_INTERNAL_ERROR, "%s: %s", call, error.what());
-  }
-}
-
 // A child of fork() has copies of the handles, but not the threads and device state that they use.
 tilepost_result_t check_process(const char* call, const tilepost_owned& handle) {
   if (handle.process == getpid()) return TILEPOST_OK;
@@ -48,10 +38,6 @@ tilepost_result_t check_process(const char* call, const tilepost_owned& handle) 
       "%s: the handle is of process %lld, and this is process %lld, forked since; make what "
       "is used here in this process, before anything of CUDA is called in its parent",
       call, static_cast<long long>(handle.process), static_cast<long long>(getpid()));
-}
-
-tilepost_result_t null_argument(const char* call, const char* name) {
-  return fail(TILEPOST_INVALID_ARGUMENT, "%s: %s is null", call, name);
 }
 
 // Runs `body` for an operation of the caller's that this process may use.
