@@ -5,6 +5,7 @@
 #include <string>
 
 #include "generator/diagnostics.h"
+#include "generator/harness/gpus.h"
 #include "generator/harness/machine.h"
 
 namespace tilepost {

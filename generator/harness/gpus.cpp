@@ -26,21 +26,33 @@ Function* symbol(Library& library, const char* name) {
 class Driver {
  public:
   Driver() : library_(Library::getPermanentLibrary("libcuda.so.1")) {
+    if (!library_.isValid()) {
+      reason_ = "no driver: libcuda.so.1 cannot be loaded";
+      return;
+    }
     const auto init = call<int(unsigned)>("cuInit");
     const auto get_count = call<int(int*)>("cuDeviceGetCount");
-    if (init == nullptr || get_count == nullptr || init(0) != 0 || get_count(&count_) != 0)
-      count_ = 0;
+    if (init == nullptr || get_count == nullptr)
+      reason_ = "libcuda.so.1 is not the CUDA driver's library";
+    else if (const int result = init(0); result != 0)
+      reason_ = fmt::format("cuInit failed with CUDA error {}", result);
+    else if (get_count(&count_) != 0 || count_ == 0)
+      reason_ = "the driver shows none";
+    if (!reason_.empty()) count_ = 0;
   }
   int count() const { return count_; }
+  // Why count() is 0.
+  const std::string& reason() const { return reason_; }
   std::string bus_id(int gpu) { return text_of("cuDeviceGetPCIBusId", gpu); }
   std::string name(int gpu) { return text_of("cuDeviceGetName", gpu); }
-  int attribute(int attribute, int gpu) {
+  // Nothing where the driver does not tell.
+  std::optional<int> attribute(int attribute, int gpu) {
     int device = 0, value = 0;
     const auto get_device = call<int(int*, int)>("cuDeviceGet");
     const auto get = call<int(int*, int, int)>("cuDeviceGetAttribute");
     const bool told = get_device != nullptr && get != nullptr && get_device(&device, gpu) == 0 &&
                       get(&value, attribute, device) == 0;
-    return told ? value : 0;
+    return told ? std::optional(value) : std::nullopt;
   }
   // Whether every GPU reaches every other one's memory; nothing where the driver does not tell.
   std::optional<bool> reach_each_other() {
@@ -79,6 +91,7 @@ class Driver {
 
   Library library_;
   int count_ = 0;
+  std::string reason_;
 };
 
 // nvmlProcessInfo_t of nvmlDeviceGetComputeRunningProcesses_v3 (NVML API Reference).
@@ -105,6 +118,15 @@ std::vector<unsigned> processes_on(Library& nvml, const std::string& bus_id) {
 }
 
 }  // namespace
+
+Gpus find_gpus() {
+  constexpr int kMajor = 75, kMinor = 76;  // CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, _MINOR
+  Driver driver;
+  if (driver.count() == 0) return {0, 0, driver.reason(), ""};
+  const std::optional<int> major = driver.attribute(kMajor, 0), minor = driver.attribute(kMinor, 0);
+  if (!major || !minor) return {0, 0, "the driver does not tell their compute capability", ""};
+  return {driver.count(), 10 * *major + *minor, "", driver.name(0)};
+}
 
 std::string other_users_of_gpus(int most) {
   Driver driver;
@@ -154,7 +176,7 @@ void warn_of_other_machine(const MachineProfile& profile, Diagnostics& diagnosti
 int gpu_sms() {
   constexpr int kMultiprocessors = 16;  // CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT
   Driver driver;
-  return driver.count() == 0 ? 0 : driver.attribute(kMultiprocessors, 0);
+  return driver.count() == 0 ? 0 : driver.attribute(kMultiprocessors, 0).value_or(0);
 }
 
 }  // namespace tilepost

@@ -10,6 +10,16 @@
 
 namespace tilepost {
 
+struct Gpus {
+  int count = 0;
+  int sm = 0;          // compute capability of the first GPU, for example 90
+  std::string reason;  // why count is 0: "no driver (libcuda.so.1 cannot be loaded)"
+  std::string name;    // of the first GPU: "NVIDIA H200"; "" if unknown
+};
+
+// The GPUs visible to this process (CUDA_VISIBLE_DEVICES applies), by asking the driver.
+Gpus find_gpus();
+
 // The processes that compute on the first `most` GPUs visible to this process, as NVML lists them:
 // "process 4711 on GPU 0, process 4712 on GPU 1". "" if there are none, or if NVML does not tell.
 // To be called before this process, or one that it has started, computes itself.

@@ -1,6 +1,5 @@
 #include "generator/harness/machine.h"
 
-#include <array>
 #include <cstdlib>
 
 #include "generator/whole_files.h"
@@ -9,7 +8,6 @@
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/Allocator.h"
 #include "llvm/Support/CommandLine.h"
-#include "llvm/Support/DynamicLibrary.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/Program.h"
@@ -86,39 +84,7 @@ std::string find_nccl(const std::string& toolkit, CudaTools& tools) {
          (asked.empty() ? "; set NCCL_ROOT" : ", which " + asked_by + " names");
 }
 
-template <class Function>
-Function* driver_call(llvm::sys::DynamicLibrary& driver, const char* name) {
-  return reinterpret_cast<Function*>(driver.getAddressOfSymbol(name));
-}
-
 }  // namespace
-
-// Signatures and numbers: CUDA Driver API, cuInit, cuDeviceGetCount, cuDeviceGetAttribute,
-// CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR and _MINOR.
-Gpus find_gpus() {
-  constexpr int kMajor = 75, kMinor = 76;
-  std::string error;
-  auto driver = llvm::sys::DynamicLibrary::getPermanentLibrary("libcuda.so.1", &error);
-  if (!driver.isValid()) return {0, 0, "no driver: libcuda.so.1 cannot be loaded", ""};
-  const auto init = driver_call<int(unsigned)>(driver, "cuInit");
-  const auto get_count = driver_call<int(int*)>(driver, "cuDeviceGetCount");
-  const auto get_attribute = driver_call<int(int*, int, int)>(driver, "cuDeviceGetAttribute");
-  if (!init || !get_count || !get_attribute)
-    return {0, 0, "libcuda.so.1 is not the CUDA driver's library", ""};
-  if (const int result = init(0); result != 0)
-    return {0, 0, "cuInit failed with CUDA error " + std::to_string(result), ""};
-  Gpus gpus;
-  int major = 0, minor = 0;
-  if (get_count(&gpus.count) != 0 || gpus.count == 0) return {0, 0, "the driver shows none", ""};
-  if (get_attribute(&major, kMajor, 0) != 0 || get_attribute(&minor, kMinor, 0) != 0)
-    return {0, 0, "the driver does not tell their compute capability", ""};
-  gpus.sm = 10 * major + minor;
-  std::array<char, 256> name{};
-  const auto get_name = driver_call<int(char*, int, int)>(driver, "cuDeviceGetName");
-  if (get_name != nullptr && get_name(name.data(), static_cast<int>(name.size()), 0) == 0)
-    gpus.name = name.data();
-  return gpus;
-}
 
 std::vector<std::string> find_host_compiler(std::string& looked_for) {
   if (const std::string chosen = environment("CXX"); !chosen.empty()) {

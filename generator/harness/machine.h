@@ -1,4 +1,4 @@
-// What this machine offers: GPUs, compilers, NCCL. Nothing of CUDA is linked.
+// What this machine offers: compilers, CUDA, NCCL. gpus.h has its GPUs. Nothing of CUDA is linked.
 #pragma once
 
 #include <optional>
@@ -6,16 +6,6 @@
 #include <vector>
 
 namespace tilepost {
-
-struct Gpus {
-  int count = 0;
-  int sm = 0;          // compute capability of the first GPU, for example 90
-  std::string reason;  // why count is 0: "no driver (libcuda.so.1 cannot be loaded)"
-  std::string name;    // of the first GPU: "NVIDIA H200"; "" if unknown
-};
-
-// The GPUs visible to this process (CUDA_VISIBLE_DEVICES applies), by asking the driver.
-Gpus find_gpus();
 
 // The command that compiles C++, as words: $CXX ("ccache g++ -m64") if it is set, otherwise c++,
 // g++ or clang++. $CXX is split and unquoted as a shell does it, unless all of it names a program.

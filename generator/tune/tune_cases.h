@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "generator/bench/records.h"
+#include "generator/harness/gpus.h"
 #include "generator/harness/machine.h"
 #include "generator/harness/programs.h"
 #include "generator/tune/tune.h"

@@ -1,4 +1,5 @@
 #include "generator/verify/target.h"
+#include "generator/harness/gpus.h"
 
 #include <algorithm>
 

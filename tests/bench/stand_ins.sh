@@ -1,3 +1,4 @@
+#!/usr/bin/env bash
 # For scripts that run the tool where there is neither a GPU nor CUDA: stand-ins for the driver, NVML, nvcc and the
 # libraries, in the folder fake/. To be sourced.
 #
@@ -60,6 +61,7 @@ else
 fi
 SH
   chmod +x fake/bin/nvcc
+  # shellcheck disable=SC2034  # callers use it
   stand_ins=(env "LD_LIBRARY_PATH=$PWD/fake/lib" "CUDACXX=$PWD/fake/bin/nvcc" "NCCL_ROOT=$PWD/fake")
   cc -shared -fPIC -w -o fake/lib/libcuda.so.1 fake/driver.c &&
     cc -shared -fPIC -w -o fake/lib/libnvidia-ml.so.1 fake/nvml.c

@@ -26,7 +26,7 @@ class RankOperation {
 
   // The elements that an output of its has.
   int64_t out_elements() const { return out_elements_; }
-  // Where the elements of its output lie.
+  // Says where the elements of its output lie.
   Place place() const { return place_.place(); }
 
   // Registers the outputs of all sets, if the operation has a use for it. Collective.
