@@ -1,7 +1,9 @@
-// Headers of the standard library that the runtime and harnesses include, read once for all tests
-// that compile these (tilepost_keep_runtime). The build compiles the same sources without it.
-#ifndef TILEPOST_TESTS_STD_H
-#define TILEPOST_TESTS_STD_H
+// Headers of the standard library that most sources include. Compilers read them once for each
+// library (tilepost_precompile), and for all tests that compile the runtime (tilepost_keep_runtime).
+// A source still includes what it uses: with TILEPOST_UNITY=OFF, as in the preset dev, it is
+// compiled without this file.
+#ifndef TILEPOST_STD_H
+#define TILEPOST_STD_H
 
 #include <algorithm>
 #include <array>
@@ -29,4 +31,4 @@
 #include <utility>
 #include <vector>
 
-#endif  // TILEPOST_TESTS_STD_H
+#endif  // TILEPOST_STD_H
