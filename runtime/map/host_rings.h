@@ -3,8 +3,9 @@
 //
 // There is a ring for every ordered pair of ranks and each of their channels. A message goes
 // through its ring in chunks: a copy engine of the sender fills a chunk, then a copy engine of the
-// receiver empties it. Chunks of 2 MiB were the fastest of 512 KiB to 16 MiB on two H100: smaller
-// ones cost more waits, and larger ones keep the receiver waiting for the first one.
+// receiver empties it. Every chunk costs a wait and a write besides its copies, some 18 us on two
+// H200. A large chunk keeps the receiver waiting: for the first one of a message nothing is
+// received meanwhile.
 #ifndef TILEPOST_HOST_RINGS_H
 #define TILEPOST_HOST_RINGS_H
 
@@ -14,13 +15,32 @@
 
 namespace tilepost {
 
-inline constexpr int64_t kHostChunkBytes = int64_t{2} << 20;
+inline constexpr int64_t kHostChunkBytes = int64_t{4} << 20;  // at most
 inline constexpr int kHostRingChunks = 4;
+
+// The bytes of the chunks into which a message is cut, apart from the last one. They are about equal,
+// and a message that takes longer than a chunk's wait and write has at least two, so that one half
+// is received while the other one is sent. `most`: the bytes of a chunk of the ring.
+constexpr int64_t host_chunk_bytes(int64_t message, int64_t most) {
+  constexpr int64_t kUndivided = int64_t{1} << 20, kUnit = 256;
+  const int64_t least = message > kUndivided ? 2 : 1;
+  const int64_t fit = (message + most - 1) / most;
+  const int64_t chunks = fit > least ? fit : least;
+  const int64_t each = ((message + chunks - 1) / chunks + kUnit - 1) / kUnit * kUnit;
+  return each < most ? each : most;
+}
 
 // The number of channels between two ranks. An AllReduce has one for the parts of sums and one for
 // the sums, so that the parts of a group need not wait for the sums of the group before.
 constexpr int host_channels(const PatternRow& pattern) {
   return pattern.product_spreads() ? 2 : 1;
+}
+
+// Whether something on a rank follows each group: tiles that multiply its rows, or the pass that
+// makes them row-major. Otherwise a run follows all groups at its end, and waits for a group's tiles
+// while groups before it are still on their way.
+constexpr bool host_groups_join(const PatternRow& pattern, tilepost_consumer_t consumer) {
+  return pattern.moves_input() || consumer == TILEPOST_CONSUMER_UNPERMUTE;
 }
 
 // The pinned host memory that one rank allocates, for what it sends; bytes. Small counts in front

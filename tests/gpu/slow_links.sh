@@ -39,7 +39,7 @@ spec() {
   rm "$file"
 }
 
-# specs_of SHORT PATTERN [FIELD]: ragged shapes whose messages are smaller and larger than a chunk of 2 MiB.
+# specs_of SHORT PATTERN [FIELD]: ragged shapes whose messages are smaller and larger than a chunk of 4 MiB.
 specs_of() {
   local short=$1 pattern=$2
   shift 2

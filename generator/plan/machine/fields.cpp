@@ -216,7 +216,7 @@ void Fields::copies(CopyProfile& p) {
 }
 
 void Fields::host_copies(HostCopyProfile& p) {
-  v_.begin("host_copies", "copy engines carry chunks of 2 MiB through pinned host memory");
+  v_.begin("host_copies", "copy engines carry chunks through pinned host memory");
   flag("available", p.available, "1: they were found to work");
   points("us_per_mib", p.us_per_mib, "ranks, us/MiB", 0, kMostUs,
          "that a rank sends, while all ranks send and receive");

@@ -45,13 +45,16 @@ bool HostCopies::may_try(const Spec&, const Plan& plan, const MachineProfile& pr
          profile.peers.host_copies.available && plan.ranks > 1 && plan.ranks <= kMostOnOneHost;
 }
 
-// With two lanes the copies of a group begin while those of the group before arrive. Plans with
-// messages have a CTA for each lane.
+// Where a group is followed by something on this rank, two lanes let the copies of the next group
+// begin meanwhile. Plans with messages have a CTA for each lane.
 std::vector<CommChoice> HostCopies::choices(const Plan& plan, const MachineProfile& profile,
                                             int /*task_parts*/) const {
-  std::vector<CommChoice> choices = {{2, 2}, {1, 1}};
+  const bool joins = host_groups_join(row_of(plan), plan.consumer);
+  const int lanes = joins ? 2 : 1;
+  std::vector<CommChoice> choices = {{lanes, lanes}};
+  if (joins) choices.push_back({1, 1});
   if (!row_of(plan).sums) return choices;
-  for (const int ctas : profile.peers.sum_ctas) choices.push_back({ctas, 2});
+  for (const int ctas : profile.peers.sum_ctas) choices.push_back({ctas, lanes});
   return choices;
 }
 
@@ -77,8 +80,8 @@ TransferModel HostCopies::model(const TransferProblem& problem) const {
   }
   model.group.latency += profile.collectives.wait_of(problem.plan.wait) -
                          profile.collectives.wait_of(TILEPOST_WAIT_POLL);
-  if (problem.comm.lanes == 1) return model;
-  // In two lanes a group's copies follow those of the group before at once.
+  if (problem.comm.lanes == 1 && host_groups_join(pattern, problem.plan.consumer)) return model;
+  // A group's copies follow those of the group before at once.
   const double shown = std::min(model.group.latency, profile.collectives.step_us);
   model.group.tail += model.group.latency - shown;
   model.group.latency = shown;
@@ -88,7 +91,7 @@ TransferModel HostCopies::model(const TransferProblem& problem) const {
 std::vector<std::string> HostCopies::describe(const Plan& plan) const {
   const PatternRow& pattern = row_of(plan);
   std::vector<std::string> lines = {
-      fmt::format("copy engines carry {} through host memory, in chunks of {} MiB",
+      fmt::format("copy engines carry {} through host memory, in chunks of at most {} MiB",
                   pattern.moves_input() ? "rows of A"
                   : pattern.sums        ? "the parts of sums"
                                         : "rows",

@@ -306,7 +306,8 @@ tilepost_result_t Communication::let_arrive(const Run& run, int group) const {
 
 tilepost_result_t Communication::finish(const Run& run) const {
   if (run.path().overlaps) TILEPOST_TRY(lanes_.join(run));
-  if (run.begun) TILEPOST_TRY(transports_.overlapping->rejoin(run.comm));
+  const bool apart = run.path().overlaps && transports_.rings != nullptr;
+  if (run.begun || apart) TILEPOST_TRY(transports_.overlapping->rejoin(run.comm));
   TILEPOST_TRY(consumption_.move_landed(run, buffers_.lent_out()));
   TILEPOST_TRY(consumption_.hand_out_gathered(run));
   return consumption_.normalise(run);
@@ -322,8 +323,9 @@ tilepost_result_t Communication::communicate(const Run& whole, int group) const 
     TILEPOST_TRY(waits_.wait(run, group));
   // Group 0, the own rows, is brought by bring_own_rows() already, unless tasks bring it.
   const bool brings = !run.input_arrives() || path.has_tasks || group > 0;
-  // Transports whose ranks share memory have streams of their own, and stamp there.
-  const bool stamps = brings && !(path.overlaps && transports_.shared);
+  // Transports that have streams of their own stamp there.
+  const bool apart = path.overlaps && (transports_.shared || transports_.rings);
+  const bool stamps = brings && !apart;
   if (brings) {
     if (stamps) TILEPOST_TRY(timeline_.stamp(run, group, kStepsBegin, run.comm));
     TILEPOST_TRY(transports_.of(path.overlaps)

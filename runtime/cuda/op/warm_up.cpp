@@ -134,7 +134,7 @@ tilepost_result_t WarmUp::run_groups(const RunMap* planned, void* scratch) const
       if (*transport) TILEPOST_TRY((*transport)->communicate(buffers, group, run.comm));
     }
   }
-  return TILEPOST_OK;
+  return transports_.rings ? transports_.overlapping->rejoin(run.comm) : TILEPOST_OK;
 }
 
 tilepost_result_t WarmUp::finish(const char* program) const {

@@ -136,16 +136,34 @@ TEST_CASE("the memory of copies through the host is told: rings on the host, par
     return only(spec);
   };
   constexpr int64_t kMib = 1 << 20;
-  CHECK(bytes_of(p(TILEPOST_GEMM_REDUCE_SCATTER, 2), "rings") == 8 * kMib);
-  CHECK(bytes_of(p(TILEPOST_GEMM_ALL_REDUCE, 4), "rings") == 2 * 3 * 8 * kMib);
-  CHECK(bytes_of(p(TILEPOST_ALL_GATHER_GEMM, 4), "rings") == 3 * 8 * kMib);
+  CHECK(bytes_of(p(TILEPOST_GEMM_REDUCE_SCATTER, 2), "rings") == 16 * kMib);
+  CHECK(bytes_of(p(TILEPOST_GEMM_ALL_REDUCE, 4), "rings") == 2 * 3 * 16 * kMib);
+  CHECK(bytes_of(p(TILEPOST_ALL_GATHER_GEMM, 4), "rings") == 3 * 16 * kMib);
   CHECK(bytes_of(p(TILEPOST_ALL_GATHER_GEMM, 4), "parts") == 0);
   const int64_t product = int64_t{8192} * 8192 * 2;
   const int64_t parts = bytes_of(p(TILEPOST_GEMM_ALL_REDUCE, 4), "parts");
   CHECK(parts >= product / 4 * 3);
   CHECK(parts < product / 4 * 3 + kMib);
   CHECK_THAT(describe_memory(p(TILEPOST_GEMM_REDUCE_SCATTER, 2)),
-             Catch::Contains("8.0 MiB rings of pinned host memory"));
+             Catch::Contains("16.0 MiB rings of pinned host memory"));
+}
+
+TEST_CASE("messages through the host are cut into about equal chunks that fit the ring") {
+  constexpr int64_t kMib = 1 << 20;
+  for (const int64_t most : {int64_t{256}, kMib, kHostChunkBytes})
+    for (int64_t message = 1; message < 40 * kMib; message += message / 3 + 1) {
+      const int64_t each = host_chunk_bytes(message, most);
+      const int64_t chunks = (message + each - 1) / each, fewest = (message + most - 1) / most;
+      INFO(message << " bytes in chunks of at most " << most << ": " << each);
+      CHECK(each > 0);
+      CHECK(each <= most);
+      CHECK(chunks <= std::max(fewest, int64_t{message > kMib ? 2 : 1}));
+      CHECK(chunks * each - message < each);
+    }
+  CHECK(host_chunk_bytes(kMib, kHostChunkBytes) == kMib);
+  CHECK(host_chunk_bytes(2 * kMib, kHostChunkBytes) == kMib);
+  CHECK(host_chunk_bytes(6 * kMib, kHostChunkBytes) == 3 * kMib);
+  CHECK(host_chunk_bytes(12 * kMib, kHostChunkBytes) == 4 * kMib);
 }
 
 TEST_CASE("groups of an AllReduce never overlap where their parts come together") {

@@ -7,8 +7,10 @@
 
 #include "runtime/cuda/shared/sum.h"
 #include "runtime/cuda/transport/shared_transport.h"
+#include "runtime/cuda/watch/stamp.h"
 #include "runtime/schedule/run_map.h"
 #include "tilepost/dtype.h"
+#include "tilepost/internal/timeline_words.h"
 
 namespace tilepost::cuda {
 namespace {
@@ -81,17 +83,24 @@ tilepost_result_t HostCopies::communicate(const Buffers& buffers, const GroupRun
     return fail(TILEPOST_ABORTED, "the communicator was aborted; make a new one");
   TILEPOST_TRY(collect(buffers, run, stream));
   if (run.group == 0) {
-    entered_ = false;
+    entered_ = adds_ = false;
     TILEPOST_CUDA(cudaEventRecord(begun_.get(), stream));
     if (moves_rows() && !has_work()) return TILEPOST_OK;
   }
   TILEPOST_TRY(enter(run.group));
   TILEPOST_TRY(follow_tiles(stream));
+  if (run.stamps != nullptr)
+    TILEPOST_CUDA(launch_stamp(run.stamps + kStepsBegin, channels_.front().sending.get()));
   TILEPOST_TRY(move_own());
   TILEPOST_TRY(pass(0, run.group));
   TILEPOST_TRY(add_up());
   if (channels_.size() > 1) TILEPOST_TRY(pass(1, run.group));
-  return join(stream);
+  if (run.stamps != nullptr) TILEPOST_TRY(stamp_end(run.stamps + kStepsEnd));
+  return joins_groups() ? join(stream) : TILEPOST_OK;
+}
+
+tilepost_result_t HostCopies::rejoin(cudaStream_t stream) {
+  return joins_groups() || !entered_ ? TILEPOST_OK : join(stream);
 }
 
 // ---- What the steps of a group are as messages
@@ -256,8 +265,9 @@ tilepost_result_t HostCopies::follow_tiles(cudaStream_t stream) {
   const Event& ready = moves_rows() ? begun_ : fork_;
   if (!moves_rows())
     TILEPOST_CUDA(cudaStreamWaitEvent(channels_.front().sending.get(), ready.get(), 0));
-  if (!own_moves_.empty() || !sums_.empty())
-    TILEPOST_CUDA(cudaStreamWaitEvent(adding_.get(), ready.get(), 0));
+  if (own_moves_.empty() && sums_.empty()) return TILEPOST_OK;
+  adds_ = true;
+  TILEPOST_CUDA(cudaStreamWaitEvent(adding_.get(), ready.get(), 0));
   return TILEPOST_OK;
 }
 
@@ -291,13 +301,18 @@ tilepost_result_t HostCopies::pass(int number, int group) {
   return TILEPOST_OK;
 }
 
+int64_t HostCopies::bytes_of_next(const Message& message, int64_t done) const {
+  return std::min(host_chunk_bytes(message.bytes, rings_->shape().chunk_bytes),
+                  message.bytes - done);
+}
+
 // Sends the next chunk to a rank, if any is left; `more` is set if another one follows.
 tilepost_result_t HostCopies::send_chunk(int number, int peer, int group, bool& more) {
   const cudaStream_t stream = channels_[number].sending.get();
   Traffic& left = channels_[number].to[peer];
   if (left.next < left.messages.size()) {
     const Message& message = left.messages[left.next];
-    const int64_t bytes = std::min(rings_->shape().chunk_bytes, message.bytes - left.done);
+    const int64_t bytes = bytes_of_next(message, left.done);
     const HostRings::Chunk chunk = rings_->chunk(rings_->rank(), peer, number, left.chunk++);
     TILEPOST_TRY(wait(stream, chunk.word, HostRings::kEmpty, CU_STREAM_WAIT_VALUE_AND));
     TILEPOST_CUDA(cudaMemcpyAsync(chunk.data, message.memory + left.done,
@@ -319,7 +334,7 @@ tilepost_result_t HostCopies::take_chunk(int number, int peer, int group, bool& 
   Traffic& left = channels_[number].from[peer];
   if (left.next < left.messages.size()) {
     const Message& message = left.messages[left.next];
-    const int64_t bytes = std::min(rings_->shape().chunk_bytes, message.bytes - left.done);
+    const int64_t bytes = bytes_of_next(message, left.done);
     const HostRings::Chunk chunk = rings_->chunk(peer, rings_->rank(), number, left.chunk++);
     TILEPOST_TRY(wait(stream, chunk.word, HostRings::kFull, CU_STREAM_WAIT_VALUE_AND));
     TILEPOST_CUDA(cudaMemcpyAsync(message.memory + left.done, chunk.data,
@@ -356,14 +371,23 @@ tilepost_result_t HostCopies::add_up() {
   return follow(channels_[1].receiving.get(), channels_[0].sent, channels_[0].sending.get());
 }
 
-// The last thing in a group is the wait that a rank which has failed does not let pass.
+// The latest of these times is the group's.
+tilepost_result_t HostCopies::stamp_end(uint64_t* word) {
+  for (const Channel& channel : channels_) {
+    TILEPOST_CUDA(launch_stamp(word, channel.sending.get()));
+    TILEPOST_CUDA(launch_stamp(word, channel.receiving.get()));
+  }
+  if (!sums_.empty() || !own_moves_.empty()) TILEPOST_CUDA(launch_stamp(word, adding_.get()));
+  return TILEPOST_OK;
+}
+
+// The last thing is the wait that a rank which has failed does not let pass.
 tilepost_result_t HostCopies::join(cudaStream_t stream) {
   for (const Channel& channel : channels_) {
     TILEPOST_TRY(follow(stream, channel.sent, channel.sending.get()));
     TILEPOST_TRY(follow(stream, channel.received, channel.receiving.get()));
   }
-  if (row_of(plan_).sums || !own_moves_.empty())
-    TILEPOST_TRY(follow(stream, summed_, adding_.get()));
+  if (adds_) TILEPOST_TRY(follow(stream, summed_, adding_.get()));
   return wait(stream, rings_->end_word(), 0, CU_STREAM_WAIT_VALUE_EQ);
 }
 

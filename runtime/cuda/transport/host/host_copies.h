@@ -3,7 +3,7 @@
 //
 // A group's messages are cut into chunks. The streams of a channel have this work, where each copy
 // stands between a wait for its chunk's word and a write of that word:
-//   caller's:   tiles 0   tiles 1  …                                                join
+//   caller's:   tiles 0   tiles 1  …                                          join (rejoin)
 //   sending:           └ chunk 0 to p, chunk 0 to q, chunk 1 to p, …
 //   receiving:           chunk 0 from p, chunk 0 from q, …
 //   adding:                                                 └ sum
@@ -36,6 +36,7 @@ class HostCopies final : public Transport {
 
   tilepost_result_t communicate(const Buffers& buffers, const GroupRun& run,
                                 cudaStream_t stream) override;
+  tilepost_result_t rejoin(cudaStream_t stream) override;
   void name_streams(const NvtxNames& nvtx) const override;
   int64_t device_bytes() const override { return parts_bytes_; }
   void close(bool failed, bool stuck) override;
@@ -83,14 +84,17 @@ class HostCopies final : public Transport {
   tilepost_result_t pass(int number, int group);
   tilepost_result_t send_chunk(int number, int peer, int group, bool& more);
   tilepost_result_t take_chunk(int number, int peer, int group, bool& more);
+  int64_t bytes_of_next(const Message& message, int64_t done) const;
   tilepost_result_t move_own();
   tilepost_result_t add_up();
+  tilepost_result_t stamp_end(uint64_t* word);
   tilepost_result_t join(cudaStream_t stream);
   tilepost_result_t wait(cudaStream_t stream, const uint32_t* word, uint32_t value,
                          unsigned how) const;
   tilepost_result_t write(cudaStream_t stream, uint32_t* word, uint32_t value) const;
 
   bool moves_rows() const { return row_of(plan_).moves_input(); }
+  bool joins_groups() const { return host_groups_join(row_of(plan_), plan_.consumer); }
   char* part(int source, int64_t element) const;
 
   const std::shared_ptr<HostRings> rings_;
@@ -104,6 +108,7 @@ class HostCopies final : public Transport {
   DeviceMemory parts_;  // where parts of sums arrive: a block for each other rank
   int64_t parts_bytes_ = 0, part_stride_ = 0;  // of a block, in elements
   bool entered_ = false;  // whether the streams follow the beginning of this run
+  bool adds_ = false;     // whether the adding stream does, too
   // Of the group under way. The vectors keep their memory, so that later runs allocate nothing.
   std::vector<Sum> sums_;
   std::vector<OwnMove> own_moves_;
