@@ -112,6 +112,34 @@ tilepost_options_t tilepost_default_options(void);
 tilepost_result_t tilepost_op_create(tilepost_comm_t comm, const tilepost_program_t* program,
                                      const tilepost_options_t* options, tilepost_op_t* op);
 
+// As tilepost_op_create, for one thread with several ranks: makes an operation on each of the
+// `count` communicators, ops[i] on comms[i], at the same time on threads of its own. Each rank that
+// is not among them makes its operation with tilepost_op_create or in a call like this one. If one
+// cannot be made, none is, and the error is that of the first.
+tilepost_result_t tilepost_ops_create(const tilepost_comm_t* comms, int count,
+                                      const tilepost_program_t* program,
+                                      const tilepost_options_t* options, tilepost_op_t* ops);
+
+// Memory of one operation on one rank, in bytes. What NCCL allocates for its communicators is not
+// in it, nor what is only used while the operation is being made.
+typedef struct tilepost_memory {
+  size_t struct_size;    // sizeof(tilepost_memory_t)
+  int64_t device_bytes;  // tilepost_op_info_t::device_bytes; on the host target, of the process
+  int64_t shared_bytes;  // how many of these the other ranks read or write, too
+  int64_t pinned_bytes;  // pinned host memory; 0 on the host target
+} tilepost_memory_t;
+
+// The memory that tilepost_op_create with these arguments would take. Makes nothing, and is not
+// collective. With share_memory, an operation that would find room in memory which is already there
+// takes no shared_bytes. Routed plans may take more with a later route.
+tilepost_result_t tilepost_program_memory(tilepost_comm_t comm, const tilepost_program_t* program,
+                                          const tilepost_options_t* options,
+                                          tilepost_memory_t* memory);
+
+// The memory that an operation has taken. On the host target it grows with the schedules of new
+// numbers of rows, and with memory for A that a run does not bring along.
+tilepost_result_t tilepost_op_memory(tilepost_op_t op, tilepost_memory_t* memory);
+
 // Starts one run. The run is asynchronous in `stream` and may be captured into a CUDA graph. It
 // allocates nothing after the first run with its number of rows. A run has m rows in all. A rank's
 // share of them is ceil(m / ranks) consecutive rows, and the last ranks get what is left. By
@@ -277,6 +305,12 @@ typedef struct tilepost_op_info {
 } tilepost_op_info_t;
 
 tilepost_result_t tilepost_op_get_info(tilepost_op_t op, tilepost_op_info_t* info);
+
+// Sets `overlaps` to 1 if runs of m rows communicate while they compute, and to 0 if they do one
+// after the other, because there are too few rows to gain anything. All ranks get the same answer.
+// `m` is a number of rows that runs of the operation may have, or TILEPOST_PLANNED_M. The runs of
+// pattern gemm never overlap.
+tilepost_result_t tilepost_op_overlaps(tilepost_op_t op, int64_t m, int* overlaps);
 
 // Deviations from the plan that are no errors, one line each: NCCL_* variables that override the
 // plan's communication budget, or a GPU of another size than the plan's. The text is empty when

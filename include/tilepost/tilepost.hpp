@@ -90,6 +90,15 @@ class Op {
     return status;
   }
 
+  // tilepost_program_memory: what create() with these arguments would take. struct_size is filled
+  // in.
+  static Status memory_of(const Comm& comm, const tilepost_program_t* program,
+                          tilepost_memory_t& memory,
+                          const tilepost_options_t& options = tilepost_default_options()) {
+    memory.struct_size = sizeof memory;
+    return Status(tilepost_program_memory(comm.get(), program, &options, &memory));
+  }
+
   // tilepost_op_run: starts a run as tilepost.h says for the plan's pattern, asynchronous in
   // `stream`.
   Status run(const void* a, const void* b, void* out, CUstream_st* stream) {
@@ -118,6 +127,18 @@ class Op {
   Status status() { return Status(tilepost_op_status(handle_)); }
   Status synchronize() { return Status(tilepost_op_synchronize(handle_)); }
   Status get_info(tilepost_op_info_t& info) { return Status(tilepost_op_get_info(handle_, &info)); }
+  // tilepost_op_memory: what the operation has taken. struct_size is filled in.
+  Status memory(tilepost_memory_t& memory) {
+    memory.struct_size = sizeof memory;
+    return Status(tilepost_op_memory(handle_, &memory));
+  }
+  // tilepost_op_overlaps: whether runs of m rows overlap.
+  Status overlaps(int64_t m, bool& overlaps) {
+    int found = 0;
+    const Status status(tilepost_op_overlaps(handle_, m, &found));
+    overlaps = found != 0;
+    return status;
+  }
   const char* warnings() const { return tilepost_op_warnings(handle_); }
 
   tilepost_op_t get() const { return handle_; }

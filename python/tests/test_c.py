@@ -41,6 +41,8 @@ def as_ctypes(kind):
         return _c.STRUCTURES[bare]
     if bare == "char*":
         return ctypes.c_char_p
+    if bare == "int*":
+        return ctypes.POINTER(ctypes.c_int)
     if bare == "char**":
         return ctypes.POINTER(ctypes.c_char_p)
     if bare.endswith("*") and bare[:-1] in HANDLES:

@@ -53,6 +53,12 @@ class OpInfo(ctypes.Structure):
                 ("rows", c_void_p), ("out", c_void_p)]
 
 
+class Memory(ctypes.Structure):
+    """tilepost_memory_t"""
+    _fields_ = [("struct_size", c_size_t), ("device_bytes", c_int64), ("shared_bytes", c_int64),
+                ("pinned_bytes", c_int64)]
+
+
 class Program(ctypes.Structure):
     """tilepost_program_t"""
     _fields_ = [("abi_version", c_uint32), ("name", c_char_p), ("num_plans", c_int32), ("plans", c_void_p)]
@@ -66,6 +72,7 @@ STRUCTURES = {
     "tilepost_route_t": Route,
     "tilepost_arrivals_t": Arrivals,
     "tilepost_op_info_t": OpInfo,
+    "tilepost_memory_t": Memory,
     "tilepost_program_t": Program,
 }
 
@@ -83,6 +90,10 @@ SIGNATURES = {
     "tilepost_comm_destroy": (c_int, [c_void_p]),
     "tilepost_default_options": (Options, []),
     "tilepost_op_create": (c_int, [c_void_p, POINTER(Program), POINTER(Options), POINTER(c_void_p)]),
+    "tilepost_ops_create": (c_int, [POINTER(c_void_p), c_int, POINTER(Program), POINTER(Options), POINTER(c_void_p)]),
+    "tilepost_program_memory": (c_int, [c_void_p, POINTER(Program), POINTER(Options), POINTER(Memory)]),
+    "tilepost_op_memory": (c_int, [c_void_p, POINTER(Memory)]),
+    "tilepost_op_overlaps": (c_int, [c_void_p, c_int64, POINTER(c_int)]),
     "tilepost_op_run": (c_int, [c_void_p, c_void_p, c_void_p, c_void_p, c_void_p]),
     "tilepost_op_run_with": (c_int, [c_void_p, POINTER(RunOperands), c_void_p]),
     "tilepost_op_route": (c_int, [c_void_p, POINTER(Route), POINTER(Arrivals)]),

@@ -1,10 +1,12 @@
-// What every entry point of the C interface does: it checks arguments, and lets no exception out.
+// What every entry point of the C interface does: it checks arguments and handles, and lets no
+// exception out.
 #pragma once
 
 #include <exception>
 #include <new>
 
 #include "runtime/core/error.h"
+#include "runtime/core/object.h"
 
 namespace tilepost {
 
@@ -23,6 +25,16 @@ tilepost_result_t guarded(const char* call, Body body) {
 // Refuses the null argument `name` of the entry point `call`.
 inline tilepost_result_t null_argument(const char* call, const char* name) {
   return fail(TILEPOST_INVALID_ARGUMENT, "%s: %s is null", call, name);
+}
+
+// A child of fork() has copies of the handles, but not the threads and device state that they use.
+inline tilepost_result_t check_process(const char* call, const tilepost_owned& handle) {
+  if (handle.process == getpid()) return TILEPOST_OK;
+  return fail(
+      TILEPOST_INVALID_ARGUMENT,
+      "%s: the handle is of process %lld, and this is process %lld, forked since; make what "
+      "is used here in this process, before anything of CUDA is called in its parent",
+      call, static_cast<long long>(handle.process), static_cast<long long>(getpid()));
 }
 
 }  // namespace tilepost

@@ -26,6 +26,10 @@ struct tilepost_comm : tilepost_owned {
   virtual tilepost_result_t create_op(const tilepost_program_t& program,
                                       const tilepost_options_t& options,
                                       std::unique_ptr<tilepost_op>& op) = 0;
+  // Finds what create_op would allocate (tilepost_program_memory), with the same arguments.
+  virtual tilepost_result_t memory_of(const tilepost_program_t& program,
+                                      const tilepost_options_t& options,
+                                      tilepost_memory_t& memory) = 0;
 };
 
 // One operation on one rank. Its destructor waits for the runs, within the deadline.
@@ -48,6 +52,10 @@ struct tilepost_op : tilepost_owned {
   virtual tilepost_result_t status() = 0;
   virtual tilepost_result_t synchronize() = 0;
   virtual tilepost_result_t get_info(tilepost_op_info_t& info) = 0;
+  // Adds what the operation has allocated to `memory`.
+  virtual void add_memory(tilepost_memory_t& memory) = 0;
+  // Whether runs of m rows overlap. `m` may be any number; rows_of_run (operands.h) checks it.
+  virtual tilepost_result_t find_overlap(int64_t m, bool& overlaps) = 0;
 
   // tilepost/timeline.h. `path` is not null. A target without a device's clock refuses both calls.
   virtual tilepost_result_t record_timeline() = 0;

@@ -247,4 +247,12 @@ tilepost_result_t rows_of_run(const tilepost_plan_t& plan, int64_t asked, int64_
               asked, most);
 }
 
+tilepost_result_t find_overlap(const tilepost_plan_t& plan, int64_t asked, const RunMap* routed,
+                               bool& overlaps) {
+  int64_t rows = 0;
+  TILEPOST_TRY(rows_of_run(plan, asked, routed != nullptr ? routed->m : -1, rows));
+  overlaps = is_routed(plan) ? routed->overlaps : run_overlaps(plan, rows);
+  return TILEPOST_OK;
+}
+
 }  // namespace tilepost

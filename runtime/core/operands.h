@@ -97,4 +97,9 @@ tilepost_result_t check_gathered(const tilepost_plan_t& plan,
 tilepost_result_t rows_of_run(const tilepost_plan_t& plan, int64_t asked, int64_t routed,
                               int64_t& rows);
 
+// Whether a run overlaps for which the caller passes `asked` rows. `routed` is the run of the route
+// that was set last, or null before the first. The errors are those of rows_of_run.
+tilepost_result_t find_overlap(const tilepost_plan_t& plan, int64_t asked, const RunMap* routed,
+                               bool& overlaps);
+
 }  // namespace tilepost

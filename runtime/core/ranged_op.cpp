@@ -142,4 +142,12 @@ tilepost_result_t RangedOp::get_info(tilepost_op_info_t& info) {
   return result;
 }
 
+void RangedOp::add_memory(tilepost_memory_t& memory) {
+  for (const auto& op : ops_) op->add_memory(memory);
+}
+
+tilepost_result_t RangedOp::find_overlap(int64_t m, bool& overlaps) {
+  return ops_[range_of_run(most_rows_, m)]->find_overlap(m, overlaps);
+}
+
 }  // namespace tilepost

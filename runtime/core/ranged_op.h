@@ -30,6 +30,8 @@ class RangedOp final : public tilepost_op {
   tilepost_result_t status() override;
   tilepost_result_t synchronize() override;
   tilepost_result_t get_info(tilepost_op_info_t& info) override;
+  void add_memory(tilepost_memory_t& memory) override;
+  tilepost_result_t find_overlap(int64_t m, bool& overlaps) override;
   tilepost_result_t record_timeline() override;
   tilepost_result_t write_timeline(const char* path) override;
   const char* warnings() override { return warnings_.c_str(); }

@@ -19,6 +19,11 @@ struct CudaComm final : tilepost_comm {
     return tilepost::cuda::make_op(comm, program, options, op);
   }
 
+  tilepost_result_t memory_of(const tilepost_program_t& program, const tilepost_options_t& options,
+                              tilepost_memory_t& memory) override {
+    return tilepost::cuda::add_needs_of_op(comm, program, options, memory);
+  }
+
   Communicator comm;
 };
 

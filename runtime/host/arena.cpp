@@ -25,8 +25,12 @@ ArenaNeed arena_need(const tilepost_plan_t& plan) {
 HostArena::HostArena(int ranks, const ArenaNeed& room)
     : ranks_(ranks),
       room_(room),
-      memory_(static_cast<size_t>(2 * ranks + lines_of(exchange_flags_bytes(room.parts)) +
-                                  lines_of(room.bytes))) {}
+      memory_(static_cast<size_t>(bytes_of(ranks, room) / kLineBytes)) {}
+
+int64_t HostArena::bytes_of(int ranks, const ArenaNeed& room) {
+  return (2 * ranks + lines_of(exchange_flags_bytes(room.parts)) + lines_of(room.bytes)) *
+         kLineBytes;
+}
 
 void HostArena::place(tilepost_exchange_t& exchange) {
   exchange.begun = 0;

@@ -17,6 +17,8 @@ namespace tilepost {
 struct ArenaNeed {
   int parts;      // parts that have flags
   int64_t bytes;  // for its slots, or for the rows of A that arrive; twice, by the parity of runs
+
+  bool fits(const ArenaNeed& room) const { return parts <= room.parts && bytes <= room.bytes; }
 };
 ArenaNeed arena_need(const tilepost_plan_t& plan);
 
@@ -27,12 +29,12 @@ class HostArena {
  public:
   HostArena(int ranks, const ArenaNeed& room);
 
-  bool has_room(const ArenaNeed& need) const {
-    return need.parts <= room_.parts && need.bytes <= room_.bytes;
-  }
+  bool has_room(const ArenaNeed& need) const { return need.fits(room_); }
   // Fills in the places of the arena's regions. They are the same on every rank whose arena has as
   // much room.
   void place(tilepost_exchange_t& exchange);
+  // The bytes of an arena with this room.
+  static int64_t bytes_of(int ranks, const ArenaNeed& room);
   int64_t bytes() const { return static_cast<int64_t>(memory_.size() * sizeof(Line)); }
   char* memory() { return reinterpret_cast<char*>(memory_.data()); }
 

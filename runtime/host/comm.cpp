@@ -44,6 +44,26 @@ tilepost_result_t HostComm::create_op(const tilepost_program_t& program,
   return TILEPOST_OK;
 }
 
+tilepost_result_t HostComm::memory_of(const tilepost_program_t& program,
+                                      const tilepost_options_t& options,
+                                      tilepost_memory_t& memory) {
+  PlanRanges plans;
+  TILEPOST_TRY(check_host_program(program, group_->world(), plans));
+  const bool shares = options.share_memory != 0;
+  std::vector<std::shared_ptr<HostArena>> arenas;
+  if (shares) {
+    HostStream& stream = group_->stream(rank_);
+    const std::lock_guard lock(stream.mutex);
+    arenas = stream.arenas;
+  }
+  HostArenaNeeds arena_needs(shares || plans.size() > 1, std::move(arenas));
+  for (const tilepost_plan_t* plan : plans) {
+    add_host_needs(*plan, rank_, memory);
+    arena_needs.add(*plan, memory);
+  }
+  return TILEPOST_OK;
+}
+
 }  // namespace tilepost
 
 tilepost_result_t tilepost_comm_create_host(int world, tilepost_comm_t* comms) {

@@ -13,7 +13,48 @@ constexpr size_t kQueueLength = 256;
 // Replaces a, b and out on a rank that reads and writes none of their rows.
 alignas(kVectorAlignment) char no_rows[kVectorAlignment];
 
+size_t counter_words(const tilepost_plan_t& plan) {
+  return static_cast<size_t>(plan.map.num_groups) * TILEPOST_COUNTER_STRIDE;
+}
+
+// A block of slots for every rank (HostOp::blocks_).
+Slots host_slots_of(const tilepost_plan_t& plan) {
+  return {slots_of(plan, plan.map).block, plan.ranks};
+}
+
 }  // namespace
+
+HostBytes host_bytes_of(const tilepost_plan_t& plan) {
+  const RunSizes most = most_sizes(plan);
+  const RunPaths paths = paths_of(plan);
+  const auto width = static_cast<size_t>(element_bytes(plan.output));
+  const auto row_bytes = static_cast<size_t>(plan.k * element_bytes(plan.input));
+  HostBytes bytes;
+  if (paths.any(&RunPath::stores_apart)) bytes.staging = most.send * width;
+  bytes.received = most.receive * width;
+  if (paths.planned.sorts_a) bytes.packed = plan.rows_sent * row_bytes;
+  if (most.slots > 0 && plan.access != TILEPOST_ACCESS_TILES)
+    bytes.slots = host_slots_of(plan).elements() * width;
+  bytes.sums = most.sums * width;
+  bytes.landed = most.landed * width;
+  return bytes;
+}
+
+void add_host_needs(const tilepost_plan_t& plan, int rank, tilepost_memory_t& memory) {
+  const HostBytes bytes = host_bytes_of(plan);
+  size_t shared = bytes.slots + bytes.sums + bytes.landed;
+  if (paths_of(plan).planned.exchanged == Memory::shared) shared += bytes.staging;
+  const size_t all = bytes.staging + bytes.received + bytes.packed + bytes.slots + bytes.sums +
+                     bytes.landed + counter_words(plan) * sizeof(uint32_t);
+  memory.shared_bytes += static_cast<int64_t>(shared);
+  memory.device_bytes += static_cast<int64_t>(all);
+  if (is_routed(plan)) return;
+  const auto planned = make_run_map(plan, rank, rows_of_runs(plan));
+  memory.device_bytes += bytes_of(*planned);
+  if (keeps_slots(plan))
+    memory.device_bytes +=
+        static_cast<int64_t>(destination_rows(planned->tiles).size() * sizeof(int32_t));
+}
 
 HostOp::HostOp(std::shared_ptr<HostFamily> family, const tilepost_plan_t& plan,
                const tilepost_options_t& options, int workers)
@@ -27,18 +68,19 @@ HostOp::HostOp(std::shared_ptr<HostFamily> family, const tilepost_plan_t& plan,
       num_workers_(workers),
       input_bytes_(static_cast<int>(element_bytes(plan.input))),
       output_bytes_(static_cast<int>(element_bytes(plan.output))),
-      counters_(static_cast<size_t>(plan.map.num_groups) * TILEPOST_COUNTER_STRIDE, 0),
+      counters_(counter_words(plan), 0),
       reached_(static_cast<size_t>(plan.map.num_groups), 0),
-      blocks_{slots_of(plan, plan.map).block, plan.ranks},
+      blocks_(host_slots_of(plan)),
       others_(family_->part_of(options.schedule_bytes)),
       stream_(group_->stream(rank_)),
       queue_(kQueueLength) {
-  const RunSizes most = most_sizes(plan_);
-  if (paths_.any(&RunPath::stores_apart)) staging_.assign(most.send * output_bytes_, 0);
-  received_.assign(most.receive * output_bytes_, 0);
-  if (paths_.planned.sorts_a)
-    packed_.assign(static_cast<size_t>(plan_.rows_sent * plan_.k) * input_bytes_, 0);
-  allocate_shared(most);
+  const HostBytes bytes = host_bytes_of(plan_);
+  staging_.assign(bytes.staging, 0);
+  received_.assign(bytes.received, 0);
+  packed_.assign(bytes.packed, 0);
+  slots_.assign(bytes.slots, 0);
+  sums_.assign(bytes.sums, 0);
+  landed_.assign(bytes.landed, 0);
   take_arena(options.share_memory != 0);
   if (!is_routed(plan_)) {
     planned_ = make_run_map(plan_, rank_, rows_of_runs(plan_));
@@ -166,19 +208,35 @@ tilepost_result_t HostOp::synchronize() {
   return result();
 }
 
+// Memory that other ranks read or write is counted as shared.
+void HostOp::add_memory(tilepost_memory_t& memory) {
+  size_t shared = slots_.size() + sums_.size() + landed_.size();
+  if (paths_.planned.exchanged == Memory::shared) shared += staging_.size() + gathered_.size();
+  const size_t all = (counters_.size() + rows_.size()) * sizeof(uint32_t) + staging_.size() +
+                     received_.size() + slots_.size() + sums_.size() + landed_.size() +
+                     gathered_.size() + packed_.size();
+  memory.shared_bytes += static_cast<int64_t>(shared);
+  memory.device_bytes += static_cast<int64_t>(all) + others_.bytes();
+  for (const auto& run : {planned_, routed_})
+    if (run != nullptr) memory.device_bytes += bytes_of(*run);
+  if (arena_ == nullptr || !made_arena_) return;
+  memory.shared_bytes += arena_->bytes();
+  memory.device_bytes += arena_->bytes();
+}
+
+tilepost_result_t HostOp::find_overlap(int64_t m, bool& overlaps) {
+  return tilepost::find_overlap(plan_, m, routed_.get(), overlaps);
+}
+
 tilepost_result_t HostOp::get_info(tilepost_op_info_t& info) {
   info.plan = &plan_;
   info.rank = rank_;
   info.out_elements = 0;
   if (const auto& run = is_routed(plan_) ? routed_ : planned_; run != nullptr)
     info.out_elements = run->sizes.out;
-  info.device_bytes = static_cast<int64_t>(
-      (counters_.size() + rows_.size()) * sizeof(uint32_t) + staging_.size() + received_.size() +
-      slots_.size() + sums_.size() + landed_.size() + gathered_.size() + packed_.size());
-  if (arena_ != nullptr) info.device_bytes += arena_->bytes();
-  info.device_bytes += others_.bytes();
-  for (const auto& run : {planned_, routed_})
-    if (run != nullptr) info.device_bytes += bytes_of(*run);
+  tilepost_memory_t memory{};
+  add_memory(memory);
+  info.device_bytes = memory.device_bytes;
   info.rows = rows_.empty() ? nullptr : rows_.data();
   info.out = paths_.planned.lends_out ? landed_.data() : nullptr;
   return TILEPOST_OK;

@@ -33,6 +33,29 @@ struct HostExchangeMemory {
   void* landed;  // where sums land that come in a second shot
 };
 
+// How many bytes of memory an operation has for data.
+struct HostBytes {
+  size_t staging = 0, received = 0, packed = 0, slots = 0, sums = 0, landed = 0;
+};
+HostBytes host_bytes_of(const tilepost_plan_t& plan);
+
+// Adds what making an operation of `plan` allocates on `rank`, but for its arena.
+void add_host_needs(const tilepost_plan_t& plan, int rank, tilepost_memory_t& memory);
+
+// What a family's operations allocate for arenas, one after the other.
+class HostArenaNeeds {
+ public:
+  // `shares`: whether the operations share memory, with each other or with those of `arenas`.
+  HostArenaNeeds(bool shares, std::vector<std::shared_ptr<HostArena>> arenas)
+      : shares_(shares), arenas_(std::move(arenas)) {}
+  void add(const tilepost_plan_t& plan, tilepost_memory_t& memory);
+
+ private:
+  const bool shares_;
+  const std::vector<std::shared_ptr<HostArena>> arenas_;
+  std::vector<ArenaNeed> made_;
+};
+
 class HostOp final : public tilepost_op {
  public:
   // `plan` is one of the family's plans.
@@ -50,6 +73,8 @@ class HostOp final : public tilepost_op {
   tilepost_result_t status() override;
   tilepost_result_t synchronize() override;
   tilepost_result_t get_info(tilepost_op_info_t& info) override;
+  void add_memory(tilepost_memory_t& memory) override;
+  tilepost_result_t find_overlap(int64_t m, bool& overlaps) override;
   tilepost_result_t record_timeline() override;
   tilepost_result_t write_timeline(const char* path) override;
 
@@ -101,7 +126,6 @@ class HostOp final : public tilepost_op {
   }
 
   // Runs whose ranks share memory (op_shared.cpp).
-  void allocate_shared(const RunSizes& most);
   bool share_memory(uint64_t run, const Request& request);
   bool shared_group(const HostStep& place, const Request& request, const HostSharedRun& shared);
   bool shared_step(const HostStep& place, const HostSharedRun& shared, const Step& step);
@@ -173,6 +197,7 @@ class HostOp final : public tilepost_op {
   // TILEPOST_ACCESS_TILES: this rank's memory, the memory of all ranks, and the arguments of the
   // kernel of a run.
   std::shared_ptr<HostArena> arena_;
+  bool made_arena_ = false;  // whether the arena was made for this operation
   HostExchangeMemory own_arena_{};
   std::vector<HostExchangeMemory> others_arenas_;
   tilepost_exchange_t exchange_{};

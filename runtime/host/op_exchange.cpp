@@ -34,24 +34,46 @@ bool may_share(const tilepost_plan_t& plan) {
   return plan.shots != TILEPOST_ONE_SHOT_LINES;
 }
 
+// The room of an arena that is made for an operation and others to come.
+ArenaNeed room_to_share(const tilepost_plan_t& plan) {
+  ArenaNeed room = arena_need(plan);
+  room.parts = std::max(room.parts, kSharedParts);
+  return room;
+}
+
 }  // namespace
 
 // Takes an arena for the operation. All ranks make their operations in the same order, and so
 // choose the same arenas. Shared arenas stay as long as the communicator.
 void HostOp::take_arena(bool share) {
   if (plan_.access != TILEPOST_ACCESS_TILES) return;
-  ArenaNeed need = arena_need(plan_);
   if (!(share || family_->takes_turns()) || !may_share(plan_)) {
-    arena_ = std::make_shared<HostArena>(plan_.ranks, need);
+    arena_ = std::make_shared<HostArena>(plan_.ranks, arena_need(plan_));
+    made_arena_ = true;
     return;
   }
   const std::lock_guard lock(stream_.mutex);
   auto& arenas = share ? stream_.arenas : family_->arenas;
   for (const std::shared_ptr<HostArena>& made : arenas)
-    if (made->has_room(need)) arena_ = made;
+    if (made->has_room(arena_need(plan_))) arena_ = made;
   if (arena_ != nullptr) return;
-  need.parts = std::max(need.parts, kSharedParts);
-  arena_ = arenas.emplace_back(std::make_shared<HostArena>(plan_.ranks, need));
+  arena_ = arenas.emplace_back(std::make_shared<HostArena>(plan_.ranks, room_to_share(plan_)));
+  made_arena_ = true;
+}
+
+void HostArenaNeeds::add(const tilepost_plan_t& plan, tilepost_memory_t& memory) {
+  if (plan.access != TILEPOST_ACCESS_TILES) return;
+  ArenaNeed room = arena_need(plan);
+  if (shares_ && may_share(plan)) {
+    for (const std::shared_ptr<HostArena>& kept : arenas_)
+      if (kept->has_room(room)) return;
+    for (const ArenaNeed& made : made_)
+      if (room.fits(made)) return;
+    room = made_.emplace_back(room_to_share(plan));
+  }
+  const int64_t bytes = HostArena::bytes_of(plan.ranks, room);
+  memory.shared_bytes += bytes;
+  memory.device_bytes += bytes;
 }
 
 // Carries out a run. Here and below, false means that the communicator was aborted.

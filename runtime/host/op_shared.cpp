@@ -12,13 +12,6 @@
 
 namespace tilepost {
 
-void HostOp::allocate_shared(const RunSizes& most) {
-  if (most.slots > 0 && plan_.access != TILEPOST_ACCESS_TILES)
-    slots_.assign(static_cast<size_t>(blocks_.elements() * output_bytes_), 0);
-  sums_.assign(most.sums * output_bytes_, 0);
-  landed_.assign(most.landed * output_bytes_, 0);
-}
-
 // Carries out a run. Here and below, false means that the communicator was aborted.
 bool HostOp::share_memory(uint64_t run, const Request& request) {
   const RunMap& map = *request.run;

@@ -18,9 +18,9 @@ namespace tilepost {
 inline constexpr int64_t kHostChunkBytes = int64_t{4} << 20;  // at most
 inline constexpr int kHostRingChunks = 4;
 
-// The bytes of the chunks into which a message is cut, apart from the last one. They are about equal,
-// and a message that takes longer than a chunk's wait and write has at least two, so that one half
-// is received while the other one is sent. `most`: the bytes of a chunk of the ring.
+// The bytes of the chunks into which a message is cut, apart from the last one. They are about
+// equal, and a message that takes longer than a chunk's wait and write has at least two, so that
+// one half is received while the other one is sent. `most`: the bytes of a chunk of the ring.
 constexpr int64_t host_chunk_bytes(int64_t message, int64_t most) {
   constexpr int64_t kUndivided = int64_t{1} << 20, kUnit = 256;
   const int64_t least = message > kUndivided ? 2 : 1;
@@ -37,8 +37,8 @@ constexpr int host_channels(const PatternRow& pattern) {
 }
 
 // Whether something on a rank follows each group: tiles that multiply its rows, or the pass that
-// makes them row-major. Otherwise a run follows all groups at its end, and waits for a group's tiles
-// while groups before it are still on their way.
+// makes them row-major. Otherwise a run follows all groups at its end, and waits for a group's
+// tiles while groups before it are still on their way.
 constexpr bool host_groups_join(const PatternRow& pattern, tilepost_consumer_t consumer) {
   return pattern.moves_input() || consumer == TILEPOST_CONSUMER_UNPERMUTE;
 }

@@ -119,12 +119,18 @@ void set_steps(const tilepost_plan_t& plan, int rank, RunMap& run) {
   set_sizes(plan, rank, run);
 }
 
+// The most rows that any rank receives and multiplies.
+int64_t most_arriving(const RowCounts& counts) {
+  int64_t most = 1;
+  for (int rank = 0; rank < counts.ranks(); ++rank) most = std::max(most, counts.arriving(rank));
+  return most;
+}
+
 // Builds a run that multiplies the rows that it receives, whose numbers are `run.counts`. All ranks
 // choose the groups for the rank that receives most.
 void build_received(const tilepost_plan_t& plan, int rank, RunMap& run) {
   const RowCounts& counts = run.counts;
-  int64_t most = 1;
-  for (int other = 0; other < plan.ranks; ++other) most = std::max(most, counts.arriving(other));
+  const int64_t most = most_arriving(counts);
   set_schedule(plan, most, run);
   const std::vector<int64_t> from = counts.from_each(rank);
   build(plan, counts.arriving(rank), {.rank = rank, .splits = from}, run);
@@ -167,6 +173,13 @@ std::unique_ptr<RunMap> make_run_map(const tilepost_plan_t& plan, int rank, int6
   }
   set_steps(plan, rank, *run);
   return run;
+}
+
+bool run_overlaps(const tilepost_plan_t& plan, int64_t m) {
+  if (m == 0) return false;
+  const bool receives = row_of(plan).input_is_routed();
+  return schedule_for(plan, receives ? most_arriving(even_input_counts(plan.ranks, m)) : m)
+      .overlaps;
 }
 
 std::unique_ptr<RunMap> begin_route(const tilepost_plan_t& plan, int rank,

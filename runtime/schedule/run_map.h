@@ -71,6 +71,9 @@ struct RunMap {
   bool does_nothing() const { return num_groups() == 0; }
 };
 
+// Whether runs of m rows overlap: RunMap::overlaps of make_run_map, and false for m = 0.
+bool run_overlaps(const tilepost_plan_t& plan, int64_t m);
+
 // How many bytes of host memory the run holds.
 int64_t bytes_of(const RunMap& run);
 

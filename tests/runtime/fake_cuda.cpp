@@ -263,6 +263,7 @@ cudaError_t cudaMalloc(void** pointer, size_t bytes) {
   ++world().live_allocations;
   const std::lock_guard lock(world().mutex);
   world().allocated.insert(*pointer);
+  world().device_sizes[*pointer] = bytes;
   return cudaSuccess;
 }
 cudaError_t cudaFree(void* pointer) {
@@ -270,6 +271,7 @@ cudaError_t cudaFree(void* pointer) {
   {
     const std::lock_guard lock(world().mutex);
     world().allocated.erase(pointer);
+    world().device_sizes.erase(pointer);
     world().freed_while_mapped += world().mappings[pointer] > 0;
   }
   std::free(pointer);
@@ -281,10 +283,16 @@ cudaError_t cudaHostAlloc(void** pointer, size_t bytes, unsigned) {
   if (checked("cudaHostAlloc")) return cudaErrorMemoryAllocation;
   *pointer = std::aligned_alloc(256, (bytes + 255) / 256 * 256);
   ++world().live_pinned;
+  const std::lock_guard lock(world().mutex);
+  world().pinned_sizes[*pointer] = bytes;
   return cudaSuccess;
 }
 cudaError_t cudaFreeHost(void* pointer) {
   count_memory_call();
+  {
+    const std::lock_guard lock(world().mutex);
+    world().pinned_sizes.erase(pointer);
+  }
   std::free(pointer);
   --world().live_pinned;
   return cudaSuccess;

@@ -197,7 +197,8 @@ struct Seen {
   uint64_t time = 0;              // ns, as stamps note it: it passes with every stamp
   std::vector<std::string> maps;  // tensor maps: "<columns>x<rows> box <columns>x<rows> …"
   std::vector<std::unique_ptr<Window>> windows;
-  std::set<const void*> allocated;  // by cudaMalloc and not yet freed
+  std::set<const void*> allocated;                           // by cudaMalloc and not yet freed
+  std::map<const void*, size_t> device_sizes, pinned_sizes;  // bytes of what is not yet freed
   // How many times other processes have mapped each allocation.
   std::map<const void*, int> mappings;
   int freed_while_mapped = 0;  // allocations freed while mapped, which CUDA leaves undefined

@@ -69,8 +69,10 @@ class OwnedMemory : public Owned<Traits> {
     bytes_ = static_cast<int64_t>(bytes);
     return Owned<Traits>::out();
   }
+  // The size of the memory; 0 if there is none.
+  int64_t bytes() const { return *this ? bytes_ : 0; }
   void leak() {
-    if (*this) add_bytes_left(bytes_);
+    add_bytes_left(bytes());
     Owned<Traits>::leak();
   }
 

@@ -2,28 +2,61 @@
 
 namespace tilepost::cuda {
 
-tilepost_result_t OpBuffers::create(const RunMap* planned, int lanes, cudaStream_t stream) {
-  const bool one_size = plan_.any_m == 0 && planned != nullptr && !transports_.windows;
-  sizes_ = one_size ? planned->sizes : most_sizes(plan_);
-  if (transports_.shared) device_bytes_ += transports_.shared->bytes();
-  if (transports_.windows) device_bytes_ += transports_.windows->layout().bytes;
-  const bool own = paths_.planned.exchanged == Memory::own;
-  if (own && paths_.any(&RunPath::stores_apart))
-    TILEPOST_TRY(add(send_, sizes_.send * output_bytes(), stream));
-  if (paths_.planned.receives_in == Memory::own)
-    TILEPOST_TRY(add(received_, sizes_.receive * output_bytes(), stream));
-  TILEPOST_TRY(add(scratch_, lanes * sizes_.scratch * output_bytes(), stream));
-  const int64_t row_bytes = plan_.k * element_bytes(plan_.input);
-  if (paths_.planned.sorts_a) TILEPOST_TRY(add(packed_, plan_.rows_sent * row_bytes, stream));
-  if (!own || !row_of(plan_).moves_input()) return TILEPOST_OK;
-  return add(gathered_, plan_.map.m * row_bytes, stream);
+namespace {
+
+// The sizes for which buffers are made. Windows have room for whole shares.
+RunSizes sizes_of(const tilepost_plan_t& plan, const RunMap* planned) {
+  const bool windows = plan.transport == TILEPOST_TRANSPORT_NCCL_SYMMETRIC;
+  const bool one_size = plan.any_m == 0 && planned != nullptr && !windows;
+  return one_size ? planned->sizes : most_sizes(plan);
 }
 
-tilepost_result_t OpBuffers::add(DeviceMemory& memory, int64_t bytes, cudaStream_t stream) {
+// The bytes of each buffer; 0 where there is none.
+struct BufferBytes {
+  int64_t send = 0, received = 0, scratch = 0, packed = 0, gathered = 0;
+};
+BufferBytes bytes_of(const tilepost_plan_t& plan, const RunSizes& sizes, int lanes) {
+  const RunPaths paths = paths_of(plan);
+  const bool own = paths.planned.exchanged == Memory::own;
+  const int64_t width = element_bytes(plan.output);
+  const int64_t row_bytes = plan.k * element_bytes(plan.input);
+  BufferBytes bytes;
+  if (own && paths.any(&RunPath::stores_apart)) bytes.send = sizes.send * width;
+  if (paths.planned.receives_in == Memory::own) bytes.received = sizes.receive * width;
+  bytes.scratch = lanes * sizes.scratch * width;
+  if (paths.planned.sorts_a) bytes.packed = plan.rows_sent * row_bytes;
+  if (own && row_of(plan).moves_input()) bytes.gathered = plan.map.m * row_bytes;
+  return bytes;
+}
+
+}  // namespace
+
+void OpBuffers::add_needs(const tilepost_plan_t& plan, const RunMap* planned, int lanes,
+                          tilepost_memory_t& memory) {
+  const BufferBytes bytes = bytes_of(plan, sizes_of(plan, planned), lanes);
+  memory.device_bytes +=
+      bytes.send + bytes.received + bytes.scratch + bytes.packed + bytes.gathered;
+}
+
+void OpBuffers::add_memory(tilepost_memory_t& memory) const {
+  for (const DeviceMemory* own : {&send_, &received_, &gathered_, &packed_, &scratch_})
+    memory.device_bytes += own->bytes();
+}
+
+tilepost_result_t OpBuffers::create(const RunMap* planned, int lanes, cudaStream_t stream) {
+  sizes_ = sizes_of(plan_, planned);
+  const BufferBytes bytes = bytes_of(plan_, sizes_, lanes);
+  TILEPOST_TRY(make(send_, bytes.send, stream));
+  TILEPOST_TRY(make(received_, bytes.received, stream));
+  TILEPOST_TRY(make(scratch_, bytes.scratch, stream));
+  TILEPOST_TRY(make(packed_, bytes.packed, stream));
+  return make(gathered_, bytes.gathered, stream);
+}
+
+tilepost_result_t OpBuffers::make(DeviceMemory& memory, int64_t bytes, cudaStream_t stream) {
   if (bytes == 0) return TILEPOST_OK;
   TILEPOST_TRY(make_device_memory(memory, static_cast<size_t>(bytes)));
   TILEPOST_CUDA(cudaMemsetAsync(memory.get(), 0, static_cast<size_t>(bytes), stream));
-  device_bytes_ += bytes;
   return TILEPOST_OK;
 }
 
@@ -31,9 +64,8 @@ tilepost_result_t OpBuffers::grow_received(int64_t elements, cudaStream_t stream
   grown = elements > sizes_.receive;
   if (!grown) return TILEPOST_OK;
   received_ = {};
-  device_bytes_ -= sizes_.receive * output_bytes();
   sizes_.receive = 0;
-  TILEPOST_TRY(add(received_, elements * output_bytes(), stream));
+  TILEPOST_TRY(make(received_, elements * output_bytes(), stream));
   sizes_.receive = elements;
   return TILEPOST_OK;
 }

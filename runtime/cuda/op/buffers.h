@@ -44,7 +44,11 @@ class OpBuffers {
   const RunSizes& sizes() const { return sizes_; }
   // Whether steps send and receive only in this object's memory, whatever the caller passes.
   bool holds_all() const { return send_ && received_; }
-  int64_t device_bytes() const { return device_bytes_; }
+  // Adds what create() with such arguments allocates for a plan, and what this object has
+  // allocated. Neither counts the memory that transports own.
+  static void add_needs(const tilepost_plan_t& plan, const RunMap* planned, int lanes,
+                        tilepost_memory_t& memory);
+  void add_memory(tilepost_memory_t& memory) const;
 
   // Memory that the caller may pass as a run's out (RunPath::lends_out), or null.
   void* lent_out() const;
@@ -59,7 +63,7 @@ class OpBuffers {
 
  private:
   int64_t output_bytes() const { return element_bytes(plan_.output); }  // bytes of one element
-  tilepost_result_t add(DeviceMemory& memory, int64_t bytes, cudaStream_t stream);
+  static tilepost_result_t make(DeviceMemory& memory, int64_t bytes, cudaStream_t stream);
   void* received_of(const tilepost_run_operands_t& operands, const RunPath& path) const;
   void* kernel_output(const tilepost_run_operands_t& operands, const RunPath& path) const;
   void* gathered_of(const tilepost_run_operands_t& operands, const RunPath& path) const;
@@ -68,7 +72,6 @@ class OpBuffers {
   const tilepost_plan_t& plan_;
   const RunPaths& paths_;
   const Transports& transports_;
-  int64_t device_bytes_ = 0;
   RunSizes sizes_;
   DeviceMemory send_;      // where the kernel stores: Buffer::send in Memory::own
   DeviceMemory received_;  // where steps receive: Buffer::received in Memory::own

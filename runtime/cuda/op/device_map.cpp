@@ -49,6 +49,22 @@ size_t most_table_bytes(const tilepost_plan_t& plan, bool needs_rows) {
   return bytes;
 }
 
+// Whether something reads where the rows of tiles in slots belong.
+bool reads_slots(const tilepost_plan_t& plan) {
+  return has_slots(plan) && plan.consumer != TILEPOST_CONSUMER_UNPERMUTE;
+}
+
+// The bytes of one map's tables, at most, and of the tables of all maps.
+struct TableRoom {
+  int64_t most, all;
+};
+TableRoom room_of(const tilepost_plan_t& plan, int64_t schedule_bytes) {
+  const auto most = static_cast<int64_t>(most_table_bytes(plan, reads_slots(plan)));
+  if (plan.any_m == 0 || is_routed(plan)) return {most, most};
+  constexpr auto kMaps = static_cast<int64_t>(DeviceMaps::kMost);
+  return {most, most + std::clamp(schedule_bytes, most, kMaps * most)};
+}
+
 // The tables of memory that ranks share (tilepost_view_t). If a kernel stores there, they have the
 // places of the rows of each rank's share and the counters that the kernel raises. Otherwise they
 // have the places where the other ranks' rows arrive.
@@ -222,7 +238,19 @@ void pack(const std::vector<int32_t>& rows, const PeerTables& peers, const Tasks
 }  // namespace
 
 bool DeviceMaps::needs_rows() const {
-  return has_slots(*plan_) && plan_->consumer != TILEPOST_CONSUMER_UNPERMUTE;
+  return reads_slots(*plan_);
+}
+
+void DeviceMaps::add_needs(const tilepost_plan_t& plan, int64_t schedule_bytes,
+                           tilepost_memory_t& memory) {
+  const TableRoom room = room_of(plan, schedule_bytes);
+  memory.device_bytes += room.all;
+  memory.pinned_bytes += room.most;
+}
+
+void DeviceMaps::add_memory(tilepost_memory_t& memory) const {
+  memory.device_bytes += memory_.bytes();
+  memory.pinned_bytes += staging_.bytes();
 }
 
 tilepost_result_t DeviceMaps::create(const tilepost_plan_t& plan, int rank,
@@ -232,11 +260,9 @@ tilepost_result_t DeviceMaps::create(const tilepost_plan_t& plan, int rank,
   places_ = &places;
   rank_ = rank;
   wait_for_run_ = std::move(wait_for_run);
-  most_bytes_ = static_cast<int64_t>(most_table_bytes(plan, needs_rows()));
-  bytes_ = most_bytes_;
-  const bool has_others = plan.any_m != 0 && !is_routed(plan);
-  if (has_others)
-    bytes_ += std::clamp(schedule_bytes, most_bytes_, static_cast<int64_t>(kMost) * most_bytes_);
+  const TableRoom room = room_of(plan, schedule_bytes);
+  most_bytes_ = room.most;
+  bytes_ = room.all;
   TILEPOST_TRY(make_stream(stream_, true));
   TILEPOST_TRY(make_pinned_memory(staging_, static_cast<size_t>(most_bytes_)));
   TILEPOST_TRY(make_device_memory(memory_, static_cast<size_t>(bytes_)));

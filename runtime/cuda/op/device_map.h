@@ -92,7 +92,11 @@ class DeviceMaps {
   // The map of the plan's own m, or of the route that was set last. Null before the first route.
   DeviceMap* planned() const { return maps_.empty() ? nullptr : maps_.front().get(); }
 
-  int64_t device_bytes() const { return bytes_; }
+  // Adds what create() allocates for a plan and `schedule_bytes`, and what this object has
+  // allocated.
+  static void add_needs(const tilepost_plan_t& plan, int64_t schedule_bytes,
+                        tilepost_memory_t& memory);
+  void add_memory(tilepost_memory_t& memory) const;
 
   // Gives up the memory without releasing it.
   void leak();

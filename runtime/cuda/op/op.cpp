@@ -21,19 +21,6 @@ namespace {
 
 constexpr std::chrono::microseconds kSynchronizePoll{20};
 
-// Chooses the plans, and checks them as far as this rank alone can.
-tilepost_result_t choose_plans(const tilepost_program_t& program, const DeviceInfo& device,
-                               int world, PlanRanges& plans) {
-  const tilepost_plan_t* first = nullptr;
-  TILEPOST_TRY(select_plan(program, device, first));
-  plans = ranges_of(program, *first);
-  for (const tilepost_plan_t* plan : plans) {
-    TILEPOST_TRY(check_plan(program, *plan, device, world));
-    TILEPOST_TRY(check_environment(*plan));
-  }
-  return check_ranges(program, plans);
-}
-
 // Whether the program's operations need other ranks. The answer is the same for all of the
 // program's plans. The patterns have not been checked yet.
 bool communicates(const tilepost_program_t& program) {
@@ -148,19 +135,17 @@ CudaOp::~CudaOp() {
 
 tilepost_result_t CudaOp::create(Communicator& comm) {
   const bool shares = options_.share_memory != 0;
+  const bool had_rings = family_->host_rings != nullptr;
   TILEPOST_TRY(make_transports(
       {comm, plan_, options_.deadline_seconds, shares ? comm.arenas() : family_->arenas,
        shares || family_->takes_turns(), family_->plans, family_->host_rings},
       transports_));
+  made_rings_ = !had_rings && transports_.rings != nullptr;
   warnings_ = plan_warnings(plan_, device_) + environment_warnings(plan_);
   if (family_->agreement) warnings_ += family_->agreement->warnings;
   if (transports_.windows) warnings_ += transports_.windows->warnings();
   TILEPOST_TRY(load_driver(driver_));
-  // Where memory is shared, further lanes belong to the transport. Input arrives in order, on one
-  // lane.
-  const bool lanes = transports_.overlapping && !transports_.shared;
-  const bool in_order = row_of(plan_).moves_input();
-  TILEPOST_TRY(lanes_.create(lanes && !in_order ? std::max(1, plan_.comm_lanes) : 1));
+  TILEPOST_TRY(lanes_.create(Lanes::num_of(plan_)));
   TILEPOST_TRY(state_.tracker.create());
   TILEPOST_TRY(create_state());
   const SharedRegions* regions = transports_.shared ? &transports_.shared->regions() : nullptr;
@@ -344,14 +329,30 @@ tilepost_result_t CudaOp::write_timeline(const char* path) {
   return at_rest("its timeline is written", [&] { return timeline_.write(path); });
 }
 
+void CudaOp::add_memory(tilepost_memory_t& memory) {
+  state_.counters.add_memory(memory);
+  maps_.add_memory(memory);
+  buffers_.add_memory(memory);
+  transports_.add_memory(memory);
+  routes_.add_memory(memory);
+  registered_.add_memory(memory);
+  if (made_rings_) memory.pinned_bytes += transports_.rings->bytes();
+}
+
+tilepost_result_t CudaOp::find_overlap(int64_t m, bool& overlaps) {
+  const DeviceMap* const routed = is_routed(plan_) ? maps_.planned() : nullptr;
+  return tilepost::find_overlap(plan_, m, routed != nullptr ? routed->run.get() : nullptr,
+                                overlaps);
+}
+
 tilepost_result_t CudaOp::get_info(tilepost_op_info_t& info) {
   const DeviceMap& map = *maps_.planned();
   info.plan = &plan_;
   info.rank = state_.traits.rank;
   info.out_elements = map.run != nullptr ? map.run->sizes.out : 0;
-  info.device_bytes = static_cast<int64_t>(state_.counters.bytes()) + buffers_.device_bytes() +
-                      routes_.device_bytes() + registered_.device_bytes() + maps_.device_bytes();
-  if (transports_.overlapping) info.device_bytes += transports_.overlapping->device_bytes();
+  tilepost_memory_t memory{};
+  add_memory(memory);
+  info.device_bytes = memory.device_bytes;
   info.rows = keeps_slots(plan_) ? map.rows : nullptr;
   info.out = buffers_.lent_out();
   return TILEPOST_OK;

@@ -52,6 +52,8 @@ class CudaOp final : public tilepost_op {
   tilepost_result_t status() override;
   tilepost_result_t synchronize() override;
   tilepost_result_t get_info(tilepost_op_info_t& info) override;
+  void add_memory(tilepost_memory_t& memory) override;
+  tilepost_result_t find_overlap(int64_t m, bool& overlaps) override;
   const char* warnings() override { return warnings_.c_str(); }
   tilepost_result_t record_timeline() override;
   tilepost_result_t write_timeline(const char* path) override;
@@ -95,9 +97,14 @@ class CudaOp final : public tilepost_op {
   Routes routes_;
   RegisteredOutputs registered_;
   RunIssuer issuer_;
-  bool captures_ = false;  // whether the caller has begun to capture runs
-  bool made_ = false;      // whether create() has succeeded
+  bool made_rings_ = false;  // whether the family's rings were made for this operation
+  bool captures_ = false;    // whether the caller has begun to capture runs
+  bool made_ = false;        // whether create() has succeeded
 };
+
+// Adds what make_op with these arguments allocates (tilepost_program_memory). Not collective.
+tilepost_result_t add_needs_of_op(Communicator& comm, const tilepost_program_t& program,
+                                  const tilepost_options_t& options, tilepost_memory_t& memory);
 
 // Makes an operation on a communicator that has not been aborted, from the plans of the program
 // that suit the communicator's device best. Collective.

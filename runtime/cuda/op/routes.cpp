@@ -5,13 +5,32 @@
 
 namespace tilepost::cuda {
 
+namespace {
+
+// The bytes of the numbers that ranks exchange.
+size_t bytes_of_numbers(const tilepost_plan_t& plan) {
+  if (!is_routed(plan)) return 0;
+  return (1 + size_t(plan.ranks)) * std::max(1, plan.map.num_groups) * plan.ranks * sizeof(int64_t);
+}
+
+}  // namespace
+
+void Routes::add_needs(const tilepost_plan_t& plan, tilepost_memory_t& memory) {
+  const auto bytes = static_cast<int64_t>(bytes_of_numbers(plan));
+  memory.device_bytes += bytes;
+  memory.pinned_bytes += bytes;
+}
+
+void Routes::add_memory(tilepost_memory_t& memory) const {
+  memory.device_bytes += numbers_.bytes();
+  memory.pinned_bytes += staging_.bytes();
+}
+
 tilepost_result_t Routes::create() {
-  if (!is_routed(plan_)) return TILEPOST_OK;
-  const size_t count = (1 + size_t(plan_.ranks)) * std::max(1, plan_.map.num_groups) * plan_.ranks;
-  const size_t bytes = count * sizeof(int64_t);
+  const size_t bytes = bytes_of_numbers(plan_);
+  if (bytes == 0) return TILEPOST_OK;
   TILEPOST_TRY(make_device_memory(numbers_, bytes));
   TILEPOST_CUDA(cudaMemsetAsync(numbers_.get(), 0, bytes, lanes_.stream()));
-  device_bytes_ = static_cast<int64_t>(bytes);
   return make_pinned_memory(staging_, bytes);
 }
 

@@ -38,7 +38,9 @@ class Routes {
   int64_t rows() const { return rows_; }
   tilepost_arrivals_t arrivals() const { return arrivals_.view(); }
 
-  int64_t device_bytes() const { return device_bytes_; }
+  // Adds what create() allocates for a plan, and what this object has allocated.
+  static void add_needs(const tilepost_plan_t& plan, tilepost_memory_t& memory);
+  void add_memory(tilepost_memory_t& memory) const;
   // Leaves the memory to the process, for after a failure from which the device has not recovered.
   void leak() {
     numbers_.leak();
@@ -58,7 +60,6 @@ class Routes {
   DeviceMaps& maps_;
   int64_t rows_ = -1;
   Arrivals arrivals_;
-  int64_t device_bytes_ = 0;
   DeviceMemory numbers_;  // the numbers that ranks exchange: this rank's, then all ranks'
   PinnedMemory staging_;  // the host's copy of these numbers
 };

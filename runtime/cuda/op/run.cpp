@@ -4,6 +4,12 @@ namespace tilepost::cuda {
 
 // With the highest priority a collective's CTAs get a free SM before the CTAs of other work. The
 // collective takes no SM from the GEMM, which keeps its SMs until it ends.
+int Lanes::num_of(const tilepost_plan_t& plan) {
+  const RunPath path = paths_of(plan).planned;
+  const bool messages = path.overlaps && !path.shares_memory();
+  return messages && !row_of(plan).moves_input() ? std::max(1, plan.comm_lanes) : 1;
+}
+
 tilepost_result_t Lanes::create(int num) {
   TILEPOST_TRY(make_stream(comm_, true));
   more_.resize(static_cast<size_t>(num) - 1);

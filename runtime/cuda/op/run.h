@@ -51,6 +51,9 @@ struct Run {
 // to the transport.
 class Lanes {
  public:
+  // How many lanes an operation of the plan has. Input arrives in order, on one lane.
+  static int num_of(const tilepost_plan_t& plan);
+
   // Makes `num` lanes, at least 1.
   tilepost_result_t create(int num);
 

@@ -3,6 +3,7 @@
 #include "runtime/core/plan_check.h"
 #include "runtime/cuda/consumers/unpermute.h"
 #include "runtime/cuda/device/check.h"
+#include "runtime/cuda/device/environment.h"
 #include "runtime/cuda/shared/flags.h"
 #include "runtime/map/run_path.h"
 
@@ -66,6 +67,18 @@ tilepost_result_t check_plan(const tilepost_program_t& program, const tilepost_p
                 plan.kernel.name, plan.kernel.shared_bytes, device.name.c_str(),
                 device.max_shared_bytes);
   return TILEPOST_OK;
+}
+
+tilepost_result_t choose_plans(const tilepost_program_t& program, const DeviceInfo& device,
+                               int world, PlanRanges& plans) {
+  const tilepost_plan_t* first = nullptr;
+  TILEPOST_TRY(select_plan(program, device, first));
+  plans = ranges_of(program, *first);
+  for (const tilepost_plan_t* plan : plans) {
+    TILEPOST_TRY(check_plan(program, *plan, device, world));
+    TILEPOST_TRY(check_environment(*plan));
+  }
+  return check_ranges(program, plans);
 }
 
 std::string plan_warnings(const tilepost_plan_t& plan, const DeviceInfo& device) {

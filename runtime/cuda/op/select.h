@@ -9,6 +9,7 @@
 #include <string>
 
 #include "runtime/core/error.h"
+#include "runtime/core/ranges.h"
 #include "runtime/cuda/device/device.h"
 
 namespace tilepost::cuda {
@@ -29,6 +30,10 @@ tilepost_result_t select_plan(const tilepost_program_t& program, const DeviceInf
 // comes.
 tilepost_result_t check_plan(const tilepost_program_t& program, const tilepost_plan_t& plan,
                              const DeviceInfo& device, int world);
+
+// Chooses a program's plans for the device, and checks them as far as this rank alone can.
+tilepost_result_t choose_plans(const tilepost_program_t& program, const DeviceInfo& device,
+                               int world, PlanRanges& plans);
 
 // Text about what works but differs from what the plan expects. It is empty if nothing differs.
 std::string plan_warnings(const tilepost_plan_t& plan, const DeviceInfo& device);

@@ -54,7 +54,7 @@ class RegisteredOutputs::Exchange {
   const SharedRanks& ranks() const { return ranks_; }
   // This rank's place, without memory.
   const PeerInfo& place() const { return place_; }
-  int64_t device_bytes() const { return numbers_.device_bytes(); }
+  void add_memory(tilepost_memory_t& memory) const { numbers_.add_memory(memory); }
   // Sets the name of the call that the ranks are in, for errors.
   void begin(const char* call) { call_ = call; }
 
@@ -136,9 +136,17 @@ RegisteredOutputs::~RegisteredOutputs() {
 tilepost_result_t RegisteredOutputs::create(const SharedRanks& ranks) {
   exchange_ = std::make_unique<Exchange>(ranks);
   TILEPOST_TRY(exchange_->create());
-  TILEPOST_TRY(make_device_memory(tables_, kMostRegistered * table_bytes()));
-  device_bytes_ = static_cast<int64_t>(kMostRegistered * table_bytes()) + exchange_->device_bytes();
-  return TILEPOST_OK;
+  return make_device_memory(tables_, kMostRegistered * table_bytes());
+}
+
+void RegisteredOutputs::add_needs(int ranks, tilepost_memory_t& memory) {
+  memory.device_bytes += static_cast<int64_t>(kMostRegistered * table_bytes_of(ranks));
+  NumberExchange::add_needs(Exchange::kNumbers, ranks, memory);
+}
+
+void RegisteredOutputs::add_memory(tilepost_memory_t& memory) const {
+  memory.device_bytes += tables_.bytes();
+  if (exchange_) exchange_->add_memory(memory);
 }
 
 void** RegisteredOutputs::table(int which) const {

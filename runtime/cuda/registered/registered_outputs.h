@@ -54,7 +54,9 @@ class RegisteredOutputs {
   // is larger than the buffer, or the buffer's memory was freed.
   tilepost_result_t find(const void* out, int64_t bytes, RegisteredOutput& output) const;
 
-  int64_t device_bytes() const { return device_bytes_; }
+  // Adds what create() allocates for the ranks of a plan, and what this object has allocated.
+  static void add_needs(int ranks, tilepost_memory_t& memory);
+  void add_memory(tilepost_memory_t& memory) const;
 
   // Closes the open memory of other processes. This rank's runs are over.
   void close();
@@ -82,7 +84,8 @@ class RegisteredOutputs {
   tilepost_result_t give_up(tilepost_result_t result, Buffer& fresh);
   int free_table() const;
   void** table(int which) const;
-  size_t table_bytes() const { return static_cast<size_t>(plan_.ranks) * sizeof(void*); }
+  static size_t table_bytes_of(int ranks) { return static_cast<size_t>(ranks) * sizeof(void*); }
+  size_t table_bytes() const { return table_bytes_of(plan_.ranks); }
   static void close(Buffer& buffer);
 
   const tilepost_plan_t& plan_;
@@ -94,7 +97,6 @@ class RegisteredOutputs {
                                                   // all ranks
   std::unique_ptr<Exchange> exchange_;            // null before create()
   DeviceMemory tables_;                           // [kMostRegistered][ranks] places
-  int64_t device_bytes_ = 0;
 };
 
 }  // namespace tilepost::cuda

@@ -81,7 +81,24 @@ tilepost_result_t agree(const SharedRanks& ranks, const SharedArenas& arenas,
   return TILEPOST_OK;
 }
 
+size_t bytes_of_numbers(const SharedLayout& layout) {
+  const auto counters = static_cast<size_t>(layout.counters);
+  return (TILEPOST_COUNTER_STRIDE * (1 + counters) + 2 * counters) * sizeof(uint32_t);
+}
+
 }  // namespace
+
+void SharedArena::add_needs(const SharedLayout& layout, tilepost_memory_t& memory) {
+  const int64_t shared = SharedMemory::allocated_for(layout.bytes);
+  memory.shared_bytes += shared;
+  memory.device_bytes += shared + static_cast<int64_t>(bytes_of_numbers(layout));
+}
+
+void SharedArena::add_memory(tilepost_memory_t& memory) const {
+  const int64_t shared = memory_.exists() ? SharedMemory::allocated_for(memory_.bytes()) : 0;
+  memory.shared_bytes += shared;
+  memory.device_bytes += shared + numbers_.bytes();
+}
 
 SharedArena::~SharedArena() {
   if (!abandoned_) return;
@@ -138,9 +155,7 @@ tilepost_result_t SharedArena::try_out(const SharedRanks& ranks) {
 // Makes the numbers that only this rank uses: the number of the run, the counts of finished chunks
 // of tasks, and the values that counters have to reach.
 tilepost_result_t SharedArena::make_numbers() {
-  const auto counters = static_cast<size_t>(layout_.counters);
-  const size_t flags = TILEPOST_COUNTER_STRIDE * (1 + counters) + 2 * counters;
-  const size_t bytes = flags * sizeof(uint32_t);
+  const size_t bytes = bytes_of_numbers(layout_);
   TILEPOST_TRY(make_device_memory(numbers_, bytes));
   Stream stream;
   TILEPOST_TRY(make_stream(stream, true));

@@ -57,6 +57,10 @@ class SharedArena {
   SharedFlags flags() const;
   uint32_t* done() const;
 
+  // Adds what create() allocates for a layout, and what this object has allocated.
+  static void add_needs(const SharedLayout& layout, tilepost_memory_t& memory);
+  void add_memory(tilepost_memory_t& memory) const;
+
   int64_t id() const { return id_; }
   const SharedMemory& memory() const { return memory_; }
   // Whether any operation of the arena has runs that are a kernel alone, which meets the other

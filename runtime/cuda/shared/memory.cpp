@@ -22,7 +22,7 @@ constexpr int64_t kBlockBytes = int64_t{2} << 20;
 constexpr const char* kWayOut = "; use 'transport: nccl'";
 
 size_t allocation_bytes(int64_t bytes) {
-  return static_cast<size_t>((bytes + kBlockBytes - 1) / kBlockBytes * kBlockBytes);
+  return static_cast<size_t>(SharedMemory::allocated_for(bytes));
 }
 
 // Sizes must agree, because each rank computes addresses in the others' memory from its own layout.
@@ -87,6 +87,10 @@ AllExported& exported() {
 }
 
 }  // namespace
+
+int64_t SharedMemory::allocated_for(int64_t bytes) {
+  return (bytes + kBlockBytes - 1) / kBlockBytes * kBlockBytes;
+}
 
 SharedMemory::~SharedMemory() {
   release();

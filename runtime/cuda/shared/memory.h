@@ -33,6 +33,9 @@ class SharedMemory {
 
   bool exists() const { return own_ != nullptr; }
   int64_t bytes() const { return bytes_; }
+  // How many bytes create() allocates for `bytes` bytes: whole blocks, because CUDA's handles
+  // between processes are for whole blocks of memory.
+  static int64_t allocated_for(int64_t bytes);
   // The address, on this rank, that is `at` bytes into the memory of `rank`.
   void* of(int rank, int64_t at) const { return static_cast<char*>(bases_[rank]) + at; }
   void* own(int64_t at) const { return static_cast<char*>(own_) + at; }

@@ -6,6 +6,17 @@
 
 namespace tilepost::cuda {
 
+tilepost_result_t ControlChannel::exchange_on_host(std::span<const int64_t> /*own*/,
+                                                   std::vector<int64_t>& /*all*/,
+                                                   double /*seconds*/) {
+  return fail(TILEPOST_INTERNAL_ERROR, "this channel exchanges numbers on the device");
+}
+
+tilepost_result_t ControlChannel::exchange(const int64_t* /*from*/, int64_t* /*to*/,
+                                           size_t /*count*/, cudaStream_t /*stream*/) {
+  return fail(TILEPOST_INTERNAL_ERROR, "this channel exchanges numbers on the host");
+}
+
 NumberExchange::~NumberExchange() {
   if (idle_) return;
   numbers_.leak();
@@ -13,14 +24,39 @@ NumberExchange::~NumberExchange() {
 }
 
 tilepost_result_t NumberExchange::create(size_t most) {
-  const size_t bytes = most * (1 + static_cast<size_t>(ranks_)) * sizeof(int64_t);
+  const size_t bytes = bytes_of(most, ranks_);
   TILEPOST_TRY(make_stream(stream_, true));
   TILEPOST_TRY(make_device_memory(numbers_, bytes));
-  device_bytes_ = static_cast<int64_t>(bytes);
   return make_pinned_memory(staging_, bytes);
 }
 
+void NumberExchange::add_needs(size_t most, int ranks, tilepost_memory_t& memory) {
+  const auto bytes = static_cast<int64_t>(bytes_of(most, ranks));
+  memory.device_bytes += bytes;
+  memory.pinned_bytes += bytes;
+}
+
+void NumberExchange::add_memory(tilepost_memory_t& memory) const {
+  memory.device_bytes += numbers_.bytes();
+  memory.pinned_bytes += staging_.bytes();
+}
+
+// Work on the stream so far, such as zeroing memory that the numbers are about, ends before another
+// rank learns of them.
+tilepost_result_t NumberExchange::run_on_host(std::span<const int64_t> own,
+                                              std::vector<int64_t>& all) {
+  idle_ = false;
+  tilepost_result_t result =
+      wait_for_stream(stream_.get(), seconds_, [this] { return channel_.check_async(); });
+  idle_ = result == TILEPOST_OK;
+  if (idle_) result = channel_.exchange_on_host(own, all, seconds_);
+  if (result != TILEPOST_OK) channel_.abort();
+  if (!idle_) idle_ = CounterAccess::drain(stream_.get());
+  return result;
+}
+
 tilepost_result_t NumberExchange::run(std::span<const int64_t> own, std::vector<int64_t>& all) {
+  if (channel_.meets_on_host()) return run_on_host(own, all);
   const size_t count = own.size(), all_count = count * static_cast<size_t>(ranks_);
   auto* staging = static_cast<int64_t*>(staging_.get());
   auto* device = static_cast<int64_t*>(numbers_.get());

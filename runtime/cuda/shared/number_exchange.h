@@ -6,19 +6,30 @@
 #include <vector>
 
 #include "runtime/cuda/device/resources.h"
+#include "tilepost/tilepost.h"
 
 namespace tilepost::cuda {
 
 // The channel through which ranks exchange numbers: communicators of NCCL
-// (runtime/cuda/transport/nccl_collective.h).
+// (runtime/cuda/transport/nccl_collective.h), or memory of the host that they share
+// (runtime/cuda/transport/bootstrap/host_channel.h).
 class ControlChannel {
  public:
   virtual ~ControlChannel() = default;
 
+  // Whether numbers pass from host to host, by exchange_on_host(), and not by exchange().
+  virtual bool meets_on_host() const { return false; }
+  // Sends every rank's numbers to every rank while the host waits: all[rank * own.size() + i].
+  // Requires meets_on_host(). TILEPOST_TIMEOUT, without a text, if a rank does not come within
+  // `seconds` (0: waits for ever).
+  virtual tilepost_result_t exchange_on_host(std::span<const int64_t> own,
+                                             std::vector<int64_t>& all, double seconds);
+
   // Sends every rank's `count` numbers to every rank: `from` [count], `to` [ranks, count], device
   // pointers.
+  // Requires that meets_on_host() is false.
   virtual tilepost_result_t exchange(const int64_t* from, int64_t* to, size_t count,
-                                     cudaStream_t stream) = 0;
+                                     cudaStream_t stream);
 
   // Returns TILEPOST_OK, or an error that occurred in the background. Called by the watchdog.
   virtual tilepost_result_t check_async() = 0;
@@ -45,7 +56,9 @@ class NumberExchange {
   tilepost_result_t run(std::span<const int64_t> own, std::vector<int64_t>& all);
 
   cudaStream_t stream() const { return stream_.get(); }
-  int64_t device_bytes() const { return device_bytes_; }
+  // Adds what create(most) allocates for so many ranks, and what this object has allocated.
+  static void add_needs(size_t most, int ranks, tilepost_memory_t& memory);
+  void add_memory(tilepost_memory_t& memory) const;
   // Whether the work that was issued last has ended. If not, freeing device memory could wait for
   // ever.
   bool is_idle() const { return idle_; }
@@ -53,6 +66,10 @@ class NumberExchange {
   void leak() { idle_ = false; }
 
  private:
+  static size_t bytes_of(size_t most, int ranks) {
+    return most * (1 + static_cast<size_t>(ranks)) * sizeof(int64_t);
+  }
+  tilepost_result_t run_on_host(std::span<const int64_t> own, std::vector<int64_t>& all);
   // Copies `count` numbers to the host, beginning with number `first`.
   tilepost_result_t fetch(size_t first, size_t count);
 
@@ -62,7 +79,6 @@ class NumberExchange {
   Stream stream_;
   DeviceMemory numbers_;  // this rank's numbers, then all ranks'
   PinnedMemory staging_;  // the host's copy of these numbers
-  int64_t device_bytes_ = 0;
   bool idle_ = true;
 };
 

@@ -65,6 +65,12 @@ struct Room {
   }
 };
 
+// How many counters are read while a run is late: those for which the kernel's tasks wait.
+int watched_counters(const tilepost_plan_t& plan) {
+  const RunPath path = path_of(plan, true);
+  return path.kernel_does_all && !path.exchanges_parts ? shared_counters(plan) : 0;
+}
+
 }  // namespace
 
 SharedService::SharedService(const tilepost_plan_t& plan, int64_t operation)
@@ -76,17 +82,31 @@ SharedService::~SharedService() {
   if (!closed_) close(true);
 }
 
+ArenaNeed SharedService::need_of(const tilepost_plan_t& plan, bool share, const PlanRanges& plans) {
+  if (!share || !may_share(plan)) return {shared_layout(plan, most_sizes(plan)), false};
+  const Room room(plans);
+  ArenaNeed need{room.layout_of(plan), true};
+  need.layout.pushed = room.front;
+  need.layout.bytes = room.front + room.pushed;
+  return need;
+}
+
+void SharedService::add_needs(const tilepost_plan_t& plan, tilepost_memory_t& memory) {
+  memory.pinned_bytes +=
+      CounterAccess::bytes_of(plan.ranks) + CounterAccess::bytes_of(watched_counters(plan));
+}
+
+void SharedService::add_memory(tilepost_memory_t& memory) const {
+  memory.pinned_bytes += begun_.pinned_bytes() + access_.pinned_bytes();
+  if (made_arena_) arena_->add_memory(memory);
+}
+
 tilepost_result_t SharedService::create(const SharedRanks& ranks, SharedArenas& arenas, bool share,
                                         const PlanRanges& plans) {
-  shares_ = share && may_share(plan_);
-  const Room room(plans);
+  const ArenaNeed need = need_of(plan_, share, plans);
+  shares_ = need.shares;
   const SharedLayout layout =
-      shares_ ? room.layout_of(plan_) : shared_layout(plan_, most_sizes(plan_));
-  ArenaNeed need{layout, shares_};
-  if (shares_) {
-    need.layout.pushed = room.front;
-    need.layout.bytes = room.front + room.pushed;
-  }
+      shares_ ? Room(plans).layout_of(plan_) : shared_layout(plan_, most_sizes(plan_));
   TILEPOST_TRY(find_arena(ranks, arenas, need, arena_, made_arena_));
   if (path_.access == TILEPOST_ACCESS_WRITE && arena_->loses_additions() >= 0)
     return fail(TILEPOST_UNSUPPORTED,
@@ -99,9 +119,8 @@ tilepost_result_t SharedService::create(const SharedRanks& ranks, SharedArenas& 
   flags_ = arena_->flags();
   TILEPOST_TRY(begun_.create(flags_.ranks));
   if (path_.whole_run) arena_->expect_meetings();
-  if (path_.exchanges_parts) return TILEPOST_OK;
-  if (path_.kernel_does_all) return access_.create(shared_counters(plan_));
-  if (path_.has_tasks) flags_.done = arena_->done();
+  if (const int counters = watched_counters(plan_); counters > 0) return access_.create(counters);
+  if (!path_.exchanges_parts && path_.has_tasks) flags_.done = arena_->done();
   return TILEPOST_OK;
 }
 

@@ -40,8 +40,12 @@ class SharedService {
 
   const SharedRegions& regions() const { return regions_; }
   const SharedFlags& flags() const { return flags_; }
-  // How many bytes were allocated for this operation. 0 if the operation uses an existing arena.
-  int64_t bytes() const { return made_arena_ ? arena_->memory().bytes() : 0; }
+  // What an operation of a plan needs of an arena (create): `share` and `plans` are its arguments.
+  static ArenaNeed need_of(const tilepost_plan_t& plan, bool share, const PlanRanges& plans);
+  // Adds what create() allocates beside the arena; and what this object has allocated, with the
+  // arena if it was made for this operation.
+  static void add_needs(const tilepost_plan_t& plan, tilepost_memory_t& memory);
+  void add_memory(tilepost_memory_t& memory) const;
 
   // The order of the runs of all operations that share this memory, and the flag that is set when
   // one of them has failed. Both are null if the memory is not shared with other operations.

@@ -51,6 +51,12 @@ tilepost_result_t Transports::check_async() {
   return rings ? rings->check() : TILEPOST_OK;
 }
 
+void Transports::add_memory(tilepost_memory_t& memory) const {
+  if (shared) shared->add_memory(memory);
+  if (windows) windows->add_memory(memory);
+  if (overlapping) overlapping->add_memory(memory);
+}
+
 // Aborting a communicator waits for the device, where the collective of another communicator may
 // hang until that one is aborted too. So all are aborted at once.
 void Transports::abort() {

@@ -90,8 +90,8 @@ class Transport {
   // Names the streams that runs use besides those of their caller.
   virtual void name_streams(const NvtxNames& /*nvtx*/) const {}
 
-  // How many bytes of device memory the transport has allocated for itself.
-  virtual int64_t device_bytes() const { return 0; }
+  // Adds what the transport has allocated for itself.
+  virtual void add_memory(tilepost_memory_t& /*memory*/) const {}
 
   // Called at the end, when this rank's runs are over: SharedService::close. `stuck`:
   // Transports::close.
@@ -116,6 +116,10 @@ class Transports {
   // whether the device has not recovered, so that memory that it may still use is left to the
   // process. Gives up everything that belongs to the current device.
   void close(bool failed, bool stuck);
+
+  // Adds what these have allocated for the plan's operation, but for `rings`, which operations of
+  // one family share.
+  void add_memory(tilepost_memory_t& memory) const;
 
   // All channels are watched. Through the first one ranks exchange numbers (Communicator::control).
   std::vector<std::shared_ptr<ControlChannel>> channels;

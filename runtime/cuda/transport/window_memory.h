@@ -55,6 +55,14 @@ class WindowMemory {
   tilepost_result_t create(const Ranks& ranks, const WindowLayout& layout);
 
   const WindowLayout& layout() const { return layout_; }
+  // Adds what create(layout) allocates, and what this object has allocated.
+  static void add_needs(const WindowLayout& layout, tilepost_memory_t& memory) {
+    memory.device_bytes += layout.bytes;
+    memory.shared_bytes += layout.bytes;
+  }
+  void add_memory(tilepost_memory_t& memory) const {
+    if (memory_ != nullptr) add_needs(layout_, memory);
+  }
   // Each region is null if the layout does not have it.
   void* send() const { return at(layout_.send); }
   void* received() const { return at(layout_.received); }

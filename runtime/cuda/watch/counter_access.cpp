@@ -16,14 +16,15 @@ constexpr auto kPoll = 100us;
 
 }  // namespace
 
-size_t CounterAccess::bytes() const {
-  return static_cast<size_t>(num_groups_) * TILEPOST_COUNTER_STRIDE * sizeof(uint32_t);
+int64_t CounterAccess::bytes_of(int num_groups) {
+  constexpr auto kLine = static_cast<int64_t>(TILEPOST_COUNTER_STRIDE * sizeof(uint32_t));
+  return kLine * num_groups;
 }
 
 tilepost_result_t CounterAccess::create(int num_groups) {
   num_groups_ = num_groups;
   TILEPOST_TRY(make_stream(stream_, true));
-  return make_pinned_memory(mirror_, bytes());
+  return make_pinned_memory(mirror_, static_cast<size_t>(bytes_of(num_groups_)));
 }
 
 bool CounterAccess::drain(cudaStream_t stream) {
@@ -45,7 +46,9 @@ bool CounterAccess::copy(void* to, const void* from, size_t bytes, cudaMemcpyKin
 
 std::vector<uint32_t> CounterAccess::read(const uint32_t* bank) {
   const std::lock_guard lock(mutex_);
-  if (!copy(mirror_.get(), bank, bytes(), cudaMemcpyDeviceToHost)) return {};
+  if (!copy(mirror_.get(), bank, static_cast<size_t>(bytes_of(num_groups_)),
+            cudaMemcpyDeviceToHost))
+    return {};
   std::vector<uint32_t> values(num_groups_);
   for (int g = 0; g < num_groups_; ++g)
     values[g] = static_cast<const uint32_t*>(mirror_.get())[g * TILEPOST_COUNTER_STRIDE];
@@ -54,7 +57,9 @@ std::vector<uint32_t> CounterAccess::read(const uint32_t* bank) {
 
 std::vector<uint32_t> CounterAccess::read_lines(const uint32_t* lines) {
   const std::lock_guard lock(mutex_);
-  if (!copy(mirror_.get(), lines, bytes(), cudaMemcpyDeviceToHost)) return {};
+  if (!copy(mirror_.get(), lines, static_cast<size_t>(bytes_of(num_groups_)),
+            cudaMemcpyDeviceToHost))
+    return {};
   const auto* first = static_cast<const uint32_t*>(mirror_.get());
   return {first, first + static_cast<ptrdiff_t>(num_groups_) * TILEPOST_COUNTER_STRIDE};
 }
@@ -73,7 +78,7 @@ void CounterAccess::write(uint32_t* bank, const std::vector<uint32_t>& values) {
   stuck_ = false;
   for (int g = 0; g < num_groups_; ++g)
     static_cast<uint32_t*>(mirror_.get())[g * TILEPOST_COUNTER_STRIDE] = values[g];
-  copy(bank, mirror_.get(), bytes(), cudaMemcpyHostToDevice);
+  copy(bank, mirror_.get(), static_cast<size_t>(bytes_of(num_groups_)), cudaMemcpyHostToDevice);
 }
 
 }  // namespace tilepost::cuda

@@ -13,6 +13,8 @@ namespace tilepost::cuda {
 class CounterAccess {
  public:
   tilepost_result_t create(int num_groups);
+  // The bytes of pinned memory that create(num_groups) allocates.
+  static int64_t bytes_of(int num_groups);
 
   // The groups' counters of one bank. Empty if the copy did not finish in time.
   std::vector<uint32_t> read(const uint32_t* bank);
@@ -29,6 +31,9 @@ class CounterAccess {
   // nothing is written.
   void write(uint32_t* bank, const std::vector<uint32_t>& values);
 
+  // The bytes of pinned memory that it has.
+  int64_t pinned_bytes() const { return mirror_.bytes(); }
+
   // Leaves its memory to the process, because a copy may still be under way.
   void leak() { mirror_.leak(); }
 
@@ -38,7 +43,6 @@ class CounterAccess {
 
  private:
   bool copy(void* to, const void* from, size_t bytes, cudaMemcpyKind kind);
-  size_t bytes() const;
 
   std::mutex mutex_;
   int num_groups_ = 0;

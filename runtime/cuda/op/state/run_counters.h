@@ -7,6 +7,7 @@
 
 #include "runtime/cuda/watch/counter_access.h"
 #include "runtime/cuda/watch/watch_page.h"
+#include "tilepost/tilepost.h"
 
 namespace tilepost::cuda {
 
@@ -19,8 +20,9 @@ class RunCounters {
   uint32_t* bank(Bank which) const {
     return static_cast<uint32_t*>(counters_.get()) + which * words();
   }
-  // The bytes of all counters on the device.
-  size_t bytes() const { return kBanks * words() * sizeof(uint32_t); }
+  // Adds what create(most_groups) allocates, and what this object has allocated.
+  static void add_needs(int most_groups, tilepost_memory_t& memory);
+  void add_memory(tilepost_memory_t& memory) const;
 
   // Reads and sets the groups' counters of one bank while the device is stuck (CounterAccess). Any
   // thread may call.
@@ -33,8 +35,13 @@ class RunCounters {
   void leak();
 
  private:
-  size_t words() const {  // words of a bank
-    return most_groups_ * static_cast<size_t>(TILEPOST_COUNTER_STRIDE);
+  static size_t bank_words(int most_groups) {
+    return most_groups * static_cast<size_t>(TILEPOST_COUNTER_STRIDE);
+  }
+  size_t words() const { return bank_words(most_groups_); }
+  // The bytes of all counters on the device.
+  static size_t bytes_of(int most_groups) {
+    return kBanks * bank_words(most_groups) * sizeof(uint32_t);
   }
 
   int most_groups_ = 0;

@@ -45,6 +45,17 @@ std::string mib(int64_t bytes) {
   return text;
 }
 
+// The words in front of a segment's rings: the end word, counts by row and peer, and a line for
+// each chunk.
+int64_t count_word_of(int ranks, int row, int peer) {
+  return kEndWord + kLine * (1 + int64_t{row} * ranks + peer);
+}
+int64_t words_bytes_of(int ranks, const RingShape& shape) {
+  const int64_t chunks = int64_t{ranks - 1} * shape.channels * shape.chunks;
+  const int64_t bytes = count_word_of(ranks, 2 * shape.channels, 0) + kLine * chunks;
+  return (bytes + kPage - 1) / kPage * kPage;
+}
+
 // Unpins memory, if it is pinned.
 void unpin(void* memory) {
   if (memory != nullptr && cudaHostUnregister(memory) != cudaSuccess) cudaGetLastError();
@@ -118,16 +129,20 @@ tilepost_result_t HostRings::share(const SharedRanks& ranks) {
   return meet(attached, own, "attach the other ranks' host memory for transport host_copies");
 }
 
+int64_t HostRings::bytes_of(int ranks, const RingShape& shape) {
+  return words_bytes_of(ranks, shape) +
+         (ranks - 1) * shape.channels * shape.chunks * shape.chunk_bytes;
+}
+
 int64_t HostRings::words_bytes() const {
-  const int64_t chunks = int64_t{ranks_ - 1} * shape_.channels * shape_.chunks;
-  return (count_word(2 * shape_.channels, 0) + kLine * chunks + kPage - 1) / kPage * kPage;
+  return words_bytes_of(ranks_, shape_);
 }
 
 // The pages are touched by the rank that places them. A control group without room would end the
 // process then, so it is asked before.
 tilepost_result_t HostRings::make_own(HostSegment::Address& address) {
   Peer& own = *peers_[rank_];
-  const int64_t bytes = segment_bytes();
+  const int64_t bytes = this->bytes();
   if (const std::string why = why_no_room(bytes); !why.empty())
     return fail(TILEPOST_OUT_OF_MEMORY,
                 "rank %d: transport host_copies needs %s of pinned host memory, and %s has no room "
@@ -151,7 +166,7 @@ tilepost_result_t HostRings::make_own(HostSegment::Address& address) {
 
 tilepost_result_t HostRings::attach(int peer, const HostSegment::Address& address) {
   Peer& other = *peers_[peer];
-  if (!other.segment.join(address, static_cast<size_t>(segment_bytes())))
+  if (!other.segment.join(address, static_cast<size_t>(bytes())))
     return fail(TILEPOST_UNSUPPORTED,
                 "rank %d: transport host_copies passes data through the memory of one host, and "
                 "rank %d shares none with rank %d: it is on another host, or in a container with "
@@ -185,7 +200,7 @@ tilepost_result_t HostRings::pin(Peer& peer, int64_t first, int64_t bytes) {
 }
 
 int64_t HostRings::count_word(int row, int peer) const {
-  return kEndWord + kLine * (1 + int64_t{row} * ranks_ + peer);
+  return count_word_of(ranks_, row, peer);
 }
 
 uint32_t* HostRings::count_at(int row, int peer) const {

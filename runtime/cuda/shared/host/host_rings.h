@@ -67,6 +67,10 @@ class HostRings {
   // Collective. Fails on all ranks if one of them gets no memory, with the reason and what to do.
   tilepost_result_t create(const SharedRanks& ranks, const RingShape& shape);
 
+  // The pinned memory that each of the ranks makes.
+  static int64_t bytes_of(int ranks, const RingShape& shape);
+  int64_t bytes() const { return bytes_of(ranks_, shape_); }
+
   int rank() const { return rank_; }
   int ranks() const { return ranks_; }
   const RingShape& shape() const { return shape_; }
@@ -115,7 +119,6 @@ class HostRings {
   int64_t ring_bytes() const { return shape_.chunks * shape_.chunk_bytes; }
   int64_t pair_bytes() const { return shape_.channels * ring_bytes(); }
   int64_t words_bytes() const;
-  int64_t segment_bytes() const { return words_bytes() + (ranks_ - 1) * pair_bytes(); }
   // The place of a receiver among the ranks that a sender sends to.
   static int place_of(int from, int to) { return to < from ? to : to - 1; }
   int64_t count_word(int row, int peer) const;

@@ -20,16 +20,30 @@ namespace {
 tilepost_result_t find_rings(const TransportSetup& setup, ControlChannel& channel) {
   if (setup.host_rings) return TILEPOST_OK;
   const Communicator& comm = setup.comm;
-  RingShape shape = HostRings::usual_shape();
-  shape.channels = host_channels(row_of(setup.plan));
   auto rings = std::make_shared<HostRings>();
-  TILEPOST_TRY(rings->create(
-      {comm.rank(), comm.world(), comm.device(), channel, setup.deadline_seconds}, shape));
+  TILEPOST_TRY(
+      rings->create({comm.rank(), comm.world(), comm.device(), channel, setup.deadline_seconds},
+                    ring_shape_of(setup.plan)));
   setup.host_rings = std::move(rings);
   return TILEPOST_OK;
 }
 
+// The elements of a block of parts.
+int64_t part_stride_of(const tilepost_plan_t& plan) {
+  return host_part_stride(plan, most_sizes(plan).send);
+}
+
+int64_t parts_bytes_of(const tilepost_plan_t& plan) {
+  return (plan.ranks - 1) * part_stride_of(plan) * element_bytes(plan.output);
+}
+
 }  // namespace
+
+RingShape ring_shape_of(const tilepost_plan_t& plan) {
+  RingShape shape = HostRings::usual_shape();
+  shape.channels = host_channels(row_of(plan));
+  return shape;
+}
 
 // A rank alone has nothing to carry.
 tilepost_result_t make_host_copies(const TransportSetup& setup, Transports& transports) {
@@ -56,10 +70,13 @@ tilepost_result_t HostCopies::create() {
   TILEPOST_TRY(make_stream(adding_, false));
   for (Event* event : {&begun_, &fork_, &summed_}) TILEPOST_TRY(make_event(*event));
   TILEPOST_CUDA(preload_sum(plan_.output));
-  part_stride_ = host_part_stride(plan_, most_sizes(plan_).send);
-  parts_bytes_ = (rings_->ranks() - 1) * part_stride_ * element_bytes(plan_.output);
-  return parts_bytes_ > 0 ? make_device_memory(parts_, static_cast<size_t>(parts_bytes_))
-                          : TILEPOST_OK;
+  part_stride_ = part_stride_of(plan_);
+  const int64_t bytes = parts_bytes_of(plan_);
+  return bytes > 0 ? make_device_memory(parts_, static_cast<size_t>(bytes)) : TILEPOST_OK;
+}
+
+void HostCopies::add_needs(const tilepost_plan_t& plan, tilepost_memory_t& memory) {
+  memory.device_bytes += parts_bytes_of(plan);
 }
 
 void HostCopies::name_streams(const NvtxNames& nvtx) const {

@@ -25,6 +25,9 @@
 
 namespace tilepost::cuda {
 
+// The shape of the rings of a plan.
+RingShape ring_shape_of(const tilepost_plan_t& plan);
+
 class HostCopies final : public Transport {
  public:
   // `plan` outlives this object.
@@ -38,7 +41,11 @@ class HostCopies final : public Transport {
                                 cudaStream_t stream) override;
   tilepost_result_t rejoin(cudaStream_t stream) override;
   void name_streams(const NvtxNames& nvtx) const override;
-  int64_t device_bytes() const override { return parts_bytes_; }
+  // Adds what create() allocates for a plan.
+  static void add_needs(const tilepost_plan_t& plan, tilepost_memory_t& memory);
+  void add_memory(tilepost_memory_t& memory) const override {
+    memory.device_bytes += parts_.bytes();
+  }
   void close(bool failed, bool stuck) override;
 
  private:
@@ -106,9 +113,9 @@ class HostCopies final : public Transport {
   Event fork_;          // the caller's stream, behind a group's tiles → sending, adding
   Event summed_;        // adding → sending, the caller's
   DeviceMemory parts_;  // where parts of sums arrive: a block for each other rank
-  int64_t parts_bytes_ = 0, part_stride_ = 0;  // of a block, in elements
-  bool entered_ = false;  // whether the streams follow the beginning of this run
-  bool adds_ = false;     // whether the adding stream does, too
+  int64_t part_stride_ = 0;  // of a block, in elements
+  bool entered_ = false;     // whether the streams follow the beginning of this run
+  bool adds_ = false;        // whether the adding stream does, too
   // Of the group under way. The vectors keep their memory, so that later runs allocate nothing.
   std::vector<Sum> sums_;
   std::vector<OwnMove> own_moves_;
