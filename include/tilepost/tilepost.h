@@ -64,6 +64,23 @@ tilepost_result_t tilepost_get_unique_id(tilepost_unique_id_t* id);
 tilepost_result_t tilepost_comm_init(const tilepost_unique_id_t* id, int rank, int world,
                                      tilepost_comm_t* comm);
 
+// Gathers `bytes` bytes from every rank for a bootstrap of the caller's own: `own` are this rank's,
+// and `all` gets those of all ranks, one after the other by rank. Returns when all has come, and
+// returns 0 if it has. `user` is what the caller has passed along.
+typedef int (*tilepost_all_gather_t)(const void* own, void* all, size_t bytes, void* user);
+
+// A communicator of `world` ranks on the current device, as tilepost_comm_init makes one, for ranks
+// that find each other by means of their own: MPI, a store, sockets. No id is needed. `all_gather`
+// is called a few times on this thread, equally often and with the same numbers of bytes on all
+// ranks, and not after this call has returned. Any number but 0 that it returns ends this call with
+// TILEPOST_INVALID_ARGUMENT.
+//
+// Where all ranks are on one host and share its memory (docs/runtime.md, Bootstraps), they talk
+// through that memory, and NCCL's communicators are only made by operations that have collectives
+// of NCCL. Elsewhere this call makes one. Collective: returns when all ranks have called.
+tilepost_result_t tilepost_comm_init_with(tilepost_all_gather_t all_gather, void* user, int rank,
+                                          int world, tilepost_comm_t* comm);
+
 // Uses the caller's communicator on the current device. tilepost splits communicators of its own
 // from it, with the CTA budget of each plan, and never issues a collective on the caller's.
 // Collective: every rank of `nccl` calls this. The caller keeps `nccl`, and destroys it after

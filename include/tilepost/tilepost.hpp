@@ -53,6 +53,15 @@ class Comm {
     return status;
   }
 
+  // tilepost_comm_init_with: collective, on the current device.
+  static Status init_with(tilepost_all_gather_t all_gather, void* user, int rank, int world,
+                          Comm& comm) {
+    Comm made;
+    const Status status(tilepost_comm_init_with(all_gather, user, rank, world, &made.handle_));
+    if (status) comm = std::move(made);
+    return status;
+  }
+
   // tilepost_comm_adopt: collective, on the current device; the caller keeps `nccl`.
   static Status adopt(ncclComm* nccl, Comm& comm) {
     Comm made;

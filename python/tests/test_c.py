@@ -19,6 +19,9 @@ HANDLES = {"tilepost_comm_t", "tilepost_op_t", "tilepost_catalogue_t"}
 SCALARS = {"int": ctypes.c_int, "int32_t": ctypes.c_int32, "int64_t": ctypes.c_int64, "size_t": ctypes.c_size_t,
            "double": ctypes.c_double, "tilepost_result_t": ctypes.c_int}
 
+# Functions of the caller's.
+FUNCTIONS = {"tilepost_all_gather_t": _c.AllGather}
+
 
 def declarations(text):
     """(result, name, [type of each argument]) of every function in the text of a header."""
@@ -39,6 +42,8 @@ def as_ctypes(kind):
         return ctypes.c_void_p
     if bare in _c.STRUCTURES:
         return _c.STRUCTURES[bare]
+    if bare in FUNCTIONS:
+        return FUNCTIONS[bare]
     if bare == "char*":
         return ctypes.c_char_p
     if bare == "int*":

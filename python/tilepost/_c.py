@@ -76,6 +76,9 @@ STRUCTURES = {
     "tilepost_program_t": Program,
 }
 
+# tilepost_all_gather_t: own, all, bytes, user. The caller keeps the object as long as C may call it.
+AllGather = ctypes.CFUNCTYPE(c_int, c_void_p, c_void_p, c_size_t, c_void_p)
+
 OK, IN_PROGRESS = 0, 1
 PLANNED_M = -1  # TILEPOST_PLANNED_M
 
@@ -85,6 +88,7 @@ SIGNATURES = {
     "tilepost_last_error": (c_char_p, []),
     "tilepost_get_unique_id": (c_int, [POINTER(UniqueId)]),
     "tilepost_comm_init": (c_int, [POINTER(UniqueId), c_int, c_int, POINTER(c_void_p)]),
+    "tilepost_comm_init_with": (c_int, [AllGather, c_void_p, c_int, c_int, POINTER(c_void_p)]),
     "tilepost_comm_adopt": (c_int, [c_void_p, POINTER(c_void_p)]),
     "tilepost_comm_create_host": (c_int, [c_int, POINTER(c_void_p)]),
     "tilepost_comm_destroy": (c_int, [c_void_p]),
@@ -117,7 +121,8 @@ SIGNATURES = {
     "tilepost_program_load": (c_int, [POINTER(Program), c_void_p]),
 }
 # These are only there in a library with CUDA.
-OF_CUDA = {"tilepost_get_unique_id", "tilepost_comm_init", "tilepost_comm_adopt", "tilepost_cuda_kernel_loader"}
+OF_CUDA = {"tilepost_get_unique_id", "tilepost_comm_init", "tilepost_comm_init_with", "tilepost_comm_adopt",
+           "tilepost_cuda_kernel_loader"}
 
 
 def _find_library() -> Path:

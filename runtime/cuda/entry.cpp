@@ -1,10 +1,10 @@
 // The C entry points that make communicators of this target.
-#include <cstring>
 #include <memory>
 #include <new>
 
 #include "runtime/core/object.h"
 #include "runtime/cuda/op/op.h"
+#include "runtime/cuda/transport/bootstrap/bootstrap.h"
 #include "runtime/cuda/transport/comm.h"
 
 namespace {
@@ -48,11 +48,7 @@ extern "C" {
 
 tilepost_result_t tilepost_get_unique_id(tilepost_unique_id_t* id) {
   if (id == nullptr) return fail(TILEPOST_INVALID_ARGUMENT, "%s: id is null", __func__);
-  ncclUniqueId nccl_id;
-  TILEPOST_NCCL(ncclGetUniqueId(&nccl_id));
-  std::memset(id, 0, sizeof *id);
-  std::memcpy(id->bytes, &nccl_id, sizeof nccl_id);
-  return TILEPOST_OK;
+  return tilepost::cuda::make_unique_id(*id);
 }
 
 tilepost_result_t tilepost_comm_init(const tilepost_unique_id_t* id, int rank, int world,
@@ -60,6 +56,16 @@ tilepost_result_t tilepost_comm_init(const tilepost_unique_id_t* id, int rank, i
   if (comm != nullptr) *comm = nullptr;
   if (id == nullptr) return fail(TILEPOST_INVALID_ARGUMENT, "%s: id is null", __func__);
   return make_comm(__func__, comm, [&](Communicator& made) { return made.init(*id, rank, world); });
+}
+
+tilepost_result_t tilepost_comm_init_with(tilepost_all_gather_t all_gather, void* user, int rank,
+                                          int world, tilepost_comm_t* comm) {
+  if (comm != nullptr) *comm = nullptr;
+  if (all_gather == nullptr)
+    return fail(TILEPOST_INVALID_ARGUMENT, "%s: all_gather is null", __func__);
+  return make_comm(__func__, comm, [&](Communicator& made) {
+    return made.init_with({all_gather, user, rank, world});
+  });
 }
 
 tilepost_result_t tilepost_comm_adopt(ncclComm* nccl, tilepost_comm_t* comm) {

@@ -60,6 +60,7 @@ Ranks::Ranks(Program& program, int count, double deadline_seconds)
       ranks_(count),
       meet_(count),
       numbers_(count),
+      bytes_(count),
       destinations_(count) {
   fakes::World& w = world();
   w.threads = true;
@@ -85,6 +86,7 @@ Ranks::Ranks(Program& program, Ranks& first)
       ranks_(first.count()),
       meet_(first.count()),
       numbers_(first.count()),
+      bytes_(first.count()),
       destinations_(first.count()) {
   make_ranks();
 }
@@ -103,6 +105,17 @@ void Ranks::exchange(const int64_t* from, int64_t* to, size_t count) {
   meet_.arrive_and_wait();
 }
 
+int Ranks::gather(const void* own, void* all, size_t bytes, void* user) {
+  const auto* from = static_cast<const char*>(own);
+  auto& team = *static_cast<Ranks*>(user);
+  team.bytes_[self().rank].assign(from, from + bytes);
+  team.meet_.arrive_and_wait();
+  auto* to = static_cast<char*>(all);
+  for (const auto& one : team.bytes_) to = std::copy(one.begin(), one.end(), to);
+  team.meet_.arrive_and_wait();
+  return 0;
+}
+
 void Ranks::on_all(const std::function<void(int, Rank&)>& body) {
   std::vector<std::thread> threads;
   for (int rank = 0; rank < count(); ++rank)
@@ -118,9 +131,15 @@ void Ranks::on_all(const std::function<void(int, Rank&)>& body) {
 
 void Ranks::create() {
   on_all([&](int rank, Rank& mine) {
-    mine.result = first_ == this ? mine.setup.create(program_, deadline_seconds_, rank, shares)
-                                 : mine.setup.create_on(first_->at(rank).setup.comm, program_,
-                                                        deadline_seconds_, shares);
+    tilepost_comm_t comm = first_ != this ? first_->at(rank).setup.comm : nullptr;
+    if (gathers) {
+      mine.result = tilepost_comm_init_with(gather, this, rank, count(), &mine.setup.comm);
+      comm = mine.setup.comm;
+    }
+    if (mine.result == TILEPOST_OK)
+      mine.result = comm == nullptr
+                        ? mine.setup.create(program_, deadline_seconds_, rank, shares)
+                        : mine.setup.create_on(comm, program_, deadline_seconds_, shares);
     if (mine.result != TILEPOST_OK) mine.text = tilepost_last_error();
     tilepost_op_info_t info{};
     if (mine.setup.op != nullptr) tilepost_op_get_info(mine.setup.op, &info);

@@ -172,6 +172,8 @@ class Ranks {
   Ranks(Program& program, Ranks& first);
 
   bool shares = false;  // tilepost_options_t::share_memory
+  // Whether ranks find each other by a function of theirs (tilepost_comm_init_with).
+  bool gathers = false;
   // Where a program has several plans, each for a range of m: the programs with the other plans, in
   // descending order of m.
   std::vector<const Program*> fewer;
@@ -179,6 +181,9 @@ class Ranks {
   // right `sums`, and returns how many elements are wrong.
   std::function<void(int rank, tilepost_run_operands_t&)> on_start;
   std::function<int64_t(int rank, const uint16_t* out, const std::vector<float>& sums)> on_found;
+
+  // Gathers the bytes of all ranks (tilepost_all_gather_t). `user` is the Ranks.
+  static int gather(const void* own, void* all, size_t bytes, void* user);
 
   // Calls body(rank, its state) on one thread per rank.
   void on_all(const std::function<void(int, Rank&)>& body);
@@ -249,6 +254,7 @@ class Ranks {
   std::vector<std::unique_ptr<Rank>> ranks_;
   std::barrier<> meet_;
   std::vector<std::vector<int64_t>> numbers_;
+  std::vector<std::vector<char>> bytes_;            // what ranks gather, by rank
   std::vector<std::vector<int32_t>> destinations_;  // indexed by source and row
   uint32_t runs_ = 0;
   bool checks_ = true;

@@ -22,6 +22,14 @@ class Team : public OnFakes {
     check();
     return *all_;
   }
+  // The same, with ranks that find each other by a function of theirs.
+  ranks::Ranks& create_gathered(int count, double deadline_seconds = 5) {
+    all_ = std::make_unique<ranks::Ranks>(program, count, deadline_seconds);
+    all_->gathers = true;
+    all_->create();
+    check();
+    return *all_;
+  }
   // Checks that all calls so far have succeeded and that every element of the outputs was right.
   void check() const {
     INFO(all_->text());

@@ -35,6 +35,7 @@ tilepost_result_t Routes::create() {
 }
 
 tilepost_result_t Routes::warm_up() const {
+  if (transports_.channels.front()->meets_on_host()) return TILEPOST_OK;
   auto* numbers = static_cast<int64_t*>(numbers_.get());
   return transports_.exchange(numbers, numbers + 1, 1, lanes_.stream());
 }
@@ -69,6 +70,12 @@ tilepost_result_t Routes::agree(const RouteInputs& given) {
 // Uses the communication stream, which is idle. The host waits for it, because routes are set far
 // less often than runs are made.
 tilepost_result_t Routes::exchange(std::span<const int64_t> own, std::vector<int64_t>& all) {
+  const std::string what = std::string("tilepost_op_route of '") + program_ +
+                           "': the ranks' numbers of rows were not all there";
+  ControlChannel& channel = *transports_.channels.front();
+  if (channel.meets_on_host())
+    return state_.judge_wait(channel.exchange_on_host(own, all, state_.traits.deadline_seconds),
+                             what);
   const size_t count = own.size(), all_count = count * plan_.ranks;
   auto* staging = static_cast<int64_t*>(staging_.get());
   auto* device = static_cast<int64_t*>(numbers_.get());
@@ -78,9 +85,7 @@ tilepost_result_t Routes::exchange(std::span<const int64_t> own, std::vector<int
   TILEPOST_TRY(transports_.exchange(device, device + count, count, stream));
   TILEPOST_CUDA(cudaMemcpyAsync(staging + count, device + count, all_count * sizeof(int64_t),
                                 cudaMemcpyDeviceToHost, stream));
-  TILEPOST_TRY(
-      state_.finish_in_time(stream, std::string("tilepost_op_route of '") + program_ +
-                                        "': the ranks' numbers of rows were not all there"));
+  TILEPOST_TRY(state_.finish_in_time(stream, what));
   all.assign(staging + count, staging + count + all_count);
   return TILEPOST_OK;
 }

@@ -5,7 +5,7 @@
 #include <cstring>
 
 #include "runtime/core/run_terms.h"
-#include "runtime/cuda/transport/nccl_collective.h"
+#include "runtime/cuda/shared/number_exchange.h"
 #include "tilepost/version.h"
 
 namespace tilepost::cuda {
@@ -58,10 +58,9 @@ tilepost_result_t make_standing(const Communicator& comm, const Proposal& propos
 }
 
 tilepost_result_t tell(Communicator& comm, double seconds, const Standing& own, Standings& all) {
-  std::vector<std::shared_ptr<ChildComm>> control(1);
-  TILEPOST_TRY(comm.control(seconds, control.front()));
-  NcclChannel channel(std::move(control));
-  NumberExchange numbers(channel, comm.world(), seconds);
+  std::shared_ptr<ControlChannel> channel;
+  TILEPOST_TRY(comm.control(seconds, channel));
+  NumberExchange numbers(*channel, comm.world(), seconds);
   TILEPOST_TRY(numbers.create(kStandingNumbers));
   std::array<int64_t, kStandingNumbers> said{};
   std::memcpy(said.data(), &own, sizeof own);

@@ -1,6 +1,7 @@
 #include "runtime/cuda/transport/comm.h"
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cstring>
 #include <string>
@@ -8,6 +9,8 @@
 
 #include "runtime/cuda/device/at_once.h"
 #include "runtime/cuda/device/bounded.h"
+#include "runtime/cuda/transport/bootstrap/host_channel.h"
+#include "runtime/cuda/transport/nccl_collective.h"
 
 // NCCL has this function from 2.28.7 on. The header that this file is compiled with does not tell
 // which NCCL the program will be linked with, so the function is a weak symbol: it is null where
@@ -51,9 +54,14 @@ void release(ncclComm_t comm, bool aborted) {
     returns_within(kDestroyPatience, [comm] { ncclCommDestroy(comm); });
 }
 
-}  // namespace
+tilepost_result_t join_nccl(const tilepost_unique_id_t& id, int rank, int world, ncclComm_t& comm) {
+  ncclUniqueId nccl_id;
+  std::memcpy(&nccl_id, id.bytes, sizeof nccl_id);
+  TILEPOST_NCCL(ncclCommInitRank(&comm, world, nccl_id, rank));
+  return TILEPOST_OK;
+}
 
-static_assert(sizeof(tilepost_unique_id_t) >= sizeof(ncclUniqueId));
+}  // namespace
 
 Communicator::~Communicator() {
   DeviceGuard guard;
@@ -65,18 +73,32 @@ Communicator::~Communicator() {
   release(nccl_, is_aborted());
 }
 
-tilepost_result_t Communicator::init(const tilepost_unique_id_t& id, int rank, int world) {
+// The rank's own number and device.
+tilepost_result_t Communicator::set_ranks(int rank, int world) {
   if (world < 1) return fail(TILEPOST_INVALID_ARGUMENT, "world must be at least 1, got %d", world);
   if (rank < 0 || rank >= world)
     return fail(TILEPOST_INVALID_ARGUMENT, "rank must be from 0 to %d, got %d", world - 1, rank);
   TILEPOST_CUDA(cudaGetDevice(&device_));
   rank_ = rank;
   world_ = world;
-  ncclUniqueId nccl_id;
-  std::memcpy(&nccl_id, id.bytes, sizeof nccl_id);
-  TILEPOST_NCCL(ncclCommInitRank(&nccl_, world, nccl_id, rank));
+  return TILEPOST_OK;
+}
+
+tilepost_result_t Communicator::init(const tilepost_unique_id_t& id, int rank, int world) {
+  TILEPOST_TRY(set_ranks(rank, world));
+  TILEPOST_TRY(join_nccl(id, rank, world, nccl_));
   owned_ = true;
   return TILEPOST_OK;
+}
+
+tilepost_result_t Communicator::init_with(const Bootstrap& bootstrap) {
+  const tilepost_result_t own = set_ranks(bootstrap.rank, bootstrap.world);
+  // There is no place among the ranks for one whose number is wrong.
+  if (own == TILEPOST_INVALID_ARGUMENT) return own;
+  Meeting meeting{};
+  TILEPOST_TRY(make_meeting(bootstrap, own, meeting));
+  on_host_ = std::move(meeting.on_host);
+  return on_host_ ? TILEPOST_OK : init(meeting.id, bootstrap.rank, bootstrap.world);
 }
 
 tilepost_result_t Communicator::adopt(ncclComm_t nccl) {
@@ -97,37 +119,47 @@ tilepost_result_t Communicator::adopt(ncclComm_t nccl) {
 tilepost_result_t Communicator::child(int max_ctas, int lane, double seconds,
                                       std::shared_ptr<ChildComm>& child) {
   std::shared_ptr<ChildComm>& entry = children_[{max_ctas, lane}];
-  if (!entry) TILEPOST_TRY(split(max_ctas, seconds, entry));
+  if (!entry) {
+    if (nccl_ == nullptr) TILEPOST_TRY(make_parent(seconds));
+    TILEPOST_TRY(split(max_ctas, seconds, entry));
+  }
   child = entry;
   return TILEPOST_OK;
 }
 
-// The control channel has one CTA, which finds a place beside any GEMM.
-tilepost_result_t Communicator::control(double seconds, std::shared_ptr<ChildComm>& control) {
+// NCCL's control channel has one CTA, which finds a place beside any GEMM.
+tilepost_result_t Communicator::control(double seconds, std::shared_ptr<ControlChannel>& control) {
+  if (on_host_) {
+    control = std::make_shared<HostChannel>(on_host_, aborted_);
+    return TILEPOST_OK;
+  }
   constexpr int kCtas = 1, kNoLane = -1;
-  return child(kCtas, kNoLane, seconds, control);
+  std::vector<std::shared_ptr<ChildComm>> lanes(1);
+  TILEPOST_TRY(child(kCtas, kNoLane, seconds, lanes.front()));
+  control = std::make_shared<NcclChannel>(std::move(lanes));
+  return TILEPOST_OK;
 }
 
-// NCCL waits for all ranks while it splits a communicator, and does not bound that wait.
-tilepost_result_t Communicator::split(int max_ctas, double seconds,
-                                      std::shared_ptr<ChildComm>& child) {
+// NCCL waits for all ranks while it makes a communicator, and does not bound that wait. So
+// `make`(Comm&) does it on a thread that may go on for ever. It owns what it works with.
+template <class Comm, class Make>
+tilepost_result_t Communicator::make_in_time(double seconds, Comm& comm, Make make) {
   struct Made {
-    std::shared_ptr<ChildComm> child;
+    Comm comm{};
     tilepost_result_t result = TILEPOST_OK;
     std::string text;
   };
   auto made = std::make_shared<Made>();
-  made->child = std::make_shared<ChildComm>(aborted_);
   const double patience = std::max(seconds, kSplitSeconds);
-  const auto split_off = [made, parent = nccl_, device = device_, rank = rank_, max_ctas] {
+  const auto make_there = [made, make, device = device_] {
     DeviceGuard guard;
     made->result = guard.enter(device);
-    if (made->result == TILEPOST_OK) made->result = made->child->split_from(parent, rank, max_ctas);
+    if (made->result == TILEPOST_OK) made->result = make(made->comm);
     if (made->result != TILEPOST_OK) made->text = tilepost_last_error();
   };
   if (seconds == 0) {
-    split_off();
-  } else if (!returns_within(std::chrono::duration<double>(patience), split_off)) {
+    make_there();
+  } else if (!returns_within(std::chrono::duration<double>(patience), make_there)) {
     split_is_open_ = true;
     aborted_->store(true);
     return fail(TILEPOST_TIMEOUT,
@@ -136,7 +168,49 @@ tilepost_result_t Communicator::split(int max_ctas, double seconds,
                 rank_, patience);
   }
   if (made->result != TILEPOST_OK) return fail(made->result, "%s", made->text.c_str());
-  child = std::move(made->child);
+  comm = std::move(made->comm);
+  return TILEPOST_OK;
+}
+
+tilepost_result_t Communicator::split(int max_ctas, double seconds,
+                                      std::shared_ptr<ChildComm>& child) {
+  return make_in_time(seconds, child,
+                      [parent = nccl_, aborted = aborted_, rank = rank_,
+                       max_ctas](std::shared_ptr<ChildComm>& made) {
+                        made = std::make_shared<ChildComm>(aborted);
+                        return made->split_from(parent, rank, max_ctas);
+                      });
+}
+
+// Makes the communicator of ranks that have got along without NCCL so far. All ranks need one at
+// the same time, since they make the same operation.
+tilepost_result_t Communicator::make_parent(double seconds) {
+  tilepost_unique_id_t id{};
+  TILEPOST_TRY(share_id(seconds, id));
+  TILEPOST_TRY(make_in_time(seconds, nccl_, [id, rank = rank_, world = world_](ncclComm_t& made) {
+    return join_nccl(id, rank, world, made);
+  }));
+  owned_ = true;
+  return TILEPOST_OK;
+}
+
+// Rank 0 makes the id.
+tilepost_result_t Communicator::share_id(double seconds, tilepost_unique_id_t& id) {
+  constexpr size_t kNumbers = sizeof id / sizeof(int64_t);
+  static_assert(sizeof id % sizeof(int64_t) == 0);
+  std::array<int64_t, 1 + kNumbers> own{};
+  if (rank_ == 0) own[0] = make_unique_id(id);
+  const std::string text = own[0] != TILEPOST_OK ? tilepost_last_error() : "";
+  std::memcpy(&own[1], &id, sizeof id);
+  std::vector<int64_t> all;
+  const tilepost_result_t result = on_host_->exchange(own, all, seconds);
+  if (result != TILEPOST_OK) HostChannel(on_host_, aborted_).abort();
+  TILEPOST_TRY(explain_absence(result, rank_, "part in NCCL's id", seconds));
+  if (!text.empty()) return fail(static_cast<tilepost_result_t>(own[0]), "%s", text.c_str());
+  if (all[0] != TILEPOST_OK)
+    return fail(static_cast<tilepost_result_t>(all[0]),
+                "rank 0 got no id from NCCL; its own error says why");
+  std::memcpy(&id, &all[1], sizeof id);
   return TILEPOST_OK;
 }
 

@@ -1,5 +1,6 @@
 // One rank's communicator: the caller's NCCL communicator or one of the runtime's, and the child
-// communicators that operations use.
+// communicators that operations use. Ranks that share memory of their host get along without NCCL
+// until an operation has collectives of NCCL.
 #pragma once
 
 #include <atomic>
@@ -10,7 +11,9 @@
 
 #include "runtime/cuda/device/check.h"
 #include "runtime/cuda/shared/arena.h"
+#include "runtime/cuda/shared/number_exchange.h"
 #include "runtime/cuda/shared/run_order.h"
+#include "runtime/cuda/transport/bootstrap/bootstrap.h"
 
 namespace tilepost::cuda {
 
@@ -76,9 +79,9 @@ class Communicator {
   // later, or never.
   ~Communicator();
 
-  // init() or adopt() is called once, and not both. Both bind the communicator to the current
-  // device.
+  // One of these is called, once. It binds the communicator to the current device.
   tilepost_result_t init(const tilepost_unique_id_t& id, int rank, int world);
+  tilepost_result_t init_with(const Bootstrap& bootstrap);
   tilepost_result_t adopt(ncclComm_t nccl);
 
   // Gets the child with this CTA budget for this lane, made on first use. Collective when it has to
@@ -87,9 +90,9 @@ class Communicator {
   tilepost_result_t child(int max_ctas, int lane, double seconds,
                           std::shared_ptr<ChildComm>& child);
 
-  // Gets the child by which ranks exchange numbers, the same whatever the ranks' plans are. It is
+  // Gets the channel by which ranks exchange numbers, the same whatever the ranks' plans are. It is
   // made on first use. Collective when it has to be made.
-  tilepost_result_t control(double seconds, std::shared_ptr<ChildComm>& control);
+  tilepost_result_t control(double seconds, std::shared_ptr<ControlChannel>& control);
 
   int device() const { return device_; }
   int rank() const { return rank_; }
@@ -107,12 +110,18 @@ class Communicator {
   SharedArenas& arenas() { return arenas_; }
 
  private:
+  tilepost_result_t set_ranks(int rank, int world);
+  template <class Comm, class Make>
+  tilepost_result_t make_in_time(double seconds, Comm& comm, Make make);
+  tilepost_result_t make_parent(double seconds);
+  tilepost_result_t share_id(double seconds, tilepost_unique_id_t& id);
   tilepost_result_t split(int max_ctas, double seconds, std::shared_ptr<ChildComm>& child);
 
   int device_ = 0, rank_ = 0, world_ = 0;
   ncclComm_t nccl_ = nullptr;
   bool split_is_open_ = false;  // whether NCCL is still splitting it, which may last for ever
   bool owned_ = false;
+  std::shared_ptr<HostMeeting> on_host_;  // null if ranks exchange numbers by NCCL
   AbortedFlag aborted_ = std::make_shared<std::atomic<bool>>(false);
   std::shared_ptr<RunOrder> order_ = std::make_shared<RunOrder>();
   int64_t operations_ = 0;

@@ -35,7 +35,7 @@ tilepost_result_t KernelTransport::communicate(const Buffers& /*buffers*/, const
 
 tilepost_result_t make_shared_service(const TransportSetup& setup, Transports& transports,
                                       std::unique_ptr<SharedService>& shared) {
-  TILEPOST_TRY(make_none(setup, transports));
+  if (paths_of(setup.plan).has(false)) TILEPOST_TRY(make_none(setup, transports));
   auto made = std::make_unique<SharedService>(setup.plan, setup.comm.operations());
   Communicator& comm = setup.comm;
   TILEPOST_TRY(made->create({comm.rank(), comm.world(), comm.device(), *transports.channels.front(),

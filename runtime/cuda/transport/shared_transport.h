@@ -53,8 +53,8 @@ class KernelTransport final : public SharedTransport {
   void reset_lanes() override {}
 };
 
-// Makes a plan's SharedService, and the transport of its runs in sequence. Ranks exchange their
-// addresses through the first of the channels. Collective.
+// Makes a plan's SharedService, and the transport of its runs in sequence if it has such runs.
+// Ranks exchange their addresses through the first of the channels. Collective.
 tilepost_result_t make_shared_service(const TransportSetup& setup, Transports& transports,
                                       std::unique_ptr<SharedService>& shared);
 

@@ -4,7 +4,6 @@
 #include <array>
 
 #include "runtime/cuda/device/at_once.h"
-#include "runtime/cuda/transport/nccl_collective.h"
 #include "runtime/map/patterns.h"
 
 namespace tilepost::cuda {
@@ -29,9 +28,9 @@ constexpr std::array<Row, 7> kTransports = {{
 
 tilepost_result_t make_transports(const TransportSetup& setup, Transports& transports) {
   if (!row_of(setup.plan).communicates()) return make_local(setup, transports);
-  std::vector<std::shared_ptr<ChildComm>> control(1);
-  TILEPOST_TRY(setup.comm.control(setup.deadline_seconds, control.front()));
-  transports.channels.push_back(std::make_shared<NcclChannel>(std::move(control)));
+  std::shared_ptr<ControlChannel> control;
+  TILEPOST_TRY(setup.comm.control(setup.deadline_seconds, control));
+  transports.channels.push_back(std::move(control));
   const auto* row = std::ranges::find(kTransports, setup.plan.transport, &Row::transport);
   if (row != kTransports.end()) return row->make(setup, transports);
   return fail(

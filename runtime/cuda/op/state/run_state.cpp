@@ -27,6 +27,10 @@ tilepost_result_t RunState::finish_in_time(cudaStream_t stream, const std::strin
   const tilepost_result_t result = wait_for_stream(stream, traits.deadline_seconds, [this] {
     return comm_aborted->load() ? check_usable() : transports_.check_async();
   });
+  return judge_wait(result, what);
+}
+
+tilepost_result_t RunState::judge_wait(tilepost_result_t result, const std::string& what) {
   if (result != TILEPOST_TIMEOUT) return result;
   char seconds[32];
   std::snprintf(seconds, sizeof seconds, "%g", traits.deadline_seconds);

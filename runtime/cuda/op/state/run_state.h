@@ -52,6 +52,10 @@ class RunState {
   // did not come. The operation ends, and the error begins with `what`.
   tilepost_result_t finish_in_time(cudaStream_t stream, const std::string& what);
 
+  // Returns the result of a wait for other ranks. If it is TILEPOST_TIMEOUT, the operation ends,
+  // and the error begins with `what`.
+  tilepost_result_t judge_wait(tilepost_result_t result, const std::string& what);
+
   // Calls observe() until `reached`() is true. Returns TILEPOST_ABORTED, with the reason, when the
   // runs have failed before that.
   template <class Reached>
