@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Union
 
-from tilepost import _c
-from tilepost._errors import check
+from tilepost import _c, _jit
+from tilepost._errors import Unsupported, check
 
 # What a field may be given: a word, a number, yes or no, a list, or a mapping such as {"max": 8192}.
 Value = Union[str, int, float, bool, Sequence["Value"], Mapping[str, "Value"]]
@@ -28,11 +28,18 @@ def _text(value: Value) -> str:
 
 
 class Catalogue:
-    """A folder of compiled kernels, which `tilepost catalogue` has written; by default that of the package."""
+    """A folder of compiled kernels, which `tilepost catalogue` has written; by default that of the package.
 
-    def __init__(self, folder: Union[str, os.PathLike, None] = None) -> None:
+    With compile_missing=True a kernel that it lacks is compiled, once for a user, where the program `tilepost` and a
+    compiler are installed. Without, a missing kernel is an error that names it.
+    """
+
+    def __init__(self, folder: Union[str, os.PathLike, None] = None, *, compile_missing: bool = False) -> None:
         self._handle = ctypes.c_void_p()
+        self.compile_missing = compile_missing
         self.folder = Path(folder) if folder is not None else Path(__file__).parent / "kernels"
+        if folder is None and compile_missing and not self.folder.exists():
+            return  # a package without a catalogue: all kernels are missing
         loader = None
         if hasattr(_c.lib, "tilepost_cuda_kernel_loader"):
             loader = _c.lib.tilepost_cuda_kernel_loader()
@@ -59,6 +66,7 @@ class Plan:
 
     def __init__(self, fields: Mapping[str, Value], machine: Union[str, None] = None) -> None:
         self._program = ctypes.POINTER(_c.Program)()
+        self._machine = machine
         self.fields = {path: _text(value) for path, value in fields.items()}
         texts = [f"{path}={value}".encode() for path, value in self.fields.items()]
         array = (ctypes.c_char_p * len(texts))(*texts)
@@ -89,9 +97,27 @@ class Plan:
         return [self._get("tilepost_program_variant", i) for i in range(self._program.contents.num_plans)]
 
     def load(self, catalogue: Union[Catalogue, None] = None) -> Plan:
-        """Gets the kernels from a catalogue, by default that of the package. Raises Unsupported for a missing one."""
-        check(_c.lib.tilepost_program_load(self._program, (catalogue or _package_catalogue())._handle))
+        """Gets the kernels from a catalogue, by default that of the package. Raises Unsupported for a missing one, with
+        its key."""
+        chosen = catalogue or _package_catalogue()
+        if not chosen._handle:
+            self._load_compiled(f"the package has no catalogue, and so no '{self.variants[0]}'")
+            return self
+        try:
+            self._load_from(chosen)
+        except Unsupported as error:
+            is_missing = any(variant in str(error) for variant in self.variants)
+            if not (chosen.compile_missing and is_missing):
+                raise
+            self._load_compiled(str(error))
         return self
+
+    def _load_from(self, catalogue: Catalogue) -> None:
+        check(_c.lib.tilepost_program_load(self._program, catalogue._handle))
+
+    def _load_compiled(self, missing: str) -> None:
+        """Gets the kernels from the catalogue of those that were compiled because others lack them."""
+        self._load_from(Catalogue(_jit.compiled(self.fields, self._machine, self.variants, missing)))
 
     def _repr_svg_(self) -> str:
         return self.svg()
