@@ -3,6 +3,7 @@
 #
 #   run_time.sh make <tilepost> <libtilepost.so> <folder>   here: the kernels, the package and its library, which has CUDA
 #   run_time.sh run <folder> [<GPUs>]                       there: needs python3 with torch, and NCCL
+#   run_time.sh same <folder>                               there, with one GPU for two ranks
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 case ${1:-} in
@@ -23,8 +24,11 @@ case ${1:-} in
   run)
     PYTHONPATH=$2/package exec python3 "$2/run_time.py" run "$2/kernels" "${3:-2}"
     ;;
+  same)
+    PYTHONPATH=$2/package exec python3 "$2/run_time.py" same "$2/kernels"
+    ;;
   *)
-    sed -n '2,5s/^# \?//p' "$0"
+    sed -n '2,6s/^# \?//p' "$0"
     exit 2
     ;;
 esac
