@@ -2,11 +2,11 @@
 // every target.
 #include <cinttypes>
 #include <cstddef>
+#include <exception>
 #include <initializer_list>
 #include <memory>
 #include <span>
 #include <string>
-#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -113,7 +113,7 @@ std::vector<Creation> create_at_once(const char* call, std::span<const tilepost_
   for (size_t i = 0; i < comms.size(); ++i) {
     try {
       threads.emplace_back(create, i);
-    } catch (const std::system_error& error) {
+    } catch (const std::exception& error) {
       all[i].result = TILEPOST_OUT_OF_MEMORY;
       all[i].text = std::string("cannot start a thread: ") + error.what();
     }

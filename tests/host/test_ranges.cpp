@@ -148,6 +148,24 @@ TEST_CASE("runs around the ends of ranges are right, whoever's they are") {
       }
 }
 
+TEST_CASE("what an operation with ranges takes is known before, and which runs overlap") {
+  const Ranged program(TILEPOST_GEMM_ALL_REDUCE,
+                       ranges_by(TILEPOST_GEMM_ALL_REDUCE, TILEPOST_ACCESS_WRITE), 2);
+  const Comms comms(2);
+  tilepost_memory_t planned{sizeof planned, 0, 0, 0}, taken = planned;
+  REQUIRE(tilepost_program_memory(comms[0], &program.get(), nullptr, &planned) == TILEPOST_OK);
+  const Ops ops(comms, program.get(), 2);
+  REQUIRE(tilepost_op_memory(ops[0], &taken) == TILEPOST_OK);
+  CHECK(planned.device_bytes == taken.device_bytes);
+  CHECK(planned.shared_bytes == taken.shared_bytes);
+  // The last plan has no overlap, and the others have.
+  for (const int64_t m : {1, 5, 6, 17, 18, 40, 41, 96}) {
+    int overlaps = -1;
+    REQUIRE(tilepost_op_overlaps(ops[0], m, &overlaps) == TILEPOST_OK);
+    CHECK(overlaps == (m > 5 ? 1 : 0));
+  }
+}
+
 TEST_CASE("a pattern that communicates nothing has ranges too") {
   const Ranged program(
       TILEPOST_GEMM,

@@ -109,6 +109,22 @@ std::vector<Ranks::Turn> turns_of(Ranks& all, std::minstd_rand& random, int coun
 
 }  // namespace
 
+// The operations of a family find memory that the first of them has made.
+TEST_CASE_METHOD(RangedTeam, "ranges: what they take together is known before") {
+  Ranks& all = create(three(ranks::tasks(kAllReduce)));
+  for (int rank = 0; rank < kCount; ++rank) {
+    tilepost_memory_t planned{sizeof planned, 0, 0, 0}, taken = planned;
+    const sample::Setup& setup = all.at(rank).setup;
+    CHECK(tilepost_program_memory(setup.comm, &program().first().program, nullptr, &planned) ==
+          TILEPOST_OK);
+    CHECK(tilepost_op_memory(setup.op, &taken) == TILEPOST_OK);
+    CHECK(planned.device_bytes == taken.device_bytes);
+    CHECK(planned.shared_bytes == taken.shared_bytes);
+    CHECK(planned.pinned_bytes == taken.pinned_bytes);
+  }
+  check();
+}
+
 TEST_CASE_METHOD(RangedTeam, "ranges: runs of all plans follow each other in the same memory") {
   struct Case {
     std::vector<Make> makes;
