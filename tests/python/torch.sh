@@ -1,7 +1,12 @@
 #!/usr/bin/env bash
-# Runs the tests of tilepost.torch in a Python that has PyTorch: the one that TILEPOST_TORCH_PYTHON names, or python3.
-# Usage: torch.sh <source folder>
+# Runs a test of tilepost.torch in a Python that has PyTorch: the one that TILEPOST_TORCH_PYTHON names, or python3.
+# Usage: torch.sh <repository> <test> <module that it needs>…
 set -euo pipefail
+root=$1 test=$2
+shift 2
 python=${TILEPOST_TORCH_PYTHON:-python3}
-"$python" -c 'import torch' 2>/dev/null || { echo "skipped: no torch in $python; set TILEPOST_TORCH_PYTHON"; exit 77; }
-exec "$python" "$1/python/tests/test_torch.py" -v
+for module in "$@"; do
+  "$python" -c "import importlib.util as u, sys; sys.exit(u.find_spec('$module') is None)" ||
+    { echo "skipped: no $module in $python; set TILEPOST_TORCH_PYTHON"; exit 77; }
+done
+exec "$python" "$root/python/tests/$test.py" -v

@@ -11,6 +11,7 @@ import torch.nn.functional as F
 from tilepost._errors import Error
 from tilepost.torch import _group
 from tilepost.torch._group import Layer
+from tilepost.torch._weight_gradient import weight_gradient
 
 _library = torch.library.Library("tilepost", "DEF")
 _library.define("gemm_all_reduce(Tensor a, Tensor w, Tensor? bias, str group_name) -> Tensor")
@@ -170,7 +171,8 @@ class _GemmAllReduce(torch.autograd.Function):
     def backward(ctx, dy):
         a, w = ctx.saved_tensors
         needs = ctx.needs_input_grad
-        return (dy @ w if needs[0] else None, dy.t() @ a if needs[1] else None, _bias_gradient(needs[2], dy), None)
+        return (dy @ w if needs[0] else None, weight_gradient(w, dy, a) if needs[1] else None,
+                _bias_gradient(needs[2], dy), None)
 
 
 class _GemmReduceScatter(torch.autograd.Function):
@@ -187,7 +189,7 @@ class _GemmReduceScatter(torch.autograd.Function):
         a, w = ctx.saved_tensors
         needs = ctx.needs_input_grad
         da, gathered = torch.ops.tilepost.all_gather_gemm(dy.contiguous(), w.t(), None, ctx.group_name)
-        return (da if needs[0] else None, gathered.t() @ a if needs[1] else None,
+        return (da if needs[0] else None, weight_gradient(w, gathered, a) if needs[1] else None,
                 _bias_gradient(needs[2], gathered), None)
 
 
@@ -209,7 +211,7 @@ class _AllGatherGemm(torch.autograd.Function):
         da = None
         if needs[0]:
             da = torch.ops.tilepost.gemm_reduce_scatter(dy.contiguous(), w.t(), None, ctx.group_name)
-        return da, dy.t() @ gathered if needs[1] else None, _bias_gradient(needs[2], dy), None
+        return da, weight_gradient(w, dy, gathered) if needs[1] else None, _bias_gradient(needs[2], dy), None
 
 
 Group = Union[dist.ProcessGroup, str, None]

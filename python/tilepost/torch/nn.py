@@ -1,29 +1,14 @@
 """Linear layers of tensor parallelism."""
 from __future__ import annotations
 
-from typing import Optional
+from typing import Optional, Sequence, Union
 
 import torch
 import torch.distributed as dist
-import torch.nn.functional as F
 from torch import nn
 
 from tilepost.torch import _group, _ops
-
-
-class _CopyToRanks(torch.autograd.Function):
-    """The same rows on all ranks: their gradients are summed."""
-
-    @staticmethod
-    def forward(ctx, a, group_name):
-        ctx.group_name = group_name
-        return a
-
-    @staticmethod
-    def backward(ctx, da):
-        da = da.contiguous().clone()
-        dist.all_reduce(da, group=_group.resolve(ctx.group_name))
-        return da, None
+from tilepost.torch._column import column_gemm
 
 
 def _part_of(size: int, what: str, group_name: str) -> tuple[int, int]:
@@ -53,9 +38,13 @@ class ColumnParallelLinear(_Linear):
     which are gathered; otherwise all ranks have the same rows."""
 
     @classmethod
-    def from_linear(cls, linear: nn.Linear, group: _ops.Group = None,
+    def from_linear(cls, linear: Union[nn.Linear, Sequence[nn.Linear]], group: _ops.Group = None,
                     sequence_parallel: bool = False) -> ColumnParallelLinear:
-        """This rank's rows of the weight and of the bias."""
+        """This rank's rows of the weight and of the bias. Of a list of layers with the same input, such as q, k and v:
+        one layer with one GEMM, whose result is a tuple with the output of each."""
+        if not isinstance(linear, nn.Linear):
+            from tilepost.torch.models.merged import merge  # which is made of this class
+            return merge(linear, group, sequence_parallel)
         begin, count = _part_of(linear.weight.shape[0], "outputs", _group.name_of(group))
         weight = linear.weight.detach()[begin:begin + count].clone()
         bias = None if linear.bias is None else linear.bias.detach()[begin:begin + count].clone()
@@ -64,7 +53,7 @@ class ColumnParallelLinear(_Linear):
     def forward(self, a: torch.Tensor) -> torch.Tensor:
         if self.sequence_parallel:
             return _ops.all_gather_gemm(a, self.weight, group=self.group_name, bias=self.bias)
-        return F.linear(_CopyToRanks.apply(a, self.group_name), self.weight, self.bias)
+        return column_gemm(a, self.weight, self.bias, self.group_name)
 
 
 class RowParallelLinear(_Linear):
