@@ -112,10 +112,11 @@ bool Variants::add(const std::vector<Plan>& plans, Diagnostics& diagnostics) {
   return true;
 }
 
-void Variants::try_fields(const std::vector<FieldText>& fields, const MachineProfile& machine) {
+void Variants::try_fields(const std::vector<FieldText>& fields, const MachineProfile& machine,
+                          const HasKernel& has_kernel) {
   SilentDiagnostics diagnostics;
   const std::optional<Spec> spec = read_fields(fields, diagnostics);
-  if (spec) add(make_plans(*spec, machine, diagnostics), diagnostics);
+  if (spec) add(make_plans(*spec, machine, diagnostics, has_kernel), diagnostics);
 }
 
 std::vector<OutputFile> compile_catalogue(const Variants& variants, const std::string& folder,

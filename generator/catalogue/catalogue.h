@@ -7,6 +7,7 @@
 
 #include "generator/driver.h"
 #include "generator/harness/progress.h"
+#include "generator/plan/variant.h"
 
 namespace tilepost {
 
@@ -18,7 +19,9 @@ class Variants {
 
   // Plans a spec that has these fields and adds its kernels. Does nothing if no such spec can be
   // planned.
-  void try_fields(const std::vector<FieldText>& fields, const MachineProfile& machine);
+  // With `has_kernel` the plan is the best of those whose kernels it has.
+  void try_fields(const std::vector<FieldText>& fields, const MachineProfile& machine,
+                  const HasKernel& has_kernel = {});
 
   // In the order of their keys.
   const std::map<std::string, Plan>& plans() const { return plans_; }

@@ -46,11 +46,24 @@ std::vector<std::string> or_usual(const std::vector<std::string>& words,
   return words.empty() ? std::move(usual) : words;
 }
 
+// The operands of a layer, and how much its runs of few and of many rows count.
+struct Operands {
+  const char *type, *layout, *epilogue;
+  double few_rows, many_rows;
+};
+// Models have weights as tn, most without a bias. The transposes are for gradients, of many rows.
+constexpr Operands kOperands[] = {
+    {"bf16", "tn", "[]", 8, 8},      {"bf16", "tn", "[bias]", 1, 2},
+    {"bf16", "nn", "[]", 0.1, 3},    {"bf16", "nn", "[bias]", 0.05, 0.05},
+    {"f16", "tn", "[]", 0.5, 1},     {"f16", "tn", "[bias]", 0.1, 0.2},
+    {"f16", "nn", "[]", 0.05, 0.1},  {"f16", "nn", "[bias]", 0.05, 0.05},
+    {"e4m3", "tn", "[scale]", 1, 1}, {"e4m3", "tn", "[scale_rows, scale_columns]", 1, 1}};
+
 // A layer without its sizes.
 struct Kind {
   std::string arch, pattern;
   int ranks;
-  const char *type, *layout, *epilogue;
+  Operands operands;
 };
 
 std::vector<FieldText> spec_of(const Kind& kind, const Sizes& sizes) {
@@ -62,9 +75,9 @@ std::vector<FieldText> spec_of(const Kind& kind, const Sizes& sizes) {
                                    {"gemm.m", "{max: 16384}"},
                                    {"gemm.n", std::to_string(sizes.n)},
                                    {"gemm.k", std::to_string(sizes.k)},
-                                   {"gemm.a", kind.type},
-                                   {"gemm.layout", kind.layout},
-                                   {"gemm.epilogue", kind.epilogue}};
+                                   {"gemm.a", kind.operands.type},
+                                   {"gemm.layout", kind.operands.layout},
+                                   {"gemm.epilogue", kind.operands.epilogue}};
   // On the host target the tile otherwise follows from the sizes, and each tile is another kernel.
   if (kind.arch == "host") fields.push_back({"schedule.tile", "[64, 64]"});
   return fields;
@@ -72,18 +85,17 @@ std::vector<FieldText> spec_of(const Kind& kind, const Sizes& sizes) {
 
 }  // namespace
 
-std::vector<std::vector<FieldText>> usual_specs(const std::vector<std::string>& archs,
-                                                const std::vector<std::string>& patterns) {
-  std::vector<std::vector<FieldText>> specs;
+std::vector<UsualSpec> usual_specs(const std::vector<std::string>& archs,
+                                   const std::vector<std::string>& patterns) {
+  std::vector<UsualSpec> specs;
   for (const std::string& arch : or_usual(archs, {"sm_80", "sm_90a"}))
     for (const std::string& pattern :
          or_usual(patterns, {"gemm_all_reduce", "gemm_reduce_scatter", "all_gather_gemm"}))
       for (const int ranks : {2, 4, 8})
-        for (const char* type : {"bf16", "f16"})
-          for (const char* layout : {"tn", "nn"})
-            for (const char* epilogue : {"[]", "[bias]"})
-              for (const Sizes& sizes : sizes_of(pattern, ranks))
-                specs.push_back(spec_of({arch, pattern, ranks, type, layout, epilogue}, sizes));
+        for (const Operands& operands : kOperands)
+          for (const Sizes& sizes : sizes_of(pattern, ranks))
+            specs.push_back({spec_of({arch, pattern, ranks, operands}, sizes), operands.few_rows,
+                             operands.many_rows});
   return specs;
 }
 

@@ -151,6 +151,9 @@ cl::list<std::string> shapes("shape", cl::value_desc("MxNxK"),
 cl::list<std::string> patterns("pattern", cl::value_desc("a,b"), cl::CommaSeparated,
                                cl::desc("Without specs: only the usual layers of these patterns"),
                                cl::sub(catalogue_verb));
+cl::opt<int> most("most", cl::value_desc("n"), cl::init(0),
+                  cl::desc("Without specs: the n kernels with which the usual layers lose least"),
+                  cl::sub(catalogue_verb));
 cl::opt<int> rounds("rounds", cl::value_desc("n"), cl::init(50),
                     cl::desc("Samples of every variant and mode"), cl::sub(bench_verb));
 cl::opt<std::string> mode("mode", cl::value_desc("cool|sustained|both"), cl::init("both"),
@@ -272,6 +275,7 @@ bool collect(Options& options) {
   options.no_run = no_run;
   options.keep_dir = keep;
   options.jobs = jobs;
+  options.most = most;
   options.patterns.assign(patterns.begin(), patterns.end());
   if (!no_cache) options.cache_dir = cache.getNumOccurrences() > 0 ? cache : default_cache_folder();
   return true;
@@ -371,6 +375,8 @@ bool check(const Options& options) {
     return usage_error("--lent-output and --registered contradict each other");
   if (options.jobs < 0)
     return usage_error(fmt::format("--jobs must not be negative, got {}", options.jobs));
+  if (options.most < 0)
+    return usage_error(fmt::format("--most must not be negative, got {}", options.most));
   return true;
 }
 

@@ -57,6 +57,7 @@ struct Options {
   std::string keep_dir;               // verify, bench, tune and profile --keep
   std::string cache_dir;      // verify, bench, tune and profile --cache; empty: nothing is kept
   int jobs = 0;               // verify, bench, tune, profile and catalogue --jobs; 0 = one per core
+  int most = 0;               // catalogue --most; 0 = as many as the plans have
   std::vector<Shape> shapes;  // generate, explain, bench, tune and catalogue --shape
   int rounds = 50;            // bench --rounds
   std::string mode = "both";  // bench --mode

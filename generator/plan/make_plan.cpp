@@ -100,10 +100,12 @@ struct Problem {
   const Spec& spec;
   const MachineProfile& profile;
   std::shared_ptr<const OwnKernel> own;
+  HasKernel has_kernel = {};
 };
 
 Draft begin_draft(const Problem& problem, Arch arch, Diagnostics& diagnostics) {
   Draft draft{problem.spec, problem.profile, diagnostics, {}, {}, problem.own};
+  draft.has_kernel = problem.has_kernel;
   draft.plan.profile = problem.profile.words();
   draft.plan.gpu = problem.profile.gpu;
   draft.plan.link_bytes_per_us = problem.profile.peers.link_bytes_per_us;
@@ -133,8 +135,8 @@ void predict_without_neighbours(Draft& draft) {
 }
 
 // Whether the spec's own kernel was read. Reports that it was not.
-bool has_kernel(const Spec& spec, const std::shared_ptr<const OwnKernel>& own,
-                Diagnostics& diagnostics) {
+bool is_read(const Spec& spec, const std::shared_ptr<const OwnKernel>& own,
+             Diagnostics& diagnostics) {
   if (!spec.kernel || own) return true;
   diagnostics.error(spec.kernel->where,
                     "a kernel of your own is read by the tilepost tool; this program plans for "
@@ -185,7 +187,8 @@ std::optional<Plan> plan_for(const Problem& problem, Arch arch, int64_t rows) {
   SilentDiagnostics diagnostics;
   Spec spec = problem.spec;
   spec.gemm.m.value = rows;
-  Draft draft = begin_draft({spec, problem.profile, problem.own}, arch, diagnostics);
+  Draft draft =
+      begin_draft({spec, problem.profile, problem.own, problem.has_kernel}, arch, diagnostics);
   if (!complete(draft)) return std::nullopt;
   return std::move(draft.plan);
 }
@@ -233,6 +236,28 @@ std::vector<Plan> share_runs(const Problem& problem, Plan whole) {
   return plans;
 }
 
+// ---- All architectures
+
+std::vector<Plan> plan_all(const Problem& problem, Diagnostics& diagnostics,
+                           std::span<const TunedPick> picks) {
+  const int errors_before = diagnostics.errors();
+  std::vector<Plan> plans;
+  if (!is_read(problem.spec, problem.own, diagnostics)) return plans;
+  for (const Arch arch : problem.spec.archs.value) {
+    Draft draft = begin_draft(problem, arch, diagnostics);
+    for (const TunedPick& picked : picks)
+      if (picked.arch == arch) draft.picked = &picked;
+    if (!complete(draft)) continue;
+    predict_without_neighbours(draft);
+    warn_of_plan(draft, [&](const Spec& other) {
+      return predicted_us({other, problem.profile, problem.own}, arch);
+    });
+    for (Plan& plan : share_runs(problem, std::move(draft.plan))) plans.push_back(std::move(plan));
+  }
+  if (diagnostics.errors() != errors_before) plans.clear();
+  return plans;
+}
+
 }  // namespace
 
 bool verify_draft(Draft& draft) {
@@ -275,29 +300,29 @@ std::vector<Plan> make_plans(const Spec& spec, const MachineProfile& profile,
 std::vector<Plan> make_plans(const Spec& spec, const MachineProfile& profile,
                              Diagnostics& diagnostics, std::shared_ptr<const OwnKernel> own,
                              std::span<const TunedPick> picks) {
-  const int errors_before = diagnostics.errors();
-  std::vector<Plan> plans;
-  if (!has_kernel(spec, own, diagnostics)) return plans;
-  for (const Arch arch : spec.archs.value) {
-    Draft draft = begin_draft({spec, profile, own}, arch, diagnostics);
-    for (const TunedPick& picked : picks)
-      if (picked.arch == arch) draft.picked = &picked;
-    if (!complete(draft)) continue;
-    predict_without_neighbours(draft);
-    warn_of_plan(draft, [&](const Spec& other) {
-      return predicted_us({other, profile, own}, arch);
-    });
-    for (Plan& plan : share_runs({spec, profile, own}, std::move(draft.plan)))
-      plans.push_back(std::move(plan));
-  }
-  if (diagnostics.errors() != errors_before) plans.clear();
-  return plans;
+  return plan_all({spec, profile, std::move(own)}, diagnostics, picks);
+}
+
+std::vector<Plan> make_plans(const Spec& spec, const MachineProfile& profile,
+                             Diagnostics& diagnostics, const HasKernel& has_kernel) {
+  return plan_all({spec, profile, nullptr, has_kernel}, diagnostics, {});
+}
+
+VariantTimes times_of_kernels(const Spec& spec, const MachineProfile& profile, Arch arch,
+                              int64_t rows) {
+  SilentDiagnostics diagnostics;
+  Spec run = spec;
+  run.gemm.m.value = rows;
+  VariantTimes times;
+  Draft draft = begin_draft({run, profile, nullptr}, arch, diagnostics);
+  draft.times = &times;
+  return complete(draft) ? times : VariantTimes();
 }
 
 std::vector<Plan> candidate_plans(const Spec& spec, const MachineProfile& profile, Arch arch,
                                   size_t most, Diagnostics& diagnostics,
                                   std::shared_ptr<const OwnKernel> own) {
-  if (!has_kernel(spec, own, diagnostics)) return {};
+  if (!is_read(spec, own, diagnostics)) return {};
   const Problem problem{spec, profile, own};
   Draft draft = begin_draft(problem, arch, diagnostics);
   Listing listing{most, {}};

@@ -12,6 +12,7 @@
 #include "generator/plan/pick.h"
 #include "generator/plan/plan.h"
 #include "generator/plan/report/explain.h"
+#include "generator/plan/variant.h"
 #include "generator/plan/verify/verify_plan.h"
 
 namespace tilepost {
@@ -31,6 +32,16 @@ std::vector<Plan> make_plans(const Spec& spec, const MachineProfile& profile,
 std::vector<Plan> make_plans(const Spec& spec, const MachineProfile& profile,
                              Diagnostics& diagnostics, std::shared_ptr<const OwnKernel> own,
                              std::span<const TunedPick> picks);
+
+// Plans as the first one, and chooses only among plans whose kernels there are. Where one
+// architecture has none, that is an error.
+std::vector<Plan> make_plans(const Spec& spec, const MachineProfile& profile,
+                             Diagnostics& diagnostics, const HasKernel& has_kernel);
+
+// What runs of the spec with `rows` rows, where it takes as many, are predicted to take with each
+// kernel that can serve them. Empty where the spec cannot be planned.
+VariantTimes times_of_kernels(const Spec& spec, const MachineProfile& profile, Arch arch,
+                              int64_t rows);
 
 // The plans of one architecture that are worth measuring, at most `most` of them, all distinct. The
 // first is that of make_plans for the most rows, and the others follow by their predicted times.

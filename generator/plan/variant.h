@@ -3,6 +3,7 @@
 // compiled before (generator/program).
 #pragma once
 
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
@@ -53,5 +54,12 @@ inline constexpr char kHostEntry[] = "tilepost_catalogue_kernel";
 
 // Requires a plan of a bundled kernel.
 KernelVariant variant_of(const Plan& plan);
+
+// Whether there is a kernel with this key, where kernels are compiled already. Empty: they will be
+// compiled, so that there is any.
+using HasKernel = std::function<bool(const std::string& key)>;
+
+// The least time that a run is predicted to take with each kernel, us, by the kernels' keys.
+using VariantTimes = std::map<std::string, double>;
 
 }  // namespace tilepost

@@ -41,6 +41,9 @@ class Catalogue {
   // Reads the manifest.
   tilepost_result_t open();
 
+  // Whether there is a kernel with this key.
+  bool has(const std::string& key) const { return files_.contains(key); }
+
   // The kernel of this variant, whose key is `key`. Kernels are loaded once, as long as somebody
   // has them. Any thread may call this.
   tilepost_result_t find(Arch arch, const std::string& key,

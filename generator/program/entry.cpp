@@ -151,17 +151,53 @@ std::optional<tilepost::MachineProfile> find_machine(const char* machine,
   return root ? tilepost::read_machine(*root, messages) : std::nullopt;
 }
 
-tilepost_result_t make(const char* call, const char* const* fields, size_t count,
-                       const char* machine, const tilepost_program_t** program) {
+// A spec and the machine that it is planned for, as a caller gives them.
+struct Request {
+  const char* call;
+  const char* const* fields;
+  size_t count;
+  const char* machine;
+};
+
+// Plans among the kernels that `has_kernel` has.
+tilepost_result_t plan(const Request& request, const tilepost::HasKernel& has_kernel,
+                       std::unique_ptr<MadeProgram>& made) {
   tilepost::Messages messages;
-  const std::vector<tilepost::FieldText> texts = read_texts(fields, count, messages);
-  const std::optional<tilepost::MachineProfile> profile = find_machine(machine, messages);
+  const auto texts = read_texts(request.fields, request.count, messages);
+  const auto profile = find_machine(request.machine, messages);
   std::vector<tilepost::Plan> plans;
   if (const auto spec = tilepost::read_fields(texts, messages); spec && profile && messages.ok())
-    plans = tilepost::make_plans(*spec, *profile, messages);
+    plans = tilepost::make_plans(*spec, *profile, messages, has_kernel);
   if (!messages.ok())
-    return fail(TILEPOST_INVALID_ARGUMENT, "%s: %s", call, messages.error_text().c_str());
-  auto made = std::make_unique<MadeProgram>(std::move(plans), messages.warnings());
+    return fail(TILEPOST_INVALID_ARGUMENT, "%s: %s", request.call, messages.error_text().c_str());
+  made = std::make_unique<MadeProgram>(std::move(plans), messages.warnings());
+  return TILEPOST_OK;
+}
+
+// Plans among all kernels and, where `catalogue` lacks one of the plan's, among those it has.
+tilepost_result_t plan_from(const Request& request, tilepost::Catalogue& catalogue,
+                            std::unique_ptr<MadeProgram>& made) {
+  TILEPOST_TRY(plan(request, {}, made));
+  const auto has = [&](const std::string& key) { return catalogue.has(key); };
+  if (!std::ranges::all_of(made->variants(), has)) {
+    std::unique_ptr<MadeProgram> other;
+    if (plan(request, has, other) == TILEPOST_OK) made = std::move(other);
+  }
+  return made->load(catalogue);
+}
+
+// Checks the arguments that are common to the calls that make a program.
+tilepost_result_t check_request(const Request& request, const tilepost_program_t** program) {
+  if (program == nullptr) return null_argument(request.call, "program");
+  *program = nullptr;
+  if (request.fields == nullptr) return null_argument(request.call, "fields");
+  if (request.count > kMostFields)
+    return fail(TILEPOST_INVALID_ARGUMENT, "%s: count is %zu, at most %zu fields are read",
+                request.call, request.count, kMostFields);
+  return TILEPOST_OK;
+}
+
+tilepost_result_t keep(std::unique_ptr<MadeProgram> made, const tilepost_program_t** program) {
   *program = &made->program();
   made_programs().add(std::move(made));
   return TILEPOST_OK;
@@ -173,14 +209,26 @@ extern "C" {
 
 tilepost_result_t tilepost_program_make(const char* const* fields, size_t count,
                                         const char* machine, const tilepost_program_t** program) {
-  if (program == nullptr) return null_argument(__func__, "program");
-  *program = nullptr;
-  if (fields == nullptr) return null_argument(__func__, "fields");
-  if (count > kMostFields)
-    return fail(TILEPOST_INVALID_ARGUMENT, "%s: count is %zu, at most %zu fields are read",
-                __func__, count, kMostFields);
-  const char* const call = __func__;
-  return guarded(call, [&] { return make(call, fields, count, machine, program); });
+  const Request request = {__func__, fields, count, machine};
+  TILEPOST_TRY(check_request(request, program));
+  return guarded(request.call, [&]() -> tilepost_result_t {
+    std::unique_ptr<MadeProgram> made;
+    TILEPOST_TRY(plan(request, {}, made));
+    return keep(std::move(made), program);
+  });
+}
+
+tilepost_result_t tilepost_program_make_from(const char* const* fields, size_t count,
+                                             const char* machine, tilepost_catalogue_t catalogue,
+                                             const tilepost_program_t** program) {
+  const Request request = {__func__, fields, count, machine};
+  TILEPOST_TRY(check_request(request, program));
+  if (catalogue == nullptr) return null_argument(request.call, "catalogue");
+  return guarded(request.call, [&]() -> tilepost_result_t {
+    std::unique_ptr<MadeProgram> made;
+    TILEPOST_TRY(plan_from(request, catalogue->catalogue, made));
+    return keep(std::move(made), program);
+  });
 }
 
 tilepost_result_t tilepost_program_destroy(const tilepost_program_t* program) {

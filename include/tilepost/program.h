@@ -82,6 +82,15 @@ tilepost_result_t tilepost_catalogue_close(tilepost_catalogue_t catalogue);
 tilepost_result_t tilepost_program_load(const tilepost_program_t* program,
                                         tilepost_catalogue_t catalogue);
 
+// Plans a spec as tilepost_program_make does, and loads it. Where the catalogue lacks a kernel of
+// that plan, plans again and chooses only among the kernels that the catalogue has: so a catalogue
+// of few kernels serves many specs, some of them not at their best. TILEPOST_UNSUPPORTED: the
+// catalogue has no kernel that can serve the spec; the text has the key of the one that would be
+// best.
+tilepost_result_t tilepost_program_make_from(const char* const* fields, size_t count,
+                                             const char* machine, tilepost_catalogue_t catalogue,
+                                             const tilepost_program_t** program);
+
 #ifdef __cplusplus
 }  // extern "C"
 #endif

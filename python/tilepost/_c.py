@@ -119,6 +119,8 @@ SIGNATURES = {
     "tilepost_catalogue_open": (c_int, [c_char_p, c_void_p, POINTER(c_void_p)]),
     "tilepost_catalogue_close": (c_int, [c_void_p]),
     "tilepost_program_load": (c_int, [POINTER(Program), c_void_p]),
+    "tilepost_program_make_from": (c_int, [POINTER(c_char_p), c_size_t, c_char_p, c_void_p,
+                                           POINTER(POINTER(Program))]),
 }
 # These are only there in a library with CUDA.
 OF_CUDA = {"tilepost_get_unique_id", "tilepost_comm_init", "tilepost_comm_init_with", "tilepost_comm_adopt",

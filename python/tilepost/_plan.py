@@ -62,16 +62,23 @@ class Plan:
 
     `machine` is the machine that is planned for: the name of one that tilepost knows, or the text of a profile. Raises
     InvalidArgument with everything that is wrong. A plan needs neither a GPU nor kernels; load() gets them for Op.
+    With `catalogue` the plan is loaded, and where the catalogue lacks one of its kernels, it is the best of the plans
+    whose kernels the catalogue has. Raises Unsupported if there is none.
     """
 
-    def __init__(self, fields: Mapping[str, Value], machine: Union[str, None] = None) -> None:
+    def __init__(self, fields: Mapping[str, Value], machine: Union[str, None] = None, *,
+                 catalogue: Union[Catalogue, None] = None) -> None:
         self._program = ctypes.POINTER(_c.Program)()
         self._machine = machine
         self.fields = {path: _text(value) for path, value in fields.items()}
         texts = [f"{path}={value}".encode() for path, value in self.fields.items()]
         array = (ctypes.c_char_p * len(texts))(*texts)
         name = machine.encode() if machine is not None else None
-        check(_c.lib.tilepost_program_make(array, len(texts), name, ctypes.byref(self._program)))
+        place = ctypes.byref(self._program)
+        if catalogue is None:
+            check(_c.lib.tilepost_program_make(array, len(texts), name, place))
+        else:
+            check(_c.lib.tilepost_program_make_from(array, len(texts), name, catalogue._handle, place))
 
     def _get(self, function: str, *arguments: int) -> str:
         text = ctypes.c_char_p()

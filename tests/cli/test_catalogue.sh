@@ -71,6 +71,7 @@ expect 2 "--pattern is for the usual layers" "$specs/ar_host.yaml" -o x --patter
 expect 2 "--shape and --sweep vary a spec: name one" -o x --sweep ranks=2
 expect 2 "--pattern: 'gemm_all_redcue' is unknown, did you mean 'gemm_all_reduce'?" -o x --pattern gemm_all_redcue
 expect 2 "--arch: 'sm_70' is unknown" -o x --arch 70
+expect 2 "--most must not be negative, got -1" -o x --most -1
 expect 1 "none of the usual layers can be planned so" -o x --arch host --pattern gemm_all_reduce -D gemm.k=0
 expect 3 "none.yaml" none.yaml -o x
 expect 1 "gemm.k must be a whole number" "$specs/ar_host.yaml" -D gemm.k=0 -o x

@@ -4,10 +4,14 @@
 #include <algorithm>
 
 #include "generator/catalogue/catalogue.h"
+#include "generator/catalogue/few_kernels.h"
 #include "generator/catalogue/usual_specs.h"
 #include "generator/cli/commands.h"
 #include "generator/cli/files.h"
 #include "generator/harness/process.h"
+#include "generator/plan/choose/ranges.h"
+#include "generator/plan/make_plan.h"
+#include "generator/silent_diagnostics.h"
 #include "generator/spec/names.h"
 #include "llvm/Support/raw_ostream.h"
 #include "runtime/map/patterns.h"
@@ -60,6 +64,24 @@ std::vector<FieldText> overridden(std::vector<FieldText> fields,
   return fields;
 }
 
+// The kernels with which the layers lose least, at most `most`. Nothing is predicted for the host
+// target, all of whose kernels are taken.
+std::set<std::string> choose_few(const std::vector<UsualSpec>& specs, size_t most,
+                                 const MachineProfile& machine, Progress& progress) {
+  std::vector<WeighedRuns> runs;
+  for (size_t i = 0; i < specs.size() && !interrupted(); ++i) {
+    progress.update("comparing kernels", i, specs.size());
+    SilentDiagnostics diagnostics;
+    const std::optional<Spec> spec = read_fields(specs[i].fields, diagnostics);
+    if (!spec) continue;
+    for (const Arch arch : spec->archs.value)
+      for (const int64_t rows : range_bounds(spec->gemm.m.value))
+        runs.push_back({times_of_kernels(*spec, machine, arch, rows),
+                        rows <= kFewRows ? specs[i].few_rows : specs[i].many_rows});
+  }
+  return few_kernels(runs, most);
+}
+
 // Plans the usual layers. Not every combination of types, layouts and architectures has a plan.
 bool plan_usual(const Options& options, Variants& variants, Progress& progress,
                 Diagnostics& diagnostics, int& exit_code) {
@@ -68,11 +90,18 @@ bool plan_usual(const Options& options, Variants& variants, Progress& progress,
   const std::shared_ptr<const Machine> machine = read_machine_of(options, diagnostics, exit_code);
   if (machine == nullptr) return false;
   exit_code = kExitRejected;
-  const auto specs = usual_specs(options.archs, options.patterns);
+  std::vector<UsualSpec> specs = usual_specs(options.archs, options.patterns);
+  for (UsualSpec& spec : specs) spec.fields = overridden(std::move(spec.fields), options.overrides);
+  HasKernel is_chosen;
+  if (options.most > 0)
+    is_chosen = [keys = choose_few(specs, static_cast<size_t>(options.most), machine->profile,
+                                   progress)](const std::string& key) {
+      return keys.contains(key);
+    };
   for (size_t i = 0; i < specs.size(); ++i) {
     if (interrupted()) return false;
     progress.update("planning", i, specs.size());
-    variants.try_fields(overridden(specs[i], options.overrides), machine->profile);
+    variants.try_fields(specs[i].fields, machine->profile, is_chosen);
   }
   if (variants.plans().empty())
     diagnostics.error("none of the usual layers can be planned so; look at the fields of -D");

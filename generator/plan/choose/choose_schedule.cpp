@@ -161,6 +161,48 @@ void take(Draft& draft, const Candidate& chosen) {
   plan.group_waves = chosen.group_waves;
 }
 
+// The key of the kernel of the candidate's plan. Where the number of groups is part of the kernel,
+// that is the number after merging.
+std::string key_of(const Draft& draft, const Candidate& candidate, bool merges) {
+  Draft other{draft.spec, draft.profile, draft.diagnostics, draft.plan, {}};
+  Candidate planned = candidate;
+  if (merges && candidate.overlaps() && !candidate.is_one_group() &&
+      candidate.transport->whole_run(draft.plan) && row_of(draft.plan).moves_input())
+    merge_groups(planned);
+  take(other, planned);
+  return variant_of(other.plan).key();
+}
+
+// Notes the times of the candidates, if anybody asks for them.
+void note_times(const Draft& draft, const Choices& choices, bool merges) {
+  if (draft.times == nullptr || draft.own) return;
+  const auto note = [&](const Candidate& candidate) {
+    const std::string key = key_of(draft, candidate, merges);
+    const auto [noted, is_new] = draft.times->emplace(key, candidate.end);
+    if (!is_new) noted->second = std::min(noted->second, candidate.end);
+  };
+  std::ranges::for_each(choices.overlap, note);
+  if (choices.may_follow) std::ranges::for_each(choices.sequence, note);
+}
+
+// Keeps the candidates whose kernels there are. Returns false after it reported that there are
+// none.
+bool keep_available(Draft& draft, Choices& choices, bool merges) {
+  if (!draft.has_kernel || draft.own) return true;
+  const auto missing = [&](const Candidate& each) {
+    return !draft.has_kernel(key_of(draft, each, merges));
+  };
+  std::erase_if(choices.overlap, missing);
+  std::erase_if(choices.sequence, missing);
+  if (!choices.overlap.empty() || (choices.may_follow && !choices.sequence.empty())) return true;
+  draft.diagnostics.error(
+      draft.spec.gemm.where,
+      fmt::format("the catalogue has no kernel of {} for this spec; 'tilepost catalogue' adds the "
+                  "kernels of the specs that it is given",
+                  name_of(draft.plan.arch)));
+  return false;
+}
+
 // What the spec asks of the schedule.
 struct Wishes {
   std::optional<std::vector<int>> groups;
@@ -207,8 +249,10 @@ bool choose_schedule(Draft& draft) {
   choices.may_follow = !wishes.must_overlap;
   choices.sequence = in_sequence(draft);
   if (!list_overlapped(draft, wishes, choices.overlap)) return false;
-  const std::vector<Candidate>&sequence = choices.sequence, &overlap = choices.overlap;
   const bool merges = !groups && draft.plan.arch != Arch::host;
+  if (!keep_available(draft, choices, merges)) return false;
+  note_times(draft, choices, merges);
+  const std::vector<Candidate>&sequence = choices.sequence, &overlap = choices.overlap;
   const Candidate* with = merges ? best_of_transports(draft, overlap) : best(overlap, profile);
   const Candidate* without = best(sequence, profile);
   if (!with && !without) return no_room(draft);

@@ -10,6 +10,7 @@
 #include "generator/plan/machine/profile.h"
 #include "generator/plan/pick.h"
 #include "generator/plan/plan.h"
+#include "generator/plan/variant.h"
 
 namespace tilepost {
 
@@ -31,6 +32,8 @@ struct Draft {
   std::shared_ptr<const OwnKernel> own = {};  // the spec's kernel
   const TunedPick* picked = nullptr;          // what a tuning file chooses; null: nothing
   Listing* listing = nullptr;  // where choose_schedule lists what is worth measuring; null: nowhere
+  HasKernel has_kernel = {};   // which kernels may be chosen; empty: all
+  VariantTimes* times = nullptr;  // where choose_schedule notes times of kernels; null: nowhere
 
   void add_reason(std::string reason) { plan.reasons.push_back(std::move(reason)); }
 
