@@ -12,8 +12,8 @@ import torch.distributed as dist
 import torch.nn.functional as F
 from torch import nn
 from torch._subclasses.fake_tensor import FakeTensorMode
-from torch.testing._internal.distributed.multi_threaded_pg import (ProcessLocalGroup, _install_threaded_pg,
-                                                                  _uninstall_threaded_pg)
+from torch.testing._internal.distributed.multi_threaded_pg import (ProcessLocalGroup, ThreadLocalWorld,
+                                                                  _install_threaded_pg, _uninstall_threaded_pg)
 
 import tilepost
 import tilepost.torch as tp
@@ -54,6 +54,9 @@ def on_ranks(world, body):
     finally:
         ProcessLocalGroup.reset()
         _uninstall_threaded_pg()
+        if world == 1:  # this thread would keep its group
+            ThreadLocalWorld._world = threading.local()
+            torch._C._distributed_c10d._unregister_all_process_groups()
         torch._C._distributed_c10d._set_thread_isolation_mode(False)
     if errors:
         raise errors[0]

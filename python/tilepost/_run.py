@@ -53,6 +53,15 @@ class Comm:
         return ctypes.string_at(ctypes.addressof(unique_id), ctypes.sizeof(unique_id))
 
     @staticmethod
+    def adopt(nccl: int, rank: int, world: int) -> Comm:
+        """Splits from a communicator of NCCL's, an ncclComm_t, which the caller keeps and destroys later. It is on the
+        current device. Collective."""
+        _need_cuda("tilepost_comm_adopt")
+        handle = ctypes.c_void_p()
+        check(_c.lib.tilepost_comm_adopt(nccl, ctypes.byref(handle)))
+        return Comm(handle, rank, world)
+
+    @staticmethod
     def init(unique_id: bytes, rank: int, world: int) -> Comm:
         """This rank of a communicator on the current device. Collective."""
         _need_cuda("tilepost_comm_init")
@@ -90,6 +99,7 @@ class Op:
         self._handle = ctypes.c_void_p()
         self.comm, self.plan = comm, plan  # they outlive the operation
         self._operands: deque[Any] = deque(maxlen=_MOST_RUNS + 1)
+        self._filled = _c.RunOperands(struct_size=ctypes.sizeof(_c.RunOperands))
         options = _c.Options(ctypes.sizeof(_c.Options), deadline, host_workers, int(share_memory), schedule_bytes)
         check(_c.lib.tilepost_op_create(comm._handle, plan._program, ctypes.byref(options),
                                         ctypes.byref(self._handle)))
@@ -100,14 +110,14 @@ class Op:
         """Starts a run, asynchronous in `stream`. Collective. Operands are addresses, tensors, or writable memory of
         the host, 16-byte aligned; tilepost.h says what each pattern takes. They must not change before the run has
         ended."""
-        operands = (a, b, out, scale_a, scale_b, bias, residual, gathered, norm_weight, norm_residual)
-        filled = _c.RunOperands(
-            struct_size=ctypes.sizeof(_c.RunOperands), a=_address(a), b=_address(b), out=_address(out),
-            scale_a=_address(scale_a), scale_b=_address(scale_b), bias=_address(bias), residual=_address(residual),
-            m=m, gathered=_address(gathered), norm_weight=_address(norm_weight),
-            norm_residual=_address(norm_residual), norm_epsilon=norm_epsilon)
+        filled = self._filled
+        filled.a, filled.b, filled.out, filled.m = _address(a), _address(b), _address(out), m
+        filled.scale_a, filled.scale_b, filled.bias = _address(scale_a), _address(scale_b), _address(bias)
+        filled.residual, filled.gathered = _address(residual), _address(gathered)
+        filled.norm_weight, filled.norm_residual = _address(norm_weight), _address(norm_residual)
+        filled.norm_epsilon = norm_epsilon
         check(_c.lib.tilepost_op_run_with(self._handle, ctypes.byref(filled), stream or None))
-        self._operands.append(operands)
+        self._operands.append((a, b, out, scale_a, scale_b, bias, residual, gathered, norm_weight, norm_residual))
 
     def route(self, *, splits: Union[Sequence[int], None] = None,
               destinations: Union[Sequence[int], None] = None) -> Arrivals:

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # The kernels that the tests of the Python package run. Usage: make_kernels.sh <tilepost> <folder>
 set -euo pipefail
+tool=$1 folder=$2
 spec=$(mktemp --suffix=.yaml)
 trap 'rm -f "$spec"' EXIT
 cat >"$spec" <<'YAML'
@@ -12,5 +13,9 @@ gemm: {m: {max: 64}, n: 64, k: 64, a: bf16}
 arch: host
 schedule: {tile: [64, 64]}
 YAML
-"$1" catalogue "$spec" --sweep pattern=gemm_all_reduce,gemm_reduce_scatter,all_gather_gemm --sweep gemm.a=bf16,f16 \
-  --sweep gemm.layout=tn,nn --sweep 'gemm.epilogue=[],[bias]' -o "$2"
+kernels() { "$tool" catalogue "$spec" -o "$folder" "$@"; }
+equal_shares=(--sweep pattern=gemm_all_reduce,gemm_reduce_scatter,all_gather_gemm)
+kernels "${equal_shares[@]}" --sweep gemm.a=bf16,f16 --sweep gemm.layout=tn,nn --sweep 'gemm.epilogue=[],[bias]'
+kernels "${equal_shares[@]}" -D gemm.a=e4m3 -D 'gemm.epilogue=[scale]'
+kernels "${equal_shares[@]}" -D gemm.a=e4m3 -D 'gemm.epilogue=[scale_rows, scale_columns]'
+kernels --sweep pattern=gemm_all_to_all,all_to_all_gemm -D routing=rows --sweep gemm.layout=tn,nn

@@ -1,89 +1,23 @@
-"""The operations: torch.library definitions, their implementations, what fake tensors get, and autograd."""
+"""The operations with equal shares: torch.library definitions, implementations, what fake tensors get, and autograd."""
 from __future__ import annotations
 
-import os
 from typing import Optional, Union
 
 import torch
 import torch.distributed as dist
-import torch.nn.functional as F
 
-from tilepost._errors import Error
-from tilepost.torch import _group
-from tilepost.torch._group import Layer
+from tilepost.torch import _group, _plain, _run
 from tilepost.torch._weight_gradient import weight_gradient
 
 _library = torch.library.Library("tilepost", "DEF")
-_library.define("gemm_all_reduce(Tensor a, Tensor w, Tensor? bias, str group_name) -> Tensor")
-_library.define("gemm_reduce_scatter(Tensor a, Tensor w, Tensor? bias, str group_name) -> Tensor")
-_library.define("all_gather_gemm(Tensor a, Tensor w, Tensor? bias, str group_name) -> (Tensor, Tensor)")
-
-
-def _is_transposed(w: torch.Tensor) -> bool:
-    """Whether w [n, k] lies in memory as [k, n] row-major, as the transpose of a matrix does."""
-    return not w.is_contiguous() and w.t().is_contiguous()
-
-
-def _check(operation: str, a: torch.Tensor, w: torch.Tensor, bias: Optional[torch.Tensor]) -> None:
-    """Refuses operands that fit no layer. a is [rows, k], w [n, k], bias [n]."""
-    shapes = f"a {tuple(a.shape)}, w {tuple(w.shape)}"
-    if a.dim() != 2 or w.dim() != 2 or a.shape[1] != w.shape[1]:
-        raise ValueError(f"tilepost.torch.{operation}: {shapes}; expected a [rows, k] and w [n, k]")
-    if bias is not None and tuple(bias.shape) != (w.shape[0],):
-        raise ValueError(f"tilepost.torch.{operation}: bias {tuple(bias.shape)} with {shapes}; expected "
-                         f"[{w.shape[0]}]")
-    for name, tensor in (("w", w), ("bias", bias)):
-        if tensor is not None and (tensor.dtype != a.dtype or tensor.device != a.device):
-            raise ValueError(f"tilepost.torch.{operation}: {name} is {tensor.dtype} on '{tensor.device}', and a is "
-                             f"{a.dtype} on '{a.device}'")
-
-
-def _rows_of_share(operation: str, rows: int, world: int) -> int:
-    if rows % world != 0:
-        raise ValueError(f"tilepost.torch.{operation}: {rows} rows cannot be divided among {world} ranks; pad a to a "
-                         "multiple of them")
-    return rows // world
+_SCALES = "Tensor? scale_a=None, Tensor? scale_b=None"
+_library.define(f"gemm_all_reduce(Tensor a, Tensor w, Tensor? bias, str group_name, {_SCALES}) -> Tensor")
+_library.define(f"gemm_reduce_scatter(Tensor a, Tensor w, Tensor? bias, str group_name, {_SCALES}) -> Tensor")
+_library.define(f"all_gather_gemm(Tensor a, Tensor w, Tensor? bias, str group_name, {_SCALES}) -> (Tensor, Tensor)")
 
 
 def _world(group_name: str) -> int:
     return _group.resolve(group_name).size()
-
-
-def _aligned(tensor: torch.Tensor) -> torch.Tensor:
-    """The tensor as the runtime takes it: contiguous, and beginning at a multiple of 16 bytes."""
-    tensor = tensor.contiguous()
-    return tensor if tensor.data_ptr() % 16 == 0 else tensor.clone()
-
-
-def _layer(pattern: str, a: torch.Tensor, w: torch.Tensor, bias: Optional[torch.Tensor]) -> Layer:
-    layout = "nn" if _is_transposed(w) else "tn"
-    return Layer(pattern, w.shape[0], w.shape[1], a.dtype, layout, bias is not None)
-
-
-def _why_not(operation: str, state: _group.GroupState, layer: Layer, a: torch.Tensor) -> str:
-    """Why PyTorch's own operations are used, or "". TILEPOST=off asks for them, TILEPOST=strict refuses them."""
-    mode = os.environ.get("TILEPOST", "")
-    reason = "TILEPOST=off" if mode == "off" else state.why_not(layer, a.device)
-    if reason and mode == "strict":
-        raise RuntimeError(f"tilepost.torch.{operation}: {reason}, and TILEPOST=strict allows nothing else")
-    if reason and mode != "off":
-        _group.warn_once(operation, reason)
-    return reason
-
-
-def _run(operation: str, state: _group.GroupState, layer: Layer, rows: int, a: torch.Tensor, w: torch.Tensor,
-         bias: Optional[torch.Tensor], out: torch.Tensor, gathered: Optional[torch.Tensor] = None) -> None:
-    """One run of `rows` rows in all."""
-    if rows == 0:
-        return
-    laid = w.t() if layer.layout == "nn" else w
-    operands = _aligned(a), _aligned(laid), None if bias is None else _aligned(bias)
-    try:
-        op = state.op(layer, rows)
-        op.run(operands[0], operands[1], out, m=rows, bias=operands[2], gathered=gathered)
-        op.synchronize()
-    except Error as error:
-        _group.fail(operation, error, a=a.shape, w=w.shape)
 
 
 def _first_bias(state: _group.GroupState, bias: Optional[torch.Tensor]) -> Optional[torch.Tensor]:
@@ -91,41 +25,51 @@ def _first_bias(state: _group.GroupState, bias: Optional[torch.Tensor]) -> Optio
     return bias if state.rank == 0 else None
 
 
-def _gemm_all_reduce(a: torch.Tensor, w: torch.Tensor, bias: Optional[torch.Tensor], group_name: str) -> torch.Tensor:
-    _check("gemm_all_reduce", a, w, bias)
-    state, layer = _group.state_of(group_name), _layer("gemm_all_reduce", a, w, bias)
-    if _why_not("gemm_all_reduce", state, layer, a):
-        out = F.linear(a, w, _first_bias(state, bias))
-        dist.all_reduce(out, group=_group.resolve(group_name))
-        return out
-    out = a.new_empty(a.shape[0], w.shape[0])
-    _run("gemm_all_reduce", state, layer, a.shape[0], a, w, bias, out)
+def _gemm_all_reduce(a: torch.Tensor, w: torch.Tensor, bias: Optional[torch.Tensor], group_name: str,
+                     scale_a: Optional[torch.Tensor] = None, scale_b: Optional[torch.Tensor] = None) -> torch.Tensor:
+    operation = "gemm_all_reduce"
+    _run.check(operation, a, w, bias)
+    scales = _run.scales_of(operation, a, w, scale_a, scale_b, a.shape[0])
+    state, layer = _group.state_of(group_name), _run.layer_of(operation, a, w, bias, scales)
+    if _run.uses_plain(operation, state, layer, a):
+        return _plain.sum_over_ranks(state, _plain.product(a, w, _first_bias(state, bias), scale_a, scale_b))
+    out = a.new_empty(a.shape[0], w.shape[0], dtype=_run.out_dtype(a))
+    _run.run(operation, state, layer, a.shape[0], a, w, out, bias=bias, scale_a=scale_a, scale_b=scale_b)
     return out
 
 
-def _gemm_reduce_scatter(a: torch.Tensor, w: torch.Tensor, bias: Optional[torch.Tensor],
-                         group_name: str) -> torch.Tensor:
-    _check("gemm_reduce_scatter", a, w, bias)
-    state, layer = _group.state_of(group_name), _layer("gemm_reduce_scatter", a, w, bias)
-    out = a.new_empty(_rows_of_share("gemm_reduce_scatter", a.shape[0], state.world), w.shape[0])
-    if _why_not("gemm_reduce_scatter", state, layer, a):
-        dist.reduce_scatter_tensor(out, F.linear(a, w, _first_bias(state, bias)), group=_group.resolve(group_name))
-        return out
-    _run("gemm_reduce_scatter", state, layer, a.shape[0], a, w, bias, out)
+def _gemm_reduce_scatter(a: torch.Tensor, w: torch.Tensor, bias: Optional[torch.Tensor], group_name: str,
+                         scale_a: Optional[torch.Tensor] = None,
+                         scale_b: Optional[torch.Tensor] = None) -> torch.Tensor:
+    operation = "gemm_reduce_scatter"
+    _run.check(operation, a, w, bias)
+    scales = _run.scales_of(operation, a, w, scale_a, scale_b, a.shape[0])
+    state, layer = _group.state_of(group_name), _run.layer_of(operation, a, w, bias, scales)
+    share = _run.rows_of_share(operation, a.shape[0], state.world)
+    if _run.uses_plain(operation, state, layer, a):
+        return _plain.share_of_sum(state, _plain.product(a, w, _first_bias(state, bias), scale_a, scale_b))
+    out = a.new_empty(share, w.shape[0], dtype=_run.out_dtype(a))
+    _run.run(operation, state, layer, a.shape[0], a, w, out, bias=bias, scale_a=scale_a, scale_b=scale_b)
     return out
 
 
-def _all_gather_gemm(a: torch.Tensor, w: torch.Tensor, bias: Optional[torch.Tensor],
-                     group_name: str) -> tuple[torch.Tensor, torch.Tensor]:
-    _check("all_gather_gemm", a, w, bias)
-    state, layer = _group.state_of(group_name), _layer("all_gather_gemm", a, w, bias)
+def _all_gather_gemm(a: torch.Tensor, w: torch.Tensor, bias: Optional[torch.Tensor], group_name: str,
+                     scale_a: Optional[torch.Tensor] = None,
+                     scale_b: Optional[torch.Tensor] = None) -> tuple[torch.Tensor, torch.Tensor]:
+    operation = "all_gather_gemm"
+    _run.check(operation, a, w, bias)
+    state = _group.state_of(group_name)
     rows = a.shape[0] * state.world
+    if scale_a is not None and scale_a.numel() == a.shape[0] and scale_a.numel() not in (1, rows):
+        scale_a = _plain.gather(state, scale_a.reshape(-1))  # of this rank's rows, as they are
+    scales = _run.scales_of(operation, a, w, scale_a, scale_b, rows)
+    layer = _run.layer_of(operation, a, w, bias, scales)
+    if _run.uses_plain(operation, state, layer, a):
+        gathered = _plain.gather(state, a)
+        return _plain.product(gathered, w, bias, scale_a, scale_b), gathered
     gathered = a.new_empty(rows, a.shape[1])
-    if _why_not("all_gather_gemm", state, layer, a):
-        dist.all_gather_into_tensor(gathered, a.contiguous(), group=_group.resolve(group_name))
-        return F.linear(gathered, w, bias), gathered
-    out = a.new_empty(rows, w.shape[0])
-    _run("all_gather_gemm", state, layer, rows, a, w, bias, out, gathered)
+    out = a.new_empty(rows, w.shape[0], dtype=_run.out_dtype(a))
+    _run.run(operation, state, layer, rows, a, w, out, bias=bias, gathered=gathered, scale_a=scale_a, scale_b=scale_b)
     return out, gathered
 
 
@@ -137,22 +81,23 @@ for _name, _implementation in _IMPLEMENTATIONS.items():
 
 
 @torch.library.register_fake("tilepost::gemm_all_reduce")
-def _(a, w, bias, group_name):
-    _check("gemm_all_reduce", a, w, bias)
-    return a.new_empty(a.shape[0], w.shape[0])
+def _(a, w, bias, group_name, scale_a=None, scale_b=None):
+    _run.check("gemm_all_reduce", a, w, bias)
+    return a.new_empty(a.shape[0], w.shape[0], dtype=_run.out_dtype(a))
 
 
 @torch.library.register_fake("tilepost::gemm_reduce_scatter")
-def _(a, w, bias, group_name):
-    _check("gemm_reduce_scatter", a, w, bias)
-    return a.new_empty(_rows_of_share("gemm_reduce_scatter", a.shape[0], _world(group_name)), w.shape[0])
+def _(a, w, bias, group_name, scale_a=None, scale_b=None):
+    _run.check("gemm_reduce_scatter", a, w, bias)
+    share = _run.rows_of_share("gemm_reduce_scatter", a.shape[0], _world(group_name))
+    return a.new_empty(share, w.shape[0], dtype=_run.out_dtype(a))
 
 
 @torch.library.register_fake("tilepost::all_gather_gemm")
-def _(a, w, bias, group_name):
-    _check("all_gather_gemm", a, w, bias)
+def _(a, w, bias, group_name, scale_a=None, scale_b=None):
+    _run.check("all_gather_gemm", a, w, bias)
     rows = a.shape[0] * _world(group_name)
-    return a.new_empty(rows, w.shape[0]), a.new_empty(rows, a.shape[1])
+    return a.new_empty(rows, w.shape[0], dtype=_run.out_dtype(a)), a.new_empty(rows, a.shape[1])
 
 
 def _bias_gradient(wanted: bool, rows: torch.Tensor) -> Optional[torch.Tensor]:
@@ -217,28 +162,45 @@ class _AllGatherGemm(torch.autograd.Function):
 Group = Union[dist.ProcessGroup, str, None]
 
 
-def _as_rows(a: torch.Tensor) -> torch.Tensor:
+def as_rows(a: torch.Tensor) -> torch.Tensor:
+    """a with its dimensions but the last flattened."""
     return a if a.dim() == 2 else a.reshape(-1, a.shape[-1])
 
 
-def gemm_all_reduce(a: torch.Tensor, w: torch.Tensor, *, group: Group = None,
-                    bias: Optional[torch.Tensor] = None) -> torch.Tensor:
+def gemm_all_reduce(a: torch.Tensor, w: torch.Tensor, *, group: Group = None, bias: Optional[torch.Tensor] = None,
+                    scale_a: Optional[torch.Tensor] = None, scale_b: Optional[torch.Tensor] = None) -> torch.Tensor:
     """The sum over ranks of a w^T, on all ranks: a [..., k], w [n, k], result [..., n]. `bias` [n] is added once, that
-    of rank 0. `w` may be the transpose of a matrix."""
-    y = _GemmAllReduce.apply(_as_rows(a), w, bias, _group.name_of(group))
+    of rank 0. `w` may be the transpose of a matrix. `scale_a` and `scale_b`, which have no gradients, scale this rank's
+    product: fp32, one number each, or one for each row of a and of w. The result of float8_e4m3fn is bfloat16."""
+    rows, name = as_rows(a), _group.name_of(group)
+    if scale_a is None and scale_b is None:
+        y = _GemmAllReduce.apply(rows, w, bias, name)
+    else:
+        y = torch.ops.tilepost.gemm_all_reduce(rows, w, bias, name, scale_a, scale_b)
     return y if a.dim() == 2 else y.reshape(*a.shape[:-1], w.shape[0])
 
 
-def gemm_reduce_scatter(a: torch.Tensor, w: torch.Tensor, *, group: Group = None,
-                        bias: Optional[torch.Tensor] = None) -> torch.Tensor:
+def gemm_reduce_scatter(a: torch.Tensor, w: torch.Tensor, *, group: Group = None, bias: Optional[torch.Tensor] = None,
+                        scale_a: Optional[torch.Tensor] = None,
+                        scale_b: Optional[torch.Tensor] = None) -> torch.Tensor:
     """This rank's rows of the sum over ranks of a w^T: a [m, k], w [n, k], result [m / ranks, n]. More dimensions of a
-    are flattened. `bias` [n] is added once, that of rank 0; its gradient is that of all rows."""
-    return _GemmReduceScatter.apply(_as_rows(a), w, bias, _group.name_of(group))
+    are flattened. `bias` [n] is added once, that of rank 0; its gradient is that of all rows. The rest is as for
+    gemm_all_reduce."""
+    rows, name = as_rows(a), _group.name_of(group)
+    if scale_a is None and scale_b is None:
+        return _GemmReduceScatter.apply(rows, w, bias, name)
+    return torch.ops.tilepost.gemm_reduce_scatter(rows, w, bias, name, scale_a, scale_b)
 
 
 def all_gather_gemm(a: torch.Tensor, w: torch.Tensor, *, group: Group = None, bias: Optional[torch.Tensor] = None,
-                    return_gathered: bool = False) -> Union[torch.Tensor, tuple[torch.Tensor, torch.Tensor]]:
+                    return_gathered: bool = False, scale_a: Optional[torch.Tensor] = None,
+                    scale_b: Optional[torch.Tensor] = None) -> Union[torch.Tensor, tuple[torch.Tensor, torch.Tensor]]:
     """All ranks' rows of a, times w^T: a [m / ranks, k], w [n, k], result [m, n]. More dimensions of a are flattened.
-    With `return_gathered` also these rows, [m, k], through which no gradient goes."""
-    y, gathered = _AllGatherGemm.apply(_as_rows(a), w, bias, _group.name_of(group))
+    With `return_gathered` also these rows, [m, k], through which no gradient goes. `scale_a` has a number for all rows,
+    for each of this rank's, which are gathered first, or for each of all ranks'."""
+    rows, name = as_rows(a), _group.name_of(group)
+    if scale_a is None and scale_b is None:
+        y, gathered = _AllGatherGemm.apply(rows, w, bias, name)
+    else:
+        y, gathered = torch.ops.tilepost.all_gather_gemm(rows, w, bias, name, scale_a, scale_b)
     return (y, gathered) if return_gathered else y
