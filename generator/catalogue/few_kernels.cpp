@@ -2,53 +2,39 @@
 
 #include <algorithm>
 #include <limits>
-#include <map>
 
 namespace tilepost {
-namespace {
 
-// What runs lose for which there is no kernel, as a part of their time: PyTorch's own GEMM and
-// collective serve them, one after the other.
-constexpr double kLostWithout = 0.4;
+void FewKernels::add(const VariantTimes& us, double weight, double lost_without) {
+  double best = std::numeric_limits<double>::infinity();
+  for (const auto& [key, time] : us) best = std::min(best, time);
+  for (const auto& [key, time] : us)
+    losses_[key].push_back({weights_.size(), best > 0 ? time / best - 1 : 0});
+  weights_.push_back(weight);
+  lost_without_.push_back(lost_without);
+}
 
-// Runs, of which each has lost so much with the kernels chosen so far.
-struct Run {
-  double weight, lost;
-};
-// That a run loses so much with a kernel.
-struct Loss {
-  size_t run;
-  double lost;
-};
+double FewKernels::gain_of(const std::vector<Loss>& losses, const std::vector<double>& lost) const {
+  double sum = 0;
+  for (const Loss& loss : losses)
+    sum += weights_[loss.run] * std::max(0.0, lost[loss.run] - loss.lost);
+  return sum;
+}
 
-}  // namespace
-
-std::set<std::string> few_kernels(const std::vector<WeighedRuns>& runs, size_t most) {
-  std::vector<Run> chosen_so_far;
-  std::map<std::string, std::vector<Loss>> losses;  // by kernel
-  for (const WeighedRuns& each : runs) {
-    double best = std::numeric_limits<double>::infinity();
-    for (const auto& [key, us] : each.us) best = std::min(best, us);
-    for (const auto& [key, us] : each.us)
-      losses[key].push_back({chosen_so_far.size(), best > 0 ? us / best - 1 : 0});
-    chosen_so_far.push_back({each.weight, kLostWithout});
-  }
-  const auto gain = [&](const std::vector<Loss>& of_kernel) {
-    double sum = 0;
-    for (const Loss& loss : of_kernel) {
-      const Run& run = chosen_so_far[loss.run];
-      sum += run.weight * std::max(0.0, run.lost - loss.lost);
-    }
-    return sum;
-  };
+std::set<std::string> FewKernels::choose(size_t most) const {
+  std::vector<double> lost = lost_without_;  // of each run, with the keys so far
   std::set<std::string> keys;
   while (keys.size() < most) {
-    const auto next = std::ranges::max_element(
-        losses, {}, [&](const auto& kernel) { return gain(kernel.second); });
-    if (next == losses.end() || gain(next->second) <= 0) break;
-    for (const Loss& loss : next->second)
-      chosen_so_far[loss.run].lost = std::min(chosen_so_far[loss.run].lost, loss.lost);
-    keys.insert(next->first);
+    double gain = 0;
+    auto best = losses_.end();
+    for (auto kernel = losses_.begin(); kernel != losses_.end(); ++kernel)
+      if (const double with = gain_of(kernel->second, lost); with > gain) {
+        gain = with;
+        best = kernel;
+      }
+    if (best == losses_.end()) break;
+    for (const Loss& loss : best->second) lost[loss.run] = std::min(lost[loss.run], loss.lost);
+    keys.insert(best->first);
   }
   return keys;
 }

@@ -83,6 +83,33 @@ std::vector<FieldText> spec_of(const Kind& kind, const Sizes& sizes) {
   return fields;
 }
 
+bool is_routed(const std::string& pattern) {
+  return pattern == "gemm_all_to_all" || pattern == "all_to_all_gemm";
+}
+
+// Adds specs of all sizes of a kind.
+void add_sizes(const Kind& kind, const FieldText* more, std::vector<UsualSpec>& specs) {
+  for (const Sizes& sizes : sizes_of(kind.pattern, kind.ranks)) {
+    specs.push_back({spec_of(kind, sizes), kind.operands.few_rows, kind.operands.many_rows});
+    if (more != nullptr) specs.back().fields.push_back(*more);
+  }
+}
+
+// What a pattern needs besides its usual plans: where every run says where rows go, and where ranks
+// do not reach each other's memory.
+void add_others(const std::string& arch, const std::string& pattern, int ranks,
+                std::vector<UsualSpec>& specs) {
+  constexpr Operands kRouted[] = {{"bf16", "tn", "[]", 1, 1}, {"bf16", "nn", "[]", 0.1, 0.5}};
+  constexpr Operands kMessages = {"bf16", "tn", "[]", 0.2, 0.5};
+  const FieldText routing = {"routing", "rows"}, transport = {"transport", "nccl"};
+  if (is_routed(pattern)) {
+    for (const Operands& operands : kRouted)
+      add_sizes({arch, pattern, ranks, operands}, &routing, specs);
+  } else if (arch != "host") {
+    add_sizes({arch, pattern, ranks, kMessages}, &transport, specs);
+  }
+}
+
 }  // namespace
 
 std::vector<UsualSpec> usual_specs(const std::vector<std::string>& archs,
@@ -90,12 +117,14 @@ std::vector<UsualSpec> usual_specs(const std::vector<std::string>& archs,
   std::vector<UsualSpec> specs;
   for (const std::string& arch : or_usual(archs, {"sm_80", "sm_90a"}))
     for (const std::string& pattern :
-         or_usual(patterns, {"gemm_all_reduce", "gemm_reduce_scatter", "all_gather_gemm"}))
-      for (const int ranks : {2, 4, 8})
-        for (const Operands& operands : kOperands)
-          for (const Sizes& sizes : sizes_of(pattern, ranks))
-            specs.push_back({spec_of({arch, pattern, ranks, operands}, sizes), operands.few_rows,
-                             operands.many_rows});
+         or_usual(patterns, {"gemm_all_reduce", "gemm_reduce_scatter", "all_gather_gemm",
+                             "gemm_all_to_all", "all_to_all_gemm"}))
+      for (const int ranks : {2, 4, 8}) {
+        if (!is_routed(pattern))
+          for (const Operands& operands : kOperands)
+            add_sizes({arch, pattern, ranks, operands}, nullptr, specs);
+        add_others(arch, pattern, ranks, specs);
+      }
   return specs;
 }
 

@@ -100,6 +100,8 @@ class Op:
         self.comm, self.plan = comm, plan  # they outlive the operation
         self._operands: deque[Any] = deque(maxlen=_MOST_RUNS + 1)
         self._filled = _c.RunOperands(struct_size=ctypes.sizeof(_c.RunOperands))
+        self._bare = _c.RunOperands(struct_size=ctypes.sizeof(_c.RunOperands))  # for run_addresses
+        self._bare_place = ctypes.byref(self._bare)
         options = _c.Options(ctypes.sizeof(_c.Options), deadline, host_workers, int(share_memory), schedule_bytes)
         check(_c.lib.tilepost_op_create(comm._handle, plan._program, ctypes.byref(options),
                                         ctypes.byref(self._handle)))
@@ -118,6 +120,16 @@ class Op:
         filled.norm_epsilon = norm_epsilon
         check(_c.lib.tilepost_op_run_with(self._handle, ctypes.byref(filled), stream or None))
         self._operands.append((a, b, out, scale_a, scale_b, bias, residual, gathered, norm_weight, norm_residual))
+
+    def run_addresses(self, a: int, b: int, out: int, m: int, stream: int, bias: Union[int, None] = None,
+                      gathered: Union[int, None] = None) -> None:
+        """run() with nothing but addresses, in a third of the time. The caller keeps what they point to."""
+        filled = self._bare
+        filled.a, filled.b, filled.out, filled.m = a, b, out, m
+        filled.bias, filled.gathered = bias, gathered
+        result = _c.lib.tilepost_op_run_with(self._handle, self._bare_place, stream or None)
+        if result != _c.OK:
+            check(result)
 
     def route(self, *, splits: Union[Sequence[int], None] = None,
               destinations: Union[Sequence[int], None] = None) -> Arrivals:

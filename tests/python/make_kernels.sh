@@ -14,7 +14,7 @@ arch: host
 schedule: {tile: [64, 64]}
 YAML
 kernels() { "$tool" catalogue "$spec" -o "$folder" "$@"; }
-equal_shares=(--sweep pattern=gemm_all_reduce,gemm_reduce_scatter,all_gather_gemm)
+equal_shares=(--sweep 'pattern=gemm_all_reduce,gemm_reduce_scatter,all_gather_gemm')
 kernels "${equal_shares[@]}" --sweep gemm.a=bf16,f16 --sweep gemm.layout=tn,nn --sweep 'gemm.epilogue=[],[bias]'
 kernels "${equal_shares[@]}" -D gemm.a=e4m3 -D 'gemm.epilogue=[scale]'
 kernels "${equal_shares[@]}" -D gemm.a=e4m3 -D 'gemm.epilogue=[scale_rows, scale_columns]'

@@ -64,11 +64,16 @@ std::vector<FieldText> overridden(std::vector<FieldText> fields,
   return fields;
 }
 
+// What runs lose for which there is no kernel, as a part of their time: another library's GEMM and
+// collective serve them, one after the other. With few rows the start of a collective is most of
+// it.
+constexpr double kFewLost = 3, kManyLost = 0.4;
+
 // The kernels with which the layers lose least, at most `most`. Nothing is predicted for the host
 // target, all of whose kernels are taken.
 std::set<std::string> choose_few(const std::vector<UsualSpec>& specs, size_t most,
                                  const MachineProfile& machine, Progress& progress) {
-  std::vector<WeighedRuns> runs;
+  FewKernels kernels;
   for (size_t i = 0; i < specs.size() && !interrupted(); ++i) {
     progress.update("comparing kernels", i, specs.size());
     SilentDiagnostics diagnostics;
@@ -76,10 +81,11 @@ std::set<std::string> choose_few(const std::vector<UsualSpec>& specs, size_t mos
     if (!spec) continue;
     for (const Arch arch : spec->archs.value)
       for (const int64_t rows : range_bounds(spec->gemm.m.value))
-        runs.push_back({times_of_kernels(*spec, machine, arch, rows),
-                        rows <= kFewRows ? specs[i].few_rows : specs[i].many_rows});
+        kernels.add(times_of_kernels(*spec, machine, arch, rows),
+                    rows <= kFewRows ? specs[i].few_rows : specs[i].many_rows,
+                    rows <= kFewRows ? kFewLost : kManyLost);
   }
-  return few_kernels(runs, most);
+  return kernels.choose(most);
 }
 
 // Plans the usual layers. Not every combination of types, layouts and architectures has a plan.

@@ -28,6 +28,10 @@ def _first_bias(state: _group.GroupState, bias: Optional[torch.Tensor]) -> Optio
 def _gemm_all_reduce(a: torch.Tensor, w: torch.Tensor, bias: Optional[torch.Tensor], group_name: str,
                      scale_a: Optional[torch.Tensor] = None, scale_b: Optional[torch.Tensor] = None) -> torch.Tensor:
     operation = "gemm_all_reduce"
+    if scale_a is None and scale_b is None:
+        again = _run.run_again(operation, a, w, bias, group_name, a.shape[0])
+        if again is not None:
+            return again[0]
     _run.check(operation, a, w, bias)
     scales = _run.scales_of(operation, a, w, scale_a, scale_b, a.shape[0])
     state, layer = _group.state_of(group_name), _run.layer_of(operation, a, w, bias, scales)
@@ -35,6 +39,8 @@ def _gemm_all_reduce(a: torch.Tensor, w: torch.Tensor, bias: Optional[torch.Tens
         return _plain.sum_over_ranks(state, _plain.product(a, w, _first_bias(state, bias), scale_a, scale_b))
     out = a.new_empty(a.shape[0], w.shape[0], dtype=_run.out_dtype(a))
     _run.run(operation, state, layer, a.shape[0], a, w, out, bias=bias, scale_a=scale_a, scale_b=scale_b)
+    if not scales and a.dtype == out.dtype:
+        _run.remember(operation, state, layer, a.shape[0], a, w, bias, group_name)
     return out
 
 
@@ -42,6 +48,10 @@ def _gemm_reduce_scatter(a: torch.Tensor, w: torch.Tensor, bias: Optional[torch.
                          scale_a: Optional[torch.Tensor] = None,
                          scale_b: Optional[torch.Tensor] = None) -> torch.Tensor:
     operation = "gemm_reduce_scatter"
+    if scale_a is None and scale_b is None:
+        again = _run.run_again(operation, a, w, bias, group_name, a.shape[0] // _world(group_name))
+        if again is not None:
+            return again[0]
     _run.check(operation, a, w, bias)
     scales = _run.scales_of(operation, a, w, scale_a, scale_b, a.shape[0])
     state, layer = _group.state_of(group_name), _run.layer_of(operation, a, w, bias, scales)
@@ -50,6 +60,8 @@ def _gemm_reduce_scatter(a: torch.Tensor, w: torch.Tensor, bias: Optional[torch.
         return _plain.share_of_sum(state, _plain.product(a, w, _first_bias(state, bias), scale_a, scale_b))
     out = a.new_empty(share, w.shape[0], dtype=_run.out_dtype(a))
     _run.run(operation, state, layer, a.shape[0], a, w, out, bias=bias, scale_a=scale_a, scale_b=scale_b)
+    if not scales and a.dtype == out.dtype:
+        _run.remember(operation, state, layer, a.shape[0], a, w, bias, group_name)
     return out
 
 
@@ -57,6 +69,11 @@ def _all_gather_gemm(a: torch.Tensor, w: torch.Tensor, bias: Optional[torch.Tens
                      scale_a: Optional[torch.Tensor] = None,
                      scale_b: Optional[torch.Tensor] = None) -> tuple[torch.Tensor, torch.Tensor]:
     operation = "all_gather_gemm"
+    if scale_a is None and scale_b is None:
+        rows = a.shape[0] * _world(group_name)
+        again = _run.run_again(operation, a, w, bias, group_name, rows, rows)
+        if again is not None:
+            return again
     _run.check(operation, a, w, bias)
     state = _group.state_of(group_name)
     rows = a.shape[0] * state.world
@@ -70,6 +87,8 @@ def _all_gather_gemm(a: torch.Tensor, w: torch.Tensor, bias: Optional[torch.Tens
     gathered = a.new_empty(rows, a.shape[1])
     out = a.new_empty(rows, w.shape[0], dtype=_run.out_dtype(a))
     _run.run(operation, state, layer, rows, a, w, out, bias=bias, gathered=gathered, scale_a=scale_a, scale_b=scale_b)
+    if not scales and a.dtype == out.dtype:
+        _run.remember(operation, state, layer, rows, a, w, bias, group_name)
     return out, gathered
 
 
@@ -162,6 +181,11 @@ class _AllGatherGemm(torch.autograd.Function):
 Group = Union[dist.ProcessGroup, str, None]
 
 
+def _has_gradient(*tensors: Optional[torch.Tensor]) -> bool:
+    """Whether autograd will ask for the gradient of one of these."""
+    return torch.is_grad_enabled() and any(each is not None and each.requires_grad for each in tensors)
+
+
 def as_rows(a: torch.Tensor) -> torch.Tensor:
     """a with its dimensions but the last flattened."""
     return a if a.dim() == 2 else a.reshape(-1, a.shape[-1])
@@ -173,7 +197,7 @@ def gemm_all_reduce(a: torch.Tensor, w: torch.Tensor, *, group: Group = None, bi
     of rank 0. `w` may be the transpose of a matrix. `scale_a` and `scale_b`, which have no gradients, scale this rank's
     product: fp32, one number each, or one for each row of a and of w. The result of float8_e4m3fn is bfloat16."""
     rows, name = as_rows(a), _group.name_of(group)
-    if scale_a is None and scale_b is None:
+    if scale_a is None and scale_b is None and _has_gradient(a, w, bias):
         y = _GemmAllReduce.apply(rows, w, bias, name)
     else:
         y = torch.ops.tilepost.gemm_all_reduce(rows, w, bias, name, scale_a, scale_b)
@@ -187,7 +211,7 @@ def gemm_reduce_scatter(a: torch.Tensor, w: torch.Tensor, *, group: Group = None
     are flattened. `bias` [n] is added once, that of rank 0; its gradient is that of all rows. The rest is as for
     gemm_all_reduce."""
     rows, name = as_rows(a), _group.name_of(group)
-    if scale_a is None and scale_b is None:
+    if scale_a is None and scale_b is None and _has_gradient(a, w, bias):
         return _GemmReduceScatter.apply(rows, w, bias, name)
     return torch.ops.tilepost.gemm_reduce_scatter(rows, w, bias, name, scale_a, scale_b)
 
@@ -199,7 +223,7 @@ def all_gather_gemm(a: torch.Tensor, w: torch.Tensor, *, group: Group = None, bi
     With `return_gathered` also these rows, [m, k], through which no gradient goes. `scale_a` has a number for all rows,
     for each of this rank's, which are gathered first, or for each of all ranks'."""
     rows, name = as_rows(a), _group.name_of(group)
-    if scale_a is None and scale_b is None:
+    if scale_a is None and scale_b is None and _has_gradient(a, w, bias):
         y, gathered = _AllGatherGemm.apply(rows, w, bias, name)
     else:
         y, gathered = torch.ops.tilepost.all_gather_gemm(rows, w, bias, name, scale_a, scale_b)

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import os
-from typing import Optional, Union
+from typing import Any, Optional, Union
 
 import torch
 
@@ -102,6 +102,59 @@ def uses_plain(operation: str, state: GroupState, layer: Layer, a: Tensor) -> bo
     if reason:
         _group.warn_once(operation, reason)
     return bool(reason)
+
+
+class _Ready:
+    """What serves calls with operands of one kind: found once, so that an eager call costs the host little."""
+
+    def __init__(self, state: GroupState, layer: Layer, rows: int) -> None:
+        self.state, self.layer, self.rows = state, layer, rows
+        self.served = state.served(layer, rows)
+
+
+_ready: dict[Any, _Ready] = {}
+_MOST_READY = 4096  # kinds of operands; with more the oldest are looked up again
+
+
+def _kind(operation: str, a: Tensor, w: Tensor, bias: Optional[Tensor], group_name: str) -> Any:
+    """All that decides how a call without scales is served."""
+    of_bias = None if bias is None else (bias.shape, bias.stride(), bias.dtype, bias.device)
+    return operation, group_name, a.shape, a.dtype, a.device, w.shape, w.stride(), w.dtype, w.device, of_bias
+
+
+def run_again(operation: str, a: Tensor, w: Tensor, bias: Optional[Tensor], group_name: str, rows_out: int,
+              rows_gathered: int = 0) -> Union[tuple[Tensor, Optional[Tensor]], None]:
+    """A run on a GPU like one before, with its out and its gathered rows; None where there was none like that, or an
+    operand has to be copied first."""
+    if not a.is_cuda:
+        return None
+    ready = _ready.get(_kind(operation, a, w, bias, group_name))
+    if ready is None or ready.state.is_closed or _group.resolve(group_name) is not ready.state.group:
+        return None
+    a_at, w_at = a.data_ptr(), w.data_ptr()
+    bias_at = None if bias is None else bias.data_ptr()
+    if (a_at | w_at | (bias_at or 0)) % 16 != 0 or not a.is_contiguous() or os.environ.get("TILEPOST") == "off":
+        return None
+    out = a.new_empty((rows_out, w.shape[0]))
+    gathered = a.new_empty((rows_gathered, a.shape[1])) if rows_gathered else None
+    try:
+        stream = ready.state.stream_of_run(ready.layer, ready.served, ready.rows)
+        ready.served.op.run_addresses(a_at, w_at, out.data_ptr(), ready.rows, stream, bias_at,
+                                      None if gathered is None else gathered.data_ptr())
+    except Error as error:
+        _group.fail(operation, error, a=a.shape, w=w.shape)
+    return out, gathered
+
+
+def remember(operation: str, state: GroupState, layer: Layer, rows: int, a: Tensor, w: Tensor, bias: Optional[Tensor],
+             group_name: str) -> None:
+    """Lets run_again serve calls like this one, which has run."""
+    has_copies = layer.layout == "tn" and not w.is_contiguous() or bias is not None and not bias.is_contiguous()
+    if not a.is_cuda or rows == 0 or has_copies:
+        return
+    if len(_ready) >= _MOST_READY:
+        _ready.pop(next(iter(_ready)))
+    _ready[_kind(operation, a, w, bias, group_name)] = _Ready(state, layer, rows)
 
 
 def run(operation: str, state: GroupState, layer: Layer, rows: int, a: Tensor, w: Tensor, out: Tensor,

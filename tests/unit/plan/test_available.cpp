@@ -77,11 +77,14 @@ TEST_CASE("available: times of kernels have those of the plan") {
 
 TEST_CASE("available: few kernels are those that save most") {
   // "both" serves all runs a little slower; "one" and "two" serve one kind best.
-  const std::vector<WeighedRuns> runs = {{{{"one", 100}, {"both", 110}}, 1},
-                                         {{{"two", 100}, {"both", 110}}, 1},
-                                         {{{"one", 100}, {"both", 105}, {"rare", 99}}, 0.1}};
-  CHECK(few_kernels(runs, 1) == std::set<std::string>{"both"});
-  CHECK(few_kernels(runs, 3) == std::set<std::string>{"both", "one", "two"});
-  CHECK(few_kernels(runs, 9) == std::set<std::string>{"both", "one", "two", "rare"});
-  CHECK(few_kernels({}, 9).empty());
+  const std::vector<std::pair<VariantTimes, double>> runs = {
+      {{{"one", 100}, {"both", 110}}, 1},
+      {{{"two", 100}, {"both", 110}}, 1},
+      {{{"one", 100}, {"both", 105}, {"rare", 99}}, 0.1}};
+  FewKernels kernels;
+  for (const auto& [us, weight] : runs) kernels.add(us, weight, 0.4);
+  CHECK(kernels.choose(1) == std::set<std::string>{"both"});
+  CHECK(kernels.choose(3) == std::set<std::string>{"both", "one", "two"});
+  CHECK(kernels.choose(9) == std::set<std::string>{"both", "one", "two", "rare"});
+  CHECK(FewKernels().choose(9).empty());
 }
