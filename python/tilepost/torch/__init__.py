@@ -17,11 +17,21 @@ from tilepost.torch._norms import gemm_all_reduce_norm, gemm_reduce_scatter_norm
 from tilepost.torch._ops import all_gather_gemm, gemm_all_reduce, gemm_reduce_scatter
 from tilepost.torch._routed import all_to_all_gemm, gemm_all_to_all
 from tilepost.torch._weight_gradient import accumulate_in_fp32
+from tilepost.torch.drop_in.install import install, uninstall
+from tilepost.torch.drop_in.serving import calls_served
 from tilepost.torch.models.hf import hf_plan
 from tilepost.torch.models.parallelize import parallelize
 from tilepost.torch.nn import ColumnParallelLinear, RowParallelLinear
 
 __all__ = ["ColumnParallelLinear", "GroupMemory", "Layer", "RowParallelLinear", "accumulate_in_fp32",
-           "all_gather_gemm", "all_to_all_gemm", "gemm_all_reduce", "gemm_all_reduce_norm", "gemm_all_to_all",
-           "gemm_reduce_scatter", "gemm_reduce_scatter_norm", "hf_plan", "init", "memory", "parallelize", "release",
-           "use_catalogue"]
+           "all_gather_gemm", "all_to_all_gemm", "calls_served", "gemm_all_reduce", "gemm_all_reduce_norm",
+           "gemm_all_to_all", "gemm_reduce_scatter", "gemm_reduce_scatter_norm", "hf_plan", "inductor_pass", "init",
+           "install", "memory", "parallelize", "release", "uninstall", "use_catalogue"]
+
+
+def __getattr__(name):
+    """inductor_pass needs PyTorch's inductor, which takes long to import."""
+    if name == "inductor_pass":
+        from tilepost.torch.drop_in.inductor import inductor_pass
+        return inductor_pass
+    raise AttributeError(f"module 'tilepost.torch' has no attribute '{name}'")
