@@ -1,0 +1,82 @@
+"""Times of calls on all ranks, in turn with each other."""
+from __future__ import annotations
+
+import statistics
+import time
+from typing import Callable
+
+import torch
+import torch.distributed as dist
+
+Call = Callable[[], object]
+
+
+def captured(call: Call, device: torch.device) -> Call:
+    """The call as a CUDA graph, after three eager runs. On a CPU the call itself."""
+    if device.type != "cuda":
+        return call
+    stream = torch.cuda.Stream()
+    stream.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(stream):
+        for _ in range(3):
+            call()
+    torch.cuda.current_stream().wait_stream(stream)
+    torch.cuda.synchronize()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph, stream=stream):
+        kept = call()
+
+    def replay() -> object:
+        graph.replay()
+        return kept
+
+    return replay
+
+
+def interleaved(calls: dict[str, Call], rounds: int, device: torch.device, least_ms: float = 20.0) -> dict[str, float]:
+    """Microseconds of a call: the median of the rounds, in each of which every call is timed, for `least_ms` or longer;
+    the slowest rank counts. Collective."""
+    counts = {name: _count_for(call, least_ms, device) for name, call in calls.items()}
+    times: dict[str, list[float]] = {name: [] for name in calls}
+    for turn in range(rounds):
+        names = list(calls)
+        for name in names[turn % len(names):] + names[:turn % len(names)]:
+            times[name].append(_time(calls[name], counts[name], device))
+    medians = torch.tensor([statistics.median(times[name]) for name in calls], dtype=torch.float64, device=device)
+    dist.all_reduce(medians, dist.ReduceOp.MAX)
+    return dict(zip(calls, medians.tolist()))
+
+
+def _count_for(call: Call, least_ms: float, device: torch.device) -> int:
+    """How often all ranks make a call in one go."""
+    once = _time(call, 2, device)
+    count = torch.tensor([max(2, int(least_ms * 1000 / max(once, 1.0)))], device=device)
+    dist.all_reduce(count, dist.ReduceOp.MAX)
+    return min(int(count.item()), 200)
+
+
+def _time(call: Call, count: int, device: torch.device) -> float:
+    """Microseconds of one of `count` calls."""
+    if device.type != "cuda":
+        begin = time.perf_counter()
+        for _ in range(count):
+            call()
+        return (time.perf_counter() - begin) * 1e6 / count
+    dist.barrier(device_ids=[device.index])
+    torch.cuda.synchronize()
+    begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+    begin.record()
+    for _ in range(count):
+        call()
+    end.record()
+    torch.cuda.synchronize()
+    return begin.elapsed_time(end) * 1000 / count
+
+
+def relative_error(have: torch.Tensor, want: torch.Tensor) -> float:
+    """The norm of the difference over that of what is wanted: the largest of all ranks. Collective."""
+    error = (have.detach().float() - want.detach().float()).norm() / want.detach().float().norm().clamp(min=1e-20)
+    if not torch.isfinite(error):
+        error = torch.full_like(error, float("inf"))
+    dist.all_reduce(error, dist.ReduceOp.MAX)
+    return float(error.item())
