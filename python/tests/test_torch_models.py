@@ -245,7 +245,7 @@ class Weights(unittest.TestCase):
             with self.assertRaisesRegex(ValueError, r"main_grad is torch.float32 \(3,\)"):
                 model(input_ids=tokens(1, 2, 9), labels=tokens(1, 2, 9), use_cache=False).loss.backward()
 
-        on_ranks(1, rank_runs)
+        on_ranks(WORLD, rank_runs)
 
     def test_merged_layers_by_hand(self):
         torch.manual_seed(1)
@@ -376,6 +376,28 @@ class Names(unittest.TestCase):
                 tp.parallelize(llama(), mesh)
 
         on_ranks(WORLD, rank_runs)
+
+
+class Compiled(unittest.TestCase):
+    def test_the_whole_model_is_one_graph(self):
+        ids = tokens(1, 2, 9)
+        logits, gradients = whole_gradients(llama(), ids)
+
+        def rank_runs(rank):
+            for sequence_parallel in (True, False):
+                model = tp.parallelize(llama(), dist.group.WORLD, sequence_parallel=sequence_parallel)
+                compiled = torch.compile(model, fullgraph=True, backend="aot_eager")
+                out = compiled(input_ids=ids, labels=ids, use_cache=False)
+                self.assertLess(error_of(out.logits, logits), 2e-4)
+                out.loss.backward()
+                for name, (have, _) in own_gradients(model, rank).items():
+                    self.assertLess(error_of(have, gradients[name]), 2e-4, name)
+            tp.accumulate_in_fp32(model)
+            torch._dynamo.reset()
+            with self.assertRaisesRegex(Exception, "main_grad is added to in eager mode"):
+                torch.compile(model, fullgraph=True, backend="aot_eager")(input_ids=ids, use_cache=False)
+
+        on_ranks(1, rank_runs)  # on this thread, on which compilers like to be
 
 
 class Versions(unittest.TestCase):

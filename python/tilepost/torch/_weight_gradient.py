@@ -13,9 +13,6 @@ def weight_gradient(w: torch.Tensor, dy: torch.Tensor, a: torch.Tensor) -> Optio
     main_grad = getattr(w, "main_grad", None)
     if main_grad is None:
         return dy.t() @ a
-    if torch.compiler.is_compiling():
-        raise RuntimeError("tilepost.torch: main_grad is added to in eager mode; torch.compile would leave it out. "
-                           "Take main_grad from the weights, or compile the other parts of the model")
     if main_grad.shape != w.shape or main_grad.dtype != torch.float32 or main_grad.device != w.device:
         raise ValueError(f"tilepost.torch: main_grad is {main_grad.dtype} {tuple(main_grad.shape)} on "
                          f"'{main_grad.device}'; expected torch.float32 {tuple(w.shape)} on '{w.device}'")
@@ -24,6 +21,13 @@ def weight_gradient(w: torch.Tensor, dy: torch.Tensor, a: torch.Tensor) -> Optio
     else:
         main_grad.addmm_(dy.t().float(), a.float())
     return None
+
+
+def refuse_compiled(w: torch.Tensor) -> None:
+    """Compiled backward passes do not see main_grad, and would leave it out."""
+    if torch.compiler.is_compiling() and getattr(w, "main_grad", None) is not None:
+        raise RuntimeError("tilepost.torch: main_grad is added to in eager mode, and torch.compile would leave it out. "
+                           "Take main_grad from the weights, or compile the other parts of the model")
 
 
 def accumulate_in_fp32(model: nn.Module) -> list[nn.Parameter]:

@@ -9,6 +9,7 @@ from torch import nn
 
 from tilepost.torch import _group, _ops
 from tilepost.torch._column import column_gemm
+from tilepost.torch._weight_gradient import refuse_compiled
 
 
 def _part_of(size: int, what: str, group_name: str) -> tuple[int, int]:
@@ -28,6 +29,11 @@ class _Linear(nn.Module):
         self.bias = None if bias is None else nn.Parameter(bias)
         self.group_name = _group.name_of(group)
         self.sequence_parallel = sequence_parallel
+
+    def own_weight(self) -> torch.Tensor:
+        """The weight, for a GEMM whose backward pass gives its gradient."""
+        refuse_compiled(self.weight)
+        return self.weight
 
     def extra_repr(self) -> str:
         return f"{self.weight.shape[1]} -> {self.weight.shape[0]}, sequence_parallel={self.sequence_parallel}"
@@ -52,8 +58,8 @@ class ColumnParallelLinear(_Linear):
 
     def forward(self, a: torch.Tensor) -> torch.Tensor:
         if self.sequence_parallel:
-            return _ops.all_gather_gemm(a, self.weight, group=self.group_name, bias=self.bias)
-        return column_gemm(a, self.weight, self.bias, self.group_name)
+            return _ops.all_gather_gemm(a, self.own_weight(), group=self.group_name, bias=self.bias)
+        return column_gemm(a, self.own_weight(), self.bias, self.group_name)
 
 
 class RowParallelLinear(_Linear):
@@ -71,4 +77,4 @@ class RowParallelLinear(_Linear):
 
     def forward(self, a: torch.Tensor) -> torch.Tensor:
         operation = _ops.gemm_reduce_scatter if self.sequence_parallel else _ops.gemm_all_reduce
-        return operation(a, self.weight, group=self.group_name, bias=self.bias)
+        return operation(a, self.own_weight(), group=self.group_name, bias=self.bias)

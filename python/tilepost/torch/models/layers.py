@@ -23,9 +23,9 @@ class DividedRowLinear(RowParallelLinear):
 
     def forward(self, a: torch.Tensor) -> torch.Tensor:
         if not self.division.divided:
-            return _ops.gemm_all_reduce(a, self.weight, group=self.group_name, bias=self.bias)
+            return _ops.gemm_all_reduce(a, self.own_weight(), group=self.group_name, bias=self.bias)
         rows = self.division.filled_up(a.reshape(-1, a.shape[-1]))
-        return _ops.gemm_reduce_scatter(rows, self.weight, group=self.group_name, bias=self.bias).unsqueeze(0)
+        return _ops.gemm_reduce_scatter(rows, self.own_weight(), group=self.group_name, bias=self.bias).unsqueeze(0)
 
 
 class _GatherColumns(torch.autograd.Function):
@@ -51,7 +51,7 @@ class GatheredColumnLinear(ColumnParallelLinear):
         self.division = division
 
     def forward(self, a: torch.Tensor) -> torch.Tensor:
-        part = column_gemm(a, self.weight, self.bias, self.group_name)
+        part = column_gemm(a, self.own_weight(), self.bias, self.group_name)
         return _GatherColumns.apply(part, self.division.rank, self.division.world, self.group_name)
 
 

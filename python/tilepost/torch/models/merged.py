@@ -31,8 +31,8 @@ class MergedColumnParallelLinear(ColumnParallelLinear):
     def forward(self, a: torch.Tensor) -> tuple[torch.Tensor, ...]:
         gathers = self.sequence_parallel if self.division is None else self.division.divided
         if not gathers:
-            return column_gemm(a, self.weight, self.bias, self.group_name).split(self.sizes, dim=-1)
-        y = _ops.all_gather_gemm(a, self.weight, group=self.group_name, bias=self.bias)
+            return column_gemm(a, self.own_weight(), self.bias, self.group_name).split(self.sizes, dim=-1)
+        y = _ops.all_gather_gemm(a, self.own_weight(), group=self.group_name, bias=self.bias)
         return (y if self.division is None else y.unsqueeze(0)).split(self.sizes, dim=-1)
 
     def part(self, index: int, a: torch.Tensor) -> torch.Tensor:
@@ -47,7 +47,7 @@ class MergedColumnParallelLinear(ColumnParallelLinear):
     def begin(self, share: torch.Tensor) -> torch.Tensor:
         """Gathers the share [1, share, k] of a divided pass and multiplies. Returns all rows [batch, sequence, k], for
         which part() then has the outputs; no gradient goes through them."""
-        y, gathered = _ops.all_gather_gemm(share, self.weight, group=self.group_name, bias=self.bias,
+        y, gathered = _ops.all_gather_gemm(share, self.own_weight(), group=self.group_name, bias=self.bias,
                                            return_gathered=True)
         self._input = self.division.as_batch(gathered)
         self._outputs = list(self.division.as_batch(y).split(self.sizes, dim=-1))
