@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Runs the benchmarks of tilepost.torch on tiny shapes, and without GPUs, where they measure nothing and say so.
+# Runs the example and the benchmarks of tilepost.torch on tiny shapes, and the benchmarks as they run without GPUs,
+# where they measure nothing and say so.
 # Usage: bench.sh <repository>
 set -euo pipefail
 python=${TILEPOST_TORCH_PYTHON:-python3}
@@ -19,6 +20,7 @@ expect() {
 expect '| tiny | 128 | eager |' layer.py
 expect '| tiny | 128 | train |' layer.py --train
 expect '| decoding 2 sequences |' model.py
+expect 'a step of training: loss' "$1/examples/07_pytorch/llama.py"
 for program in layer.py model.py; do
   status=0
   out=$("$python" "$program" 2>&1) || status=$?
