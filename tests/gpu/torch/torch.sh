@@ -1,8 +1,11 @@
 #!/usr/bin/env bash
-# tilepost.torch on GPUs (check_torch.py).
+# tilepost.torch on GPUs (check_torch.py, check_models.py).
 #
 #   torch.sh make <tilepost> <libtilepost.so> <folder> [ranks]   here: kernels, the package and its library, with CUDA
 #   torch.sh run <folder> [ranks] [part …]                       there: needs python3 with torch, and NCCL
+#   torch.sh models <folder> [part …]                            there: models and drop-ins on two ranks; transformers too
+#   torch.sh measure <folder> [catalogue]                        there: python/bench on two GPUs, with the kernels of
+#                                                                `tilepost catalogue --arch sm_90a` for the best times
 #
 # With ONE_GPU=1, `run` has all ranks on the first GPU, which take turns: that shows whether results are right, not how
 # fast they come. The library must then be built with -DTILEPOST_TEST_ONE_GPU=ON.
@@ -22,14 +25,30 @@ case ${1:-} in
     cp "$library" "$folder/package/tilepost/lib/libtilepost.so"
     printf '"""What the library of this package has."""\n\nCUDA = True\n' >"$folder/package/tilepost/_built.py"
     cp "$here"/*.py "$here/torch.sh" "$folder"
+    cp -r "$here/../../../python/bench" "$folder"
     ;;
   run)
     folder=$2
     export NCCL_NVLS_ENABLE=0 PYTHONPATH=$folder/package${PYTHONPATH:+:$PYTHONPATH}
     exec python3 "$folder/check_torch.py" run "$folder/kernels" "${@:3}"
     ;;
+  models)
+    folder=$2
+    export NCCL_NVLS_ENABLE=0 PYTHONPATH=$folder/package${PYTHONPATH:+:$PYTHONPATH}
+    exec python3 "$folder/check_models.py" "$folder/kernels" "${@:3}"
+    ;;
+  measure)
+    folder=$2 kernels=${3:-$2/kernels}
+    export NCCL_NVLS_ENABLE=0 PYTHONPATH=$folder/package${PYTHONPATH:+:$PYTHONPATH}
+    # A form that hangs, or a library without kernels for a shape, must not cost the others.
+    bench() { timeout "${SECONDS_EACH:-240}" torchrun --nproc-per-node 2 "$@" --catalogue "$kernels" || echo "# $1: $?"; }
+    cd "$folder/bench"
+    bench layer.py --model 8b 70b --rows 8192 2048 512 64
+    bench layer.py --model 8b --rows 8192 --train
+    bench model.py --prefill 2048 8192 --decode 1 8 64
+    ;;
   *)
-    sed -n '2,9s/^# \?//p' "$0"
+    sed -n '2,12s/^# \?//p' "$0"
     exit 2
     ;;
 esac

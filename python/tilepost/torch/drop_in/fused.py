@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Optional, Sequence
 
 import torch
+from torch.distributed._symmetric_memory import _maybe_convert_scalar_types_to_dtypes as dtypes_of
 
 from tilepost.torch import _group
 from tilepost.torch.drop_in import scales
@@ -73,6 +74,7 @@ def all_gather_scaled_matmul(A: Tensor, Bs: list[Tensor], A_scale: Tensor, B_sca
     rows, weights = rows_of(A, gather_dim), [weight_of(b) for b in Bs]
     if not weights:
         raise NotServed("there is no B")
+    out_dtypes = dtypes_of(out_dtypes)
     world = _group.resolve(group_name).size()
     for w, B_scale, bias, result_scale, out_dtype in zip(weights, B_scales, biases, result_scales, out_dtypes):
         scales.check_result(rows, result_scale, out_dtype)
