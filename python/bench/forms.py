@@ -1,7 +1,7 @@
-"""The ways in which a layer's products and collectives are computed."""
+"""The ways in which a layer's products and collectives are computed. SP: with sequence parallelism."""
 from __future__ import annotations
 
-from typing import Callable, NamedTuple
+from typing import Callable, NamedTuple, Optional
 
 import torch
 import torch.distributed as dist
@@ -12,12 +12,23 @@ import tilepost.torch as tp
 Tensor = torch.Tensor
 
 
+EPSILON = 1e-5
+
+
 class Form(NamedTuple):
     """How a layer multiplies. `column` takes the rows that a rank has between layers, `row` gives them."""
     name: str
     sequence_parallel: bool  # whether these rows are shares
     column: Callable[[Tensor, Tensor], Tensor]
     row: Callable[[Tensor, Tensor], Tensor]
+    row_norm: Optional[Callable[[Tensor, Tensor, Tensor, Tensor, float], Tensor]] = None
+
+    def add_and_norm(self, a: Tensor, w: Tensor, residual: Tensor, norm: Tensor) -> tuple[Tensor, Tensor]:
+        """The rows with the product added to them, and these normalised. A form with `row_norm` adds in place."""
+        if self.row_norm is not None:
+            return residual, self.row_norm(a, w, residual, norm, EPSILON)
+        residual = residual + self.row(a, w)
+        return residual, F.rms_norm(residual, norm.shape, norm, EPSILON)
 
 
 class _Gather(torch.autograd.Function):
@@ -64,14 +75,17 @@ def _fused_row(a: Tensor, w: Tensor) -> Tensor:
 
 
 NCCL = Form("NCCL", False, F.linear, _reduced)
-NCCL_SP = Form("NCCL, sequence parallel", True, lambda a, w: F.linear(_Gather.apply(a), w),
+NCCL_SP = Form("NCCL SP", True, lambda a, w: F.linear(_Gather.apply(a), w),
                lambda a, w: _Scatter.apply(F.linear(a, w)))
-ASYNC_TP = Form("async-TP", True, _fused_column, _fused_row)
+ASYNC_TP = Form("async-TP SP", True, _fused_column, _fused_row)
 TILEPOST = Form("tilepost", False, F.linear, tp.gemm_all_reduce)
-TILEPOST_SP = Form("tilepost, sequence parallel", True, tp.all_gather_gemm, tp.gemm_reduce_scatter)
+TILEPOST_SP = Form("tilepost SP", True, tp.all_gather_gemm, tp.gemm_reduce_scatter)
+TILEPOST_NORM = Form("tilepost norm", False, F.linear, tp.gemm_all_reduce, tp.gemm_all_reduce_norm)
+TILEPOST_SP_NORM = Form("tilepost SP norm", True, tp.all_gather_gemm, tp.gemm_reduce_scatter,
+                        tp.gemm_reduce_scatter_norm)
 
 BASELINES = (NCCL, NCCL_SP, ASYNC_TP)
-OURS = (TILEPOST, TILEPOST_SP)
+OURS = (TILEPOST, TILEPOST_SP, TILEPOST_NORM, TILEPOST_SP_NORM)
 
 
 def for_inference(device: torch.device) -> list[Form]:
