@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# `tilepost catalogue`: what it writes, what it keeps, what it refuses. Usage: test_catalogue.sh host|gpu <tilepost>
+# `tilepost catalogue`: what it writes, what it keeps, what it refuses. Usage: test_catalogue.sh host|gpu|few <tilepost>
+# few: the kernels of the Python package for sm_90a, which take minutes.
 set -euo pipefail
 case=$1
 tool=$(readlink -f "$2")
@@ -37,6 +38,21 @@ there = {path.name for path in folder.iterdir()} - {"catalogue.json"}
 assert named == there, named ^ there
 CODE
 }
+
+if [ "$case" = few ]; then
+  begin=$SECONDS
+  "$tool" catalogue --arch sm_90a --most 140 -o few 2>log || { tail -5 log; fail "the catalogue of few kernels"; }
+  keys_agree few
+  kernels=$(grep -c '"key"' few/catalogue.json) bytes=$(du -sb few | cut -f1)
+  echo "# $kernels kernels of $bytes bytes in $((SECONDS - begin)) s"
+  [ "$kernels" -gt 100 ] && [ "$kernels" -le 140 ] || fail "$kernels kernels"
+  [ "$bytes" -le 40000000 ] || fail "$bytes bytes are more than 40 MB"
+  # Every pattern, type and number of ranks of the usual layers has a kernel.
+  for part in DType::bf16 DType::f16 DType::e4m3 kRouted; do grep -q "$part" few/catalogue.json || fail "no $part"; done
+  for others in 1 3 7; do grep -q "kOthers = $others" few/catalogue.json || fail "none for $((others + 1)) ranks"; done
+  echo PASS
+  exit 0
+fi
 
 if [ "$case" = gpu ]; then
   # Kernels for many rows and for few, for both kinds of architectures: each cubin has one kernel.
