@@ -87,6 +87,11 @@ tilepost_result_t tilepost_comm_init_with(tilepost_all_gather_t all_gather, void
 // tilepost's communicator.
 tilepost_result_t tilepost_comm_adopt(struct ncclComm* nccl, tilepost_comm_t* comm);
 
+// Makes a communicator of `count` ranks in this process, comms[rank] on device devices[rank] for
+// each; null: on devices 0 to count - 1. It is for one thread with several GPUs, and not
+// collective. 1 <= count <= 64, and no device twice.
+tilepost_result_t tilepost_comms_create(const int* devices, int count, tilepost_comm_t* comms);
+
 // The host target: makes `world` ranks in this process, comms[rank] for each. 1 <= world <= 64.
 tilepost_result_t tilepost_comm_create_host(int world, tilepost_comm_t* comms);
 

@@ -62,6 +62,15 @@ class Comm {
     return status;
   }
 
+  // tilepost_comms_create: comms[rank] on devices[rank], for one thread with several GPUs.
+  static Status create(const int* devices, int count, Comm* comms) {
+    tilepost_comm_t made[64] = {};
+    const Status status(tilepost_comms_create(devices, count, made));
+    for (int rank = 0; status && rank < count; ++rank) std::swap(comms[rank].handle_, made[rank]);
+    for (tilepost_comm_t before : made) tilepost_comm_destroy(before);
+    return status;
+  }
+
   // tilepost_comm_adopt: collective, on the current device; the caller keeps `nccl`.
   static Status adopt(ncclComm* nccl, Comm& comm) {
     Comm made;

@@ -89,6 +89,7 @@ SIGNATURES = {
     "tilepost_get_unique_id": (c_int, [POINTER(UniqueId)]),
     "tilepost_comm_init": (c_int, [POINTER(UniqueId), c_int, c_int, POINTER(c_void_p)]),
     "tilepost_comm_init_with": (c_int, [AllGather, c_void_p, c_int, c_int, POINTER(c_void_p)]),
+    "tilepost_comms_create": (c_int, [POINTER(c_int), c_int, POINTER(c_void_p)]),
     "tilepost_comm_adopt": (c_int, [c_void_p, POINTER(c_void_p)]),
     "tilepost_comm_create_host": (c_int, [c_int, POINTER(c_void_p)]),
     "tilepost_comm_destroy": (c_int, [c_void_p]),
@@ -123,8 +124,8 @@ SIGNATURES = {
                                            POINTER(POINTER(Program))]),
 }
 # These are only there in a library with CUDA.
-OF_CUDA = {"tilepost_get_unique_id", "tilepost_comm_init", "tilepost_comm_init_with", "tilepost_comm_adopt",
-           "tilepost_cuda_kernel_loader"}
+OF_CUDA = {"tilepost_get_unique_id", "tilepost_comm_init", "tilepost_comm_init_with", "tilepost_comms_create",
+           "tilepost_comm_adopt", "tilepost_cuda_kernel_loader"}
 
 
 def _find_library() -> Path:

@@ -1,7 +1,14 @@
 // The C entry points that make communicators of this target.
+#include <algorithm>
+#include <barrier>
 #include <memory>
 #include <new>
+#include <numeric>
+#include <string>
+#include <thread>
+#include <vector>
 
+#include "runtime/core/guarded.h"
 #include "runtime/core/object.h"
 #include "runtime/cuda/op/op.h"
 #include "runtime/cuda/transport/bootstrap/bootstrap.h"
@@ -42,6 +49,112 @@ tilepost_result_t make_comm(const char* call, tilepost_comm_t* comm, Start start
   }
 }
 
+constexpr int kMostAtOnce = 64;  // communicators that one call makes
+
+// Ranks that one call makes, each on a thread of its own, find each other here.
+class RanksOfCall {
+ public:
+  explicit RanksOfCall(std::vector<int> devices)
+      : devices_(std::move(devices)),
+        made_(devices_.size()),
+        bytes_(devices_.size()),
+        meet_(static_cast<std::ptrdiff_t>(devices_.size())) {}
+
+  // Makes all communicators, or none. The error is that of the first rank that has one.
+  tilepost_result_t make(const char* call, tilepost_comm_t* comms) {
+    std::vector<std::thread> threads;
+    threads.reserve(devices_.size());
+    for (size_t rank = 0; rank < devices_.size(); ++rank) {
+      try {
+        threads.emplace_back([this, rank] { make_rank(rank); });
+      } catch (const std::exception& error) {
+        give_up(rank, TILEPOST_OUT_OF_MEMORY,
+                std::string("cannot start a thread: ") + error.what());
+      }
+    }
+    for (std::thread& thread : threads) thread.join();
+    const auto failed =
+        std::ranges::find_if(made_, [](const Made& rank) { return rank.result != TILEPOST_OK; });
+    if (failed != made_.end())
+      return fail(failed->result, "%s: rank %td: %s", call, failed - made_.begin(),
+                  failed->text.c_str());
+    for (size_t rank = 0; rank < made_.size(); ++rank) comms[rank] = made_[rank].comm.release();
+    return TILEPOST_OK;
+  }
+
+ private:
+  struct Made {
+    std::unique_ptr<CudaComm> comm;
+    tilepost_result_t result = TILEPOST_OK;
+    std::string text;
+  };
+  struct Caller {
+    RanksOfCall* call;
+    size_t rank;
+  };
+
+  // Leaves a rank out. The others find nothing in its place, and fail.
+  void give_up(size_t rank, tilepost_result_t result, std::string text) {
+    made_[rank].result = result;
+    made_[rank].text = std::move(text);
+    static_cast<void>(meet_.arrive_and_drop());
+  }
+
+  void make_rank(size_t rank) {
+    tilepost::cuda::DeviceGuard guard;
+    if (const tilepost_result_t entered = guard.enter(devices_[rank]); entered != TILEPOST_OK)
+      return give_up(rank, entered, tilepost_last_error());
+    Made& own = made_[rank];
+    Caller caller{this, rank};
+    own.result = tilepost::guarded("tilepost_comms_create", [&] {
+      own.comm = std::make_unique<CudaComm>();
+      return own.comm->comm.init_with(
+          {gather, &caller, static_cast<int>(rank), static_cast<int>(devices_.size())});
+    });
+    if (own.result != TILEPOST_OK) own.text = tilepost_last_error();
+  }
+
+  // tilepost_all_gather_t
+  static int gather(const void* own, void* all, size_t bytes, void* user) {
+    const Caller& caller = *static_cast<Caller*>(user);
+    RanksOfCall& call = *caller.call;
+    const auto* from = static_cast<const char*>(own);
+    call.bytes_[caller.rank].assign(from, from + bytes);
+    call.meet_.arrive_and_wait();
+    auto* to = static_cast<char*>(all);
+    for (const std::vector<char>& of_rank : call.bytes_) {
+      std::ranges::copy(of_rank, to);
+      to += bytes;
+    }
+    call.meet_.arrive_and_wait();
+    return 0;
+  }
+
+  const std::vector<int> devices_;
+  std::vector<Made> made_;
+  std::vector<std::vector<char>> bytes_;
+  std::barrier<> meet_;
+};
+
+// Checks that there are these devices, and no device twice.
+tilepost_result_t check_devices(const char* call, const std::vector<int>& devices) {
+  int count = 0;
+  TILEPOST_CUDA(cudaGetDeviceCount(&count));
+  for (size_t rank = 0; rank < devices.size(); ++rank) {
+    if (devices[rank] < 0 || devices[rank] >= count)
+      return fail(TILEPOST_INVALID_ARGUMENT,
+                  "%s: rank %zu is to be on device %d, and this process sees devices 0 to %d", call,
+                  rank, devices[rank], count - 1);
+    const auto before =
+        std::find(devices.begin(), devices.begin() + static_cast<ptrdiff_t>(rank), devices[rank]);
+    if (before != devices.begin() + static_cast<ptrdiff_t>(rank))
+      return fail(TILEPOST_INVALID_ARGUMENT,
+                  "%s: ranks %td and %zu are to be on device %d; give each rank its own", call,
+                  before - devices.begin(), rank, devices[rank]);
+  }
+  return TILEPOST_OK;
+}
+
 }  // namespace
 
 extern "C" {
@@ -65,6 +178,22 @@ tilepost_result_t tilepost_comm_init_with(tilepost_all_gather_t all_gather, void
     return fail(TILEPOST_INVALID_ARGUMENT, "%s: all_gather is null", __func__);
   return make_comm(__func__, comm, [&](Communicator& made) {
     return made.init_with({all_gather, user, rank, world});
+  });
+}
+
+tilepost_result_t tilepost_comms_create(const int* devices, int count, tilepost_comm_t* comms) {
+  const char* const call = __func__;
+  if (count < 1 || count > kMostAtOnce)
+    return fail(TILEPOST_INVALID_ARGUMENT, "%s: count must be from 1 to %d, got %d", call,
+                kMostAtOnce, count);
+  if (comms == nullptr) return tilepost::null_argument(call, "comms");
+  std::fill_n(comms, count, nullptr);
+  return tilepost::guarded(call, [&]() -> tilepost_result_t {
+    std::vector<int> all(static_cast<size_t>(count));
+    std::iota(all.begin(), all.end(), 0);
+    if (devices != nullptr) all.assign(devices, devices + count);
+    TILEPOST_TRY(check_devices(call, all));
+    return RanksOfCall(std::move(all)).make(call, comms);
   });
 }
 

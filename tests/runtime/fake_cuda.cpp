@@ -169,6 +169,10 @@ cudaError_t cudaThreadExchangeStreamCaptureMode(cudaStreamCaptureMode*) {
   return cudaSuccess;
 }
 
+cudaError_t cudaGetDeviceCount(int* count) {
+  *count = world().num_devices;
+  return checked("cudaGetDeviceCount");
+}
 cudaError_t cudaGetDevice(int* device) {
   *device = current_device();
   return checked("cudaGetDevice");

@@ -241,12 +241,9 @@ TEST_CASE("bootstrap: one thread makes the operations of all ranks") {
   Program program;
   ranks::use(program, ranks::copies(kReduceScatter), 3, 37);
   Ranks all(program, 3);
-  all.on_all([&](int rank, Rank& mine) {
-    mine.result = tilepost_comm_init_with(Ranks::gather, &all, rank, 3, &mine.setup.comm);
-  });
-  REQUIRE(all.all_ok());
-  std::vector<tilepost_comm_t> comms;
-  for (int rank = 0; rank < 3; ++rank) comms.push_back(all.at(rank).setup.comm);
+  std::vector<tilepost_comm_t> comms(3);
+  REQUIRE(tilepost_comms_create(nullptr, 3, comms.data()) == TILEPOST_OK);
+  for (int rank = 0; rank < 3; ++rank) all.at(rank).setup.comm = comms[static_cast<size_t>(rank)];
   std::vector<tilepost_op_t> ops(3);
   const tilepost_result_t made =
       tilepost_ops_create(comms.data(), 3, &program.program, nullptr, ops.data());
@@ -258,6 +255,42 @@ TEST_CASE("bootstrap: one thread makes the operations of all ranks") {
   CHECK(all.all_ok());
   CHECK(all.wrong() == 0);
   all.destroy();
+}
+
+TEST_CASE_METHOD(OnFakes, "bootstrap: devices of one thread that cannot be ranks are named") {
+  world().num_devices = 2;
+  std::vector<tilepost_comm_t> comms(2);
+  const auto refused = [&](std::vector<int> devices, const std::string& text) {
+    comms.assign(2, reinterpret_cast<tilepost_comm_t>(&comms));
+    CHECK(tilepost_comms_create(devices.data(), 2, comms.data()) == TILEPOST_INVALID_ARGUMENT);
+    CHECK_THAT(tilepost_last_error(), Contains(text));
+    CHECK(comms == std::vector<tilepost_comm_t>(2));
+  };
+  refused({0, 2}, "rank 1 is to be on device 2, and this process sees devices 0 to 1");
+  refused({-1, 0}, "rank 0 is to be on device -1");
+  refused({1, 1}, "ranks 0 and 1 are to be on device 1");
+  CHECK(tilepost_comms_create(nullptr, 0, comms.data()) == TILEPOST_INVALID_ARGUMENT);
+  CHECK(tilepost_comms_create(nullptr, 2, nullptr) == TILEPOST_INVALID_ARGUMENT);
+  const int swapped[] = {1, 0};
+  REQUIRE(tilepost_comms_create(swapped, 2, comms.data()) == TILEPOST_OK);
+  for (tilepost_comm_t comm : comms) CHECK(tilepost_comm_destroy(comm) == TILEPOST_OK);
+}
+
+// Every call of CUDA and NCCL fails in turn, on whichever thread.
+TEST_CASE("bootstrap: a failure on one device leaves no communicator") {
+  for (int number = 1; number <= 6; ++number) {
+    const OnFakes fresh;
+    std::vector<tilepost_comm_t> comms(2);
+    world().fail_at = number;
+    const tilepost_result_t result = tilepost_comms_create(nullptr, 2, comms.data());
+    INFO(number << ": " << world().failed_call << ": " << tilepost_last_error());
+    CHECK((result == TILEPOST_OK) == world().failed_call.empty());
+    world().fail_at = 0;
+    for (tilepost_comm_t comm : comms) {
+      CHECK((comm != nullptr) == (result == TILEPOST_OK));
+      tilepost_comm_destroy(comm);
+    }
+  }
 }
 
 TEST_CASE("bootstrap: a rank that does not come to create ends it at the deadline") {
