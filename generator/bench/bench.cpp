@@ -47,7 +47,13 @@ std::optional<BenchTarget> find_target(const std::vector<HarnessProgram>& progra
 bool choose_plans(std::vector<HarnessProgram>& programs, int sm, Diagnostics& diagnostics) {
   for (HarnessProgram& program : programs) {
     const Plan* plan = chosen_plan(program, sm);
-    if (plan == nullptr)
+    if (plan != nullptr && row_of(*plan).has_experts())
+      diagnostics.error(
+          fmt::format("cannot measure '{}': bench compares with one GEMM or collective, and has "
+                      "none to compare "
+                      "pattern '{}' with; time runs of it in your program, or leave it out",
+                      program.name, name_of(plan->pattern)));
+    else if (plan == nullptr)
       diagnostics.error(
           fmt::format("cannot measure '{}': it is planned for {}, this machine's GPUs "
                       "are sm_{}; choose another with --arch",

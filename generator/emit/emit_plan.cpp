@@ -230,6 +230,10 @@ std::string emit_plan(const Plan& plan) {
   fields.set("operands", c_name(plan.operands));
   fields.set("accumulate", c_name(plan.accumulate));
   fields.set("epilogue", epilogue_name(plan.epilogue));
+  if (row_of(plan).has_experts()) {
+    fields.set("experts", plan.experts, "each with a B of its own");
+    fields.set("gate", c_name(plan.gate), "read with operations that combine gate and up");
+  }
   fields.set("routing", c_name(plan.routing));
   fields.set("any_m", plan.any_m ? "1" : "0", plan.any_m ? "every run says its m" : "");
   if (row_of(plan).input_is_routed())

@@ -48,6 +48,10 @@ void write_problem(OStream& json, const Plan& plan) {
     for (const Spelling& operation : spellings<tilepost_epilogue_op_t>())
       if ((plan.epilogue & operation.value) != 0) json.value(llvm::StringRef(operation.text));
   });
+  if (row_of(plan).has_experts()) {
+    json.attribute("experts", plan.experts);
+    json.attribute("gate", name_of(plan.gate));
+  }
   json.attribute("layout", name_of(plan.map.layout));
   json.attribute("division", name_of(plan.map.division));
   json.attribute("transport", name_of(plan.planned_transport));

@@ -37,6 +37,8 @@ bool take_problem(Draft& draft) {
   plan.accumulate = spec.gemm.accumulate.value;
   for (const Located<tilepost_epilogue_op_t>& operation : spec.gemm.epilogue)
     plan.epilogue |= static_cast<int>(operation.value);
+  plan.experts = static_cast<int32_t>(spec.gemm.experts.value);
+  plan.gate = spec.gemm.gate.value;
   plan.consumer = spec.consumer.value;
   plan.neighbours = spec.neighbours.value ? 1 : 0;
   const bool added = spec.schedule.sum.value == TILEPOST_SUM_ADDED;
@@ -349,7 +351,7 @@ std::vector<Plan> candidate_plans(const Spec& spec, const MachineProfile& profil
 
 Plan host_twin(const Plan& plan) {
   Plan twin = plan;
-  const KernelConfig config = host_config(plan.map.tile_m, plan.map.tile_n);
+  const KernelConfig config = host_config(plan, plan.map.tile_m, plan.map.tile_n);
   KernelRequest request = request_for(plan);
   request_exchange(plan, request);
   request.cluster = plan.map.cluster;  // keeps the padding and the order of the tiles

@@ -4,6 +4,7 @@
 
 #include "generator/spec/rules.h"
 #include "generator/spec/text.h"
+#include "tilepost/internal/expert_ops.h"
 
 namespace tilepost {
 namespace {
@@ -27,6 +28,10 @@ int place_of(tilepost_epilogue_op_t operation) {
       return 2;
     case TILEPOST_GELU:
     case TILEPOST_SILU:
+    case TILEPOST_SWIGLU:
+    case TILEPOST_GEGLU:
+    case TILEPOST_SWIGLU_CLAMPED:
+    case TILEPOST_BILINEAR:
       return 3;
     case TILEPOST_RESIDUAL:
       break;
@@ -36,8 +41,9 @@ int place_of(tilepost_epilogue_op_t operation) {
 
 bool excludes(tilepost_epilogue_op_t x, tilepost_epilogue_op_t y) {
   if (x > y) return excludes(y, x);
+  constexpr int kActivations = TILEPOST_GELU | TILEPOST_SILU | kGateOps;
   return (x == TILEPOST_SCALE && (y == TILEPOST_SCALE_ROWS || y == TILEPOST_SCALE_COLUMNS)) ||
-         (x == TILEPOST_GELU && y == TILEPOST_SILU);
+         (x != y && (x & kActivations) != 0 && (y & kActivations) != 0);
 }
 
 // "[scale, bias, gelu]"

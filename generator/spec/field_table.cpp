@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "generator/spec/kernel/kernel_fields.h"
+#include "tilepost/internal/expert_tiles.h"
 
 namespace tilepost {
 namespace {
@@ -220,6 +221,26 @@ const Field kFields[] = {
      .default_text = "[]",
      .description = "operations on the sums of each rank, in this order, before they are rounded",
      .store = store_epilogue},
+    {.path = "gemm.experts",
+     .kind = FieldKind::integer,
+     .min = 1,
+     .max = kMostExperts,
+     .default_text = "none",
+     .description = "pattern grouped_gemm: experts, each with a B of its own; B is [experts, n, k]",
+     .store =
+         [](Spec& s, const FieldValue& r) {
+           s.gemm.experts = {r.integer, r.where};
+         }},
+    {.path = "gemm.gate",
+     .kind = FieldKind::word,
+     .choices = spellings<tilepost_gate_t>(),
+     .default_text = "halves",
+     .description = "where B has its rows of gate and of up, 2 n in all, for swiglu, geglu, "
+                    "swiglu_clamped and bilinear",
+     .store =
+         [](Spec& s, const FieldValue& r) {
+           s.gemm.gate = {choice_of<tilepost_gate_t>(r), r.where};
+         }},
     {.path = "arch",
      .kind = FieldKind::words,
      .required = true,

@@ -53,6 +53,7 @@ constexpr auto kElementTypes = spell_all(kDtypes);
 constexpr auto kGemmLayouts = spell_all(enumerators::kOperands);
 constexpr auto kAccumulates = spell_all(enumerators::kAccumulates);
 constexpr auto kEpilogueOps = spell_all(enumerators::kEpilogueOps);
+constexpr auto kGates = spell_all(enumerators::kGates);
 constexpr auto kArchNames = spell_all(kArchs);
 constexpr auto kOutputLayouts = spell_with_auto(enumerators::kLayouts);
 constexpr auto kSums = spell_with_auto(enumerators::kSums);
@@ -87,6 +88,7 @@ template <> std::span<const Spelling> spellings<tilepost_dtype_t>() { return kEl
 template <> std::span<const Spelling> spellings<tilepost_operands_t>() { return kGemmLayouts; }
 template <> std::span<const Spelling> spellings<tilepost_accumulate_t>() { return kAccumulates; }
 template <> std::span<const Spelling> spellings<tilepost_epilogue_op_t>() { return kEpilogueOps; }
+template <> std::span<const Spelling> spellings<tilepost_gate_t>() { return kGates; }
 template <> std::span<const Spelling> spellings<Arch>() { return kArchNames; }
 template <> std::span<const Spelling> spellings<tilepost_layout_t>() { return kOutputLayouts; }
 template <> std::span<const Spelling> spellings<tilepost_transport_t>() { return kTransports; }

@@ -216,6 +216,8 @@ std::string why_one_kernel(const Spec& spec) {
     return fmt::format("with routing {} every rank has an m of its own",
                        quote(name_of(spec.routing.value)));
   if (spec.kernel) return "the kernel is your own";
+  if (row_of(spec.pattern.value).has_experts())
+    return "its tiles are as high as the experts' rows need";
   if (spec.schedule.layout.value == TILEPOST_TILE && spec.consumer.value == TILEPOST_CONSUMER_NONE)
     return "the output stays in the tiles of one kernel";
   return "";

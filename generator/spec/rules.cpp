@@ -95,6 +95,7 @@ void apply_rules(Spec& spec, Diagnostics& diagnostics) {
   check_pattern(spec, diagnostics);
   check_transport(spec, diagnostics);
   check_epilogue(spec, diagnostics);
+  check_experts(spec, diagnostics);
   check_kernel(spec, diagnostics);
 }
 

@@ -38,6 +38,8 @@ struct GemmSpec {
   Located<tilepost_operands_t> layout;
   Located<tilepost_accumulate_t> accumulate;
   std::vector<Located<tilepost_epilogue_op_t>> epilogue;  // in the order they are applied
+  Located<int64_t> experts;       // PatternRow::has_experts; 0 where not given
+  Located<tilepost_gate_t> gate;  // for operations that combine gate and up
   Place where;
 };
 

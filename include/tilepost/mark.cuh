@@ -135,6 +135,24 @@ TILEPOST_INLINE constexpr T tunable(const char* /*name*/, T fallback) {
   return fallback;
 }
 
+// The experts among which rows of A are divided, of which each has a B of its own.
+struct Experts {
+  const int* ends;  // [count] for each expert the row of A behind its last row; null: one expert
+                    // has all rows
+  int count;
+
+  // The row behind the last row of `expert`, within the m rows of A.
+  TILEPOST_INLINE int end(int expert, int m) const {
+    const int row = ends == nullptr ? m : ends[expert];
+    return row < 0 ? 0 : row < m ? row : m;
+  }
+};
+
+// The experts of a grouped GEMM. Woven: the plan's, with the ends that the run has.
+TILEPOST_INLINE Experts experts() {
+  return {nullptr, 1};
+}
+
 // How many positions the schedule has.
 TILEPOST_INLINE int num_tiles(const TileGrid& grid) {
   return (grid.tiles_m + grid.cluster - 1) / grid.cluster * grid.cluster * grid.tiles_n;

@@ -76,8 +76,8 @@ typedef struct tilepost_shape {
 // read is fixed by the plan's epilogue; the others may be anything.
 typedef struct tilepost_epilogue {
   const float* scale_a;  // [1], or [m] with SCALE_ROWS
-  const float* scale_b;  // [1], or [n] with SCALE_COLUMNS
-  const void* bias;      // [n], of the output's type; null adds nothing
+  const float* scale_b;  // [1], or [n] with SCALE_COLUMNS; experts: [experts, rows of B]
+  const void* bias;      // [n], of the output's type; null adds nothing; experts: as scale_b
   const void* residual;  // [m, n] row-major, of the output's type
   void* out;             // where the kernel stores, for kernels that store without a tensor map
 } tilepost_epilogue_t;
@@ -199,8 +199,12 @@ typedef struct tilepost_view {
   const void* in_map;  // CUtensorMap of where all rows of A arrive, in a whole run [2] by its
                        // parity; null: the kernel's own map covers that
   tilepost_exchange_t exchange;  // for a kernel that is a whole run; if it is not, ranks is 0
-  void* const* user;   // [kernel.num_user] on the host target; on GPUs the launcher has it
-  uint64_t unused[4];  // fills the structure up
+  void* const* user;  // [kernel.num_user] on the host target; on GPUs the launcher has it
+  // TILEPOST_GROUPED_GEMM, read by the device: [experts] the row of A behind the expert's last row.
+  const int32_t* expert_ends;
+  int32_t experts;
+  uint32_t unused_word;
+  uint64_t unused[2];  // fills the structure up
 } tilepost_view_t;
 
 // Counters are 128 bytes apart, so that no two share a cache line.
@@ -294,7 +298,9 @@ typedef struct tilepost_plan {
   tilepost_dtype_t input, output;
   tilepost_operands_t operands;
   tilepost_accumulate_t accumulate;
-  int32_t epilogue;  // a set of TILEPOST_SCALE …
+  int32_t epilogue;      // a set of TILEPOST_SCALE …
+  int32_t experts;       // TILEPOST_GROUPED_GEMM: how many B there are; otherwise 0
+  tilepost_gate_t gate;  // read with operations that combine gate and up
   tilepost_routing_t routing;
   int32_t any_m;      // 1: every run says its own m, up to a bound
   int64_t rows_sent;  // TILEPOST_ALL_TO_ALL_GEMM: the m of runs (rows of A on each rank) or its

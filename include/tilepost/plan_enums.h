@@ -1,4 +1,5 @@
-// The words of a plan (tilepost/plan.h): what its dtype, pattern, layout, transport and so on may be.
+// The words of a plan (tilepost/plan.h): what its dtype, pattern, layout, transport and so on may
+// be.
 #ifndef TILEPOST_PLAN_ENUMS_H
 #define TILEPOST_PLAN_ENUMS_H
 
@@ -21,6 +22,7 @@ typedef enum tilepost_pattern {
   TILEPOST_GEMM_ALL_TO_ALL = 3,
   TILEPOST_ALL_GATHER_GEMM = 4,
   TILEPOST_ALL_TO_ALL_GEMM = 5,
+  TILEPOST_GROUPED_GEMM = 6,  // no communication: rows of A sorted by expert, a B for each expert
 } tilepost_pattern_t;
 
 // Which rank gets a row of the product (TILEPOST_GEMM_ALL_TO_ALL), or of A
@@ -69,7 +71,16 @@ typedef enum tilepost_accumulate {
 //   x = sum * scale_a[row] * scale_b[column]          SCALE_ROWS, SCALE_COLUMNS
 //   x = x + bias[column]                              BIAS
 //   x = gelu(x) or silu(x)                            GELU (by erf), SILU
+//   x = silu(gate) * up, and so on                    SWIGLU, GEGLU, SWIGLU_CLAMPED, BILINEAR
 //   x = x + residual[row, column]                     RESIDUAL
+//
+// The operations of the fourth line are those of experts (TILEPOST_GROUPED_GEMM). B has two rows
+// for each column of the output, whose sums are called gate and up (tilepost_gate_t). Scales and
+// bias are applied to both. Then
+//   SWIGLU          silu(gate) * up
+//   GEGLU           gelu(gate) * up
+//   SWIGLU_CLAMPED  g * sigmoid(1.702 g) * (u + 1), with g = min(gate, 7) and u = up clamped to ±7
+//   BILINEAR        gate * up
 typedef enum tilepost_epilogue_op {
   TILEPOST_SCALE = 1,
   TILEPOST_SCALE_ROWS = 2,
@@ -78,7 +89,18 @@ typedef enum tilepost_epilogue_op {
   TILEPOST_GELU = 16,
   TILEPOST_SILU = 32,
   TILEPOST_RESIDUAL = 64,
+  TILEPOST_SWIGLU = 128,
+  TILEPOST_GEGLU = 256,
+  TILEPOST_SWIGLU_CLAMPED = 512,
+  TILEPOST_BILINEAR = 1024,
 } tilepost_epilogue_op_t;
+
+// Where B has the rows of gate and up, for operations of the epilogue that combine the two. An
+// expert has 2 n rows then, and n is the number of columns of the output.
+typedef enum tilepost_gate {
+  TILEPOST_GATE_HALVES = 0,       // all rows of gate, then all rows of up
+  TILEPOST_GATE_INTERLEAVED = 1,  // a row of gate, then the row of up of the same column
+} tilepost_gate_t;
 
 // Where a finished tile goes.
 typedef enum tilepost_layout {

@@ -168,6 +168,7 @@ tilepost_result_t tilepost_op_memory(tilepost_op_t op, tilepost_memory_t* memory
 // pattern, the operands are:
 //
 //   gemm                  a [m, k]                    out [m, n]: this rank's own product
+//   grouped_gemm          a [m, k], sorted by expert  out [m, n]: each row times its expert's b
 //   gemm_all_reduce       a [m, k]                    out [m, n]: the sum over ranks
 //   gemm_reduce_scatter   a [m, k]                    out [share, n]: this rank's rows of the sum
 //   gemm_all_to_all       a [m, k]                    out [rows, n]: the rows for this rank, by
@@ -227,6 +228,12 @@ typedef struct tilepost_run_operands {
                         // the same kind of memory as a and b, and are read during this call.
                         // Otherwise the launcher of a kernel of your own gets it as it is. A
                         // structure without this member is accepted too
+  const int32_t* expert_ends;  // grouped_gemm: [experts] for each expert the row of a behind its
+                               // last row, so that expert e has the rows from expert_ends[e - 1] on
+                               // (expert 0: from 0 on). They do not decrease, and the last one is
+                               // at most m: the rows behind it are not computed. Memory of the same
+                               // kind as a, 4-byte aligned, read when the run executes. A structure
+                               // without this member is accepted too
 } tilepost_run_operands_t;
 
 // As tilepost_op_run, with more operands. The operands must not change until the run has ended.

@@ -8,11 +8,13 @@
 #include "runtime/map/run_path.h"
 #include "runtime/map/tile_map.h"
 #include "tilepost/dtype.h"
+#include "tilepost/internal/expert_ops.h"
 
 namespace tilepost {
 namespace {
 
-constexpr char kEpilogue[] = "epilogue", kConsumer[] = "consumer", kKernel[] = "kernel";
+constexpr char kEpilogue[] = "epilogue", kConsumer[] = "consumer", kKernel[] = "kernel",
+               kPattern[] = "pattern";
 
 // The number of rows of a rank's share, where the run's `m` rows are divided over all ranks.
 int64_t share_of(const tilepost_plan_t& plan, int rank, int64_t m) {
@@ -32,11 +34,18 @@ bool lie_over(const RunOperand& one, const RunOperand& other) {
   return begin < begin_of_other + size(other) && begin_of_other < begin + size(one);
 }
 
+// The columns of all products that B gives, of all experts together. Scales of columns and bias
+// have as many elements.
+int64_t columns_of_b(const tilepost_plan_t& plan) {
+  if (!row_of(plan).has_experts()) return plan.map.n;
+  return plan.experts * rows_of_expert(plan.epilogue, plan.map.n);
+}
+
 // A kernel of the user's may read B in a form of its own, whose size is not in the plan.
 int64_t bytes_of_b(const tilepost_plan_t& plan) {
   const bool ours =
       plan.kernel.launch == TILEPOST_LAUNCH_TMA || plan.kernel.launch == TILEPOST_LAUNCH_POINTERS;
-  return ours ? plan.map.n * plan.k * element_bytes(plan.input) : RunOperand::kUnknownBytes;
+  return ours ? columns_of_b(plan) * plan.k * element_bytes(plan.input) : RunOperand::kUnknownBytes;
 }
 
 }  // namespace
@@ -88,12 +97,15 @@ void RunOperands::add_matrices(const tilepost_plan_t& plan, const RowsOfRank& ro
   add({"a", given_.a, kVectorAlignment, rows.a * plan.k * element_bytes(plan.input), ""});
   add({"b", given_.b, kVectorAlignment, rows.product > 0 ? bytes_of_b(plan) : 0, ""});
   add({"out", given_.out, kVectorAlignment, out, "", true});
+  if (row_of(plan).has_experts() && rows.product > 0)
+    add({"expert_ends", given_.expert_ends, alignof(int32_t),
+         int64_t{plan.experts} * static_cast<int64_t>(sizeof(int32_t)), kPattern});
 }
 
 // Where ranks sum their products, only rank 0 adds the bias.
 void RunOperands::add_epilogue(const tilepost_plan_t& plan, int rank, const RowsOfRank& rows) {
   const int ops = plan.epilogue;
-  const int64_t product = rows.product, columns = product > 0 ? plan.map.n : 0;
+  const int64_t product = rows.product, columns = product > 0 ? columns_of_b(plan) : 0;
   const int64_t output = element_bytes(plan.output);
   constexpr auto kScale = static_cast<int64_t>(sizeof(float));
   const auto scale = [&](int flag, const char* name, const float* pointer, int64_t count,

@@ -67,7 +67,7 @@ class RunOperands {
   tilepost_run_operands_t with_place(void* place) const;
 
  private:
-  static constexpr size_t kMost = 11 + TILEPOST_MOST_USER_DATA;
+  static constexpr size_t kMost = 12 + TILEPOST_MOST_USER_DATA;
 
   void add(const RunOperand& operand);
   void add_matrices(const tilepost_plan_t& plan, const RowsOfRank& rows);

@@ -42,6 +42,7 @@ uint64_t hash_plan(const tilepost_plan_t& plan) {
             int64_t{plan.task_parts}, int64_t{plan.reads_own}, int64_t{plan.row_gap},
             int64_t{plan.fused}, int64_t{plan.whole_run}, int64_t{plan.consumer},
             int64_t{plan.neighbours}});
+  if (plan.experts > 0) hash.add({int64_t{plan.experts}, int64_t{plan.gate}});
   // Other ranks rely on the sizes of chunks of tasks and of boxes.
   if (plan.task_parts > 0) hash.add({int64_t{plan.kernel.helper_bytes}});
   if (plan.access == TILEPOST_ACCESS_TILES) hash.add({int64_t{plan.kernel.box_c.rows}});

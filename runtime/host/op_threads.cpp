@@ -86,6 +86,8 @@ void HostOp::compute_alone(const Request& request, int worker) {
   view.peer_counters = peer_counters_.data();
   view.ready = request.ready;
   view.user = request.user.data();
+  view.experts = plan_.experts;
+  view.expert_ends = request.operands.expert_ends;
   if (run.path.whole_run) view.exchange = exchange_;
   if (run.path.waits != Waits::launches) {
     launch(request, worker, view);
@@ -182,7 +184,9 @@ bool HostOp::exchange_messages(uint64_t run, const Request& request) {
   }
   for (int g = 0; g < map.num_groups(); ++g) {
     const HostStep place = place_of(request, g);
-    if (waits == Waits::steps && !wait_group(place, map.targets[g])) return false;
+    // How many tiles experts have is not known here. The run ends when its workers return.
+    const bool counted = waits == Waits::steps && !row_of(plan_).has_experts();
+    if (counted && !wait_group(place, map.targets[g])) return false;
     own_ = buffers_of(request, g);
     if (row_of(plan_).communicates() && !carry_out(place)) return false;
     if (map.path.input_arrives()) raise_arrived(g, request);

@@ -50,6 +50,16 @@ inline constexpr Enumerator<tilepost_epilogue_op_t> kEpilogueOps[] = {
     {TILEPOST_ENUMERATOR(TILEPOST_GELU), "gelu", "GELU, by the error function"},
     {TILEPOST_ENUMERATOR(TILEPOST_SILU), "silu", "SiLU"},
     {TILEPOST_ENUMERATOR(TILEPOST_RESIDUAL), "residual", "plus a number for each element"},
+    {TILEPOST_ENUMERATOR(TILEPOST_SWIGLU), "swiglu", "silu(gate) * up"},
+    {TILEPOST_ENUMERATOR(TILEPOST_GEGLU), "geglu", "gelu(gate) * up, by the error function"},
+    {TILEPOST_ENUMERATOR(TILEPOST_SWIGLU_CLAMPED), "swiglu_clamped",
+     "g * sigmoid(1.702 g) * (u + 1) of clamped gate and up"},
+    {TILEPOST_ENUMERATOR(TILEPOST_BILINEAR), "bilinear", "gate * up"},
+};
+inline constexpr Enumerator<tilepost_gate_t> kGates[] = {
+    {TILEPOST_ENUMERATOR(TILEPOST_GATE_HALVES), "halves", "all rows of gate, then all of up"},
+    {TILEPOST_ENUMERATOR(TILEPOST_GATE_INTERLEAVED), "interleaved",
+     "a row of gate, then one of up"},
 };
 inline constexpr Enumerator<tilepost_layout_t> kLayouts[] = {
     {TILEPOST_ENUMERATOR(TILEPOST_PANEL), "panel", "row-major; groups are bands of whole rows"},
@@ -111,7 +121,8 @@ TILEPOST_CHECK_TABLE(tilepost_routing_t, kRoutings, value, 3)
 TILEPOST_CHECK_TABLE(tilepost_division_t, kDivisions, value, 4)
 TILEPOST_CHECK_TABLE(tilepost_operands_t, kOperands, value, 2)
 TILEPOST_CHECK_TABLE(tilepost_accumulate_t, kAccumulates, value, 2)
-TILEPOST_CHECK_TABLE(tilepost_epilogue_op_t, kEpilogueOps, value, 7)
+TILEPOST_CHECK_TABLE(tilepost_epilogue_op_t, kEpilogueOps, value, 11)
+TILEPOST_CHECK_TABLE(tilepost_gate_t, kGates, value, 2)
 TILEPOST_CHECK_TABLE(tilepost_layout_t, kLayouts, value, 2)
 TILEPOST_CHECK_TABLE(tilepost_transport_t, kTransports, value, 8)
 TILEPOST_CHECK_TABLE(tilepost_access_t, kAccesses, value, 4)
@@ -131,6 +142,7 @@ constexpr auto table_of(tilepost_division_t) { return std::span(enumerators::kDi
 constexpr auto table_of(tilepost_operands_t) { return std::span(enumerators::kOperands); }
 constexpr auto table_of(tilepost_accumulate_t) { return std::span(enumerators::kAccumulates); }
 constexpr auto table_of(tilepost_epilogue_op_t) { return std::span(enumerators::kEpilogueOps); }
+constexpr auto table_of(tilepost_gate_t) { return std::span(enumerators::kGates); }
 constexpr auto table_of(tilepost_layout_t) { return std::span(enumerators::kLayouts); }
 constexpr auto table_of(tilepost_transport_t) { return std::span(enumerators::kTransports); }
 constexpr auto table_of(tilepost_access_t) { return std::span(enumerators::kAccesses); }
@@ -157,10 +169,11 @@ constexpr bool kIsInOrder = [] {
 }();
 static_assert(kIsInOrder<tilepost_routing_t> && kIsInOrder<tilepost_division_t> &&
               kIsInOrder<tilepost_operands_t> && kIsInOrder<tilepost_accumulate_t> &&
-              kIsInOrder<tilepost_layout_t> && kIsInOrder<tilepost_transport_t> &&
-              kIsInOrder<tilepost_access_t> && kIsInOrder<tilepost_shots_t> &&
-              kIsInOrder<tilepost_sum_t> && kIsInOrder<tilepost_wait_t> &&
-              kIsInOrder<tilepost_consumer_t> && kIsInOrder<tilepost_launch_t>);
+              kIsInOrder<tilepost_gate_t> && kIsInOrder<tilepost_layout_t> &&
+              kIsInOrder<tilepost_transport_t> && kIsInOrder<tilepost_access_t> &&
+              kIsInOrder<tilepost_shots_t> && kIsInOrder<tilepost_sum_t> &&
+              kIsInOrder<tilepost_wait_t> && kIsInOrder<tilepost_consumer_t> &&
+              kIsInOrder<tilepost_launch_t>);
 
 template <HasTable Enum>
 constexpr int count_enumerators() {

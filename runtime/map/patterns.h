@@ -59,13 +59,17 @@ struct PatternRow {
   // other ranks.
   constexpr bool product_spreads() const { return moves_product() && rows_end == RowsEnd::all; }
 
+  // Whether rows of A are sorted by expert, and each expert has a B of its own. Which rows an
+  // expert has is known on the device alone, when the run executes.
+  constexpr bool has_experts() const { return pattern == TILEPOST_GROUPED_GEMM; }
+
   // Whether a consumer may normalise rows of the output. This needs whole rows of one product or
   // sum on each rank, and a number of rows that follows from the m of the run.
-  constexpr bool may_normalise() const { return sums || !communicates(); }
+  constexpr bool may_normalise() const { return sums || (!communicates() && !has_experts()); }
 
   // Whether the product may be stored in slots, tile by tile. Rows of A that arrive rule this out,
-  // since they arrive row by row.
-  constexpr bool may_tile() const { return !moves_input(); }
+  // since they arrive row by row, and so do experts, whose tiles have any number of rows.
+  constexpr bool may_tile() const { return !moves_input() && !has_experts(); }
 
   // Whether the output may stay in slots as the kernel stores them. The caller then asks which tile
   // lies in which slot.
@@ -107,6 +111,9 @@ inline constexpr PatternRow kPatterns[] = {
     {TILEPOST_ALL_TO_ALL_GEMM, "all_to_all_gemm", "TILEPOST_ALL_TO_ALL_GEMM", "All-to-All",
      "out = the rows of all ranks' A that are for this rank, times B", Moves::input, false,
      RowsEnd::routed},
+    {TILEPOST_GROUPED_GEMM, "grouped_gemm", "TILEPOST_GROUPED_GEMM", "",
+     "out = each row of A times the B of its expert, every rank its own", Moves::nothing, false,
+     RowsEnd::own},
 };
 inline constexpr int kNumPatterns = static_cast<int>(std::size(kPatterns));
 
@@ -124,7 +131,7 @@ constexpr const PatternRow& row_of(const tilepost_plan_t& plan) {
 
 #pragma GCC diagnostic push
 #pragma GCC diagnostic error "-Wswitch"
-TILEPOST_CHECK_TABLE(tilepost_pattern_t, kPatterns, pattern, 6)
+TILEPOST_CHECK_TABLE(tilepost_pattern_t, kPatterns, pattern, 7)
 #pragma GCC diagnostic pop
 static_assert(is_in_order(kPatterns, &PatternRow::pattern));
 

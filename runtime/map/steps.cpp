@@ -9,9 +9,13 @@ namespace tilepost {
 namespace {
 
 // The steps of each pattern, in the order of kPatterns. An entry is null if nothing moves.
-const PatternSteps* const kSteps[] = {&kGemmAllReduceSteps,     nullptr,
-                                      &kGemmReduceScatterSteps, &kGemmAllToAllSteps,
-                                      &kAllGatherGemmSteps,     &kAllToAllGemmSteps};
+const PatternSteps* const kSteps[] = {&kGemmAllReduceSteps,
+                                      nullptr,
+                                      &kGemmReduceScatterSteps,
+                                      &kGemmAllToAllSteps,
+                                      &kAllGatherGemmSteps,
+                                      &kAllToAllGemmSteps,
+                                      nullptr};
 static_assert(std::size(kSteps) == std::size(kPatterns));
 
 }  // namespace

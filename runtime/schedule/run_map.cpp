@@ -5,9 +5,19 @@
 #include "runtime/map/fnv1a.h"
 #include "runtime/map/slots.h"
 #include "runtime/schedule/groups.h"
+#include "tilepost/internal/expert_tiles.h"
 
 namespace tilepost {
 namespace {
+
+// The grid of a run of m rows. How many tiles experts have is known on the device alone, and CTAs
+// without a tile end at once.
+int32_t ctas_for(const tilepost_plan_t& plan, int64_t m, const RunSchedule& schedule) {
+  if (!row_of(plan).has_experts()) return schedule.gemm_ctas;
+  const tilepost_map_t& map = plan.map;
+  const int64_t positions = most_tile_rows(m, plan.experts, map.tile_m) * tiles_n(map);
+  return static_cast<int32_t>(std::min<int64_t>(plan.gemm_ctas, positions * plan.kernel.cluster));
+}
 
 // Sets the groups of a run. `most`: the most rows that any rank has in the run.
 void set_schedule(const tilepost_plan_t& plan, int64_t most, RunMap& run) {
@@ -17,7 +27,7 @@ void set_schedule(const tilepost_plan_t& plan, int64_t most, RunMap& run) {
   RunSchedule schedule = schedule_for(plan, most);
   run.overlaps = schedule.overlaps;
   run.path = path_of(plan, run.overlaps);
-  run.gemm_ctas = schedule.gemm_ctas;
+  run.gemm_ctas = ctas_for(plan, most, schedule);
   run.cuts = std::move(schedule.cuts);
   map.division = schedule.division;
   if (map.division != TILEPOST_DIVISION_ARRIVALS) map.round_robin = 0;

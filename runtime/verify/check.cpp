@@ -4,6 +4,7 @@
 
 #include "runtime/harness/text.h"
 #include "runtime/map/patterns.h"
+#include "runtime/verify/reference/experts.h"
 #include "runtime/verify/reference/norm.h"
 #include "tilepost/dtype.h"
 
@@ -99,12 +100,19 @@ void Check::compute_reference(RankDevice& device, int rank, int run) {
     add_originals(problem_, weights_, originals_, first_rank, end_rank, begin * problem_.n,
                   end * problem_.n, expected.sum.data(), expected.bound.data());
   else
-    device.reference({problem_, distribution_, weights_, seed_, run, first_rank, end_rank,
+    compute_products(device, rank, run,
+                     {problem_, distribution_, weights_, seed_, run, first_rank, end_rank,
                       &expected.rows[begin], end - begin, &expected.sum[begin * problem_.n],
                       &expected.bound[begin * problem_.n], shape_.input_rows(rank)});
   if (problem_.normalises())
     normalise(problem_, distribution_, residual_source(rank, run), begin, end, expected,
               kept_[reference_of(rank)]);
+}
+
+void Check::compute_products(RankDevice& device, int rank, int run, const ReferenceJob& job) {
+  if (problem_.experts == 0) return device.reference(job);
+  const std::vector<int32_t> ends = expert_ends(problem_, shape_.rows(rank), seed_, run, rank);
+  reference_of_experts(job, ends, [&](const ReferenceJob& own) { device.reference(own); });
 }
 
 void Check::compare_run(int rank, int set, int run) {

@@ -36,6 +36,7 @@ class Check {
   void rank_main(harness::RankTeam& team, int rank, const RunList& list);
   bool check_run(harness::RankTeam& team, int rank, int first, int set);
   void begin_run(int run, const RunShape& shape);
+  void compute_products(RankDevice& device, int rank, int run, const ReferenceJob& job);
   void compute_original(int rank, int set);
   void compute_reference(RankDevice& device, int rank, int run);
   void compare_run(int rank, int set, int run);

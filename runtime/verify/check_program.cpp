@@ -23,6 +23,8 @@ Problem problem_of(const tilepost_plan_t& plan, const World& world) {
   problem.tile_m = plan.map.tile_m;
   problem.tile_n = plan.map.tile_n;
   problem.most_received = plan.map.m;
+  problem.experts = plan.experts;
+  problem.gate = plan.gate;
   return problem;
 }
 
@@ -52,6 +54,7 @@ std::string types_of(const tilepost_plan_t& plan) {
     text += std::string(separator) + operation.name;
     separator = "+";
   }
+  if (plan.experts > 0) text += harness::format(" %d experts", plan.experts);
   return text;
 }
 

@@ -96,6 +96,8 @@ expect_matrix() {
     name=${kind}GMMA count=$((divided / sharers / 64 * 4))
   elif grep -q 'gemm_sm90_small(' "$work/kernel.cu"; then
     name=${kind}GMMA count=$(($(value TILE_M) <= 64 ? 8 : 4))
+  elif grep -q 'gemm_sm90_experts(' "$work/kernel.cu"; then
+    name=${kind}GMMA count=$(($(value TILE_M) / 16 * 8)) # a loop for each multiple of 16 rows
   else
     name=${kind}MMA
     count=$(($(value WARP_M) / 16 * $(value WARP_N) / 8 * $(value TILE_K) * size / 32))
@@ -266,6 +268,7 @@ expect_woven() {
   posts=1 releases=1
   if grep -q '"division": "arrivals"' "$work/woven.plan.json"; then posts=0 releases=0; fi
   if grep -q '"transport": "none"' "$work/woven.plan.json"; then releases=0; fi
+  if grep -q '"experts"' "$work/woven.plan.json"; then posts=0; fi # how many tiles there are is not known
   if grep -qE '"division": "arrivals"|"transport": "peer(_tiles)?"' "$work/woven.plan.json"; then
     expect_multiple NANOSLEEP 1
   else

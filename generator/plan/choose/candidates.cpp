@@ -9,6 +9,8 @@
 #include "generator/plan/cost/predict.h"
 #include "generator/plan/kernels/operands.h"
 #include "runtime/map/cut_points.h"
+#include "runtime/map/tile_map.h"
+#include "tilepost/internal/expert_tiles.h"
 
 namespace tilepost {
 namespace {
@@ -24,7 +26,12 @@ int gemm_grid(const Draft& draft, const Candidate& candidate) {
   const int cluster = candidate.kernel->request.cluster * ctas_of_tile(config);
   const bool beside = candidate.overlaps() && candidate.comm_ctas > 0;
   const int left = beside ? draft.plan.sms - candidate.comm_ctas - 1 : draft.plan.sms;
-  const int64_t wanted = schedule_positions(candidate.problem.map) * ctas_of_tile(config);
+  const tilepost_map_t& map = candidate.problem.map;
+  const int64_t positions =
+      row_of(draft.plan).has_experts()
+          ? most_tile_rows(map.m, draft.plan.experts, map.tile_m) * tiles_n(map)
+          : schedule_positions(map);
+  const int64_t wanted = positions * ctas_of_tile(config);
   const int64_t ctas = int64_t{std::min(left, resident_sms(draft.profile, draft.plan, cluster))} *
                        config.ctas_per_sm;
   return static_cast<int>(std::max<int64_t>(std::min(ctas, wanted), 0) / cluster * cluster);

@@ -16,6 +16,7 @@
 #include "generator/plan/kernels/operands.h"
 #include "generator/plan/transports/transports.h"
 #include "runtime/map/cut_points.h"
+#include "tilepost/internal/expert_tiles.h"
 
 namespace tilepost {
 namespace {
@@ -64,7 +65,9 @@ std::string list_tiles(const std::vector<KernelConfig>& configs,
 // The host target takes any tile.
 KernelConfig host_tile(const Draft& draft) {
   const auto& tile = draft.spec.schedule.tile;
-  if (tile) return host_config(static_cast<int>(tile->value[0]), static_cast<int>(tile->value[1]));
+  if (tile)
+    return host_config(draft.plan, static_cast<int>(tile->value[0]),
+                       static_cast<int>(tile->value[1]));
   return default_host_config(draft.plan,
                              draft.spec.transport.value == TILEPOST_TRANSPORT_PEER_TILES);
 }
@@ -275,6 +278,34 @@ bool keep_kernels(Draft& draft) {
          transport_of(*wish).keep_kernels(draft.spec, draft.plan, draft.kernels, draft.diagnostics);
 }
 
+// Whether a kernel can serve experts as the spec has them. Reports why none can.
+bool can_have_experts(Draft& draft) {
+  const Spec& spec = draft.spec;
+  const Arch arch = draft.plan.arch;
+  const std::string why = why_not_preferred(draft.plan);
+  if (!why.empty())
+    draft.diagnostics.error(spec.pattern.where,
+                            fmt::format("pattern '{0}' has no kernel for {1}: {2}",
+                                        name_of(draft.plan.pattern), name_of(arch), why));
+  const auto& tile = spec.schedule.tile;
+  const bool whole = !tile || tile->value[0] % kExpertUnit == 0;
+  if (!whole)
+    draft.diagnostics.error(
+        tile->where, fmt::format("tile '{0}' is not possible with pattern '{1}', whose tiles have "
+                                 "a multiple of {2} rows; use a multiple of {2}",
+                                 tile_name(tile->value[0], tile->value[1]),
+                                 name_of(draft.plan.pattern), kExpertUnit));
+  const auto& cluster = spec.schedule.cluster;
+  const bool alone = !cluster || cluster->value == 1;
+  if (!alone)
+    draft.diagnostics.error(
+        cluster->where,
+        fmt::format("cluster '{0}' is not available with pattern '{1}': tiles one below the other "
+                    "may be of different experts, which have no columns of B in common; use 1",
+                    cluster->value, name_of(draft.plan.pattern)));
+  return why.empty() && whole && alone;
+}
+
 }  // namespace
 
 bool can_address(const tilepost_map_t& map) {
@@ -289,6 +320,7 @@ bool select_kernels(Draft& draft) {
     draft.diagnostics.error(draft.spec.gemm.a.where, why);
     return false;
   }
+  if (row_of(plan).has_experts() && !can_have_experts(draft)) return false;
   const bool host = plan.arch == Arch::host;
   const std::string not_tma = why_not_preferred(plan);
   const bool tma = plan.arch == Arch::sm_90a && not_tma.empty();

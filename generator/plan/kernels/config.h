@@ -47,9 +47,10 @@ struct KernelRequest {
   tilepost_dtype_t output = {};
   tilepost_operands_t operands = TILEPOST_TN;
   tilepost_accumulate_t accumulate = TILEPOST_PRECISE;
-  int epilogue = 0;        // a set of TILEPOST_SCALE …
-  int cluster = 1;         // tiles of a cluster, one below the other
-  int band = 1;            // tile rows that are swept together (band_of)
+  int epilogue = 0;                             // a set of TILEPOST_SCALE …
+  tilepost_gate_t gate = TILEPOST_GATE_HALVES;  // where B has gate and up (experts)
+  int cluster = 1;                              // tiles of a cluster, one below the other
+  int band = 1;                                 // tile rows that are swept together (band_of)
   bool routed = false;     // whether every row goes to a place of its own (TILEPOST_ROUTING_ROWS)
   bool added = false;      // whether tiles are added to the memory they go to (TILEPOST_SUM_ADDED)
   bool tasks = false;      // whether a helper warp has tasks (tilepost_tasks_t)

@@ -8,6 +8,7 @@
 #include "generator/plan/kernels/operands.h"
 #include "generator/plan/kernels/sm80/sm80.h"
 #include "generator/plan/kernels/sm90/sm90.h"
+#include "generator/plan/kernels/sm90_experts/sm90_experts.h"
 #include "generator/plan/kernels/sm90_small/sm90_small.h"
 
 namespace tilepost {
@@ -43,11 +44,19 @@ const std::vector<const KernelFamily*>& families_of(Arch arch) {
   std::abort();
 }
 
+// The families of the plan's architecture that serve the plan's pattern.
+const std::vector<const KernelFamily*>& families_for(const Plan& plan) {
+  static const std::vector<const KernelFamily*> none, host = {&host_experts_family()},
+                                                      hopper = {&sm90_experts_family()};
+  if (!row_of(plan).has_experts()) return families_of(plan.arch);
+  return plan.arch == Arch::host ? host : plan.arch == Arch::sm_90a ? hopper : none;
+}
+
 std::vector<KernelConfig> offered_configs(const Plan& plan, const MachineProfile& profile) {
-  const std::vector<const KernelFamily*>& families = families_of(plan.arch);
+  const std::vector<const KernelFamily*>& families = families_for(plan);
   std::vector<KernelConfig> configs;
   for (const KernelFamily* family : families) {
-    const bool last = family == families.back();
+    const bool last = family == families.back() && families.size() > 1;
     if ((last && !configs.empty()) || !family->why_not(plan).empty()) continue;
     std::ranges::move(family->configs(plan, profile), std::back_inserter(configs));
   }
@@ -55,7 +64,9 @@ std::vector<KernelConfig> offered_configs(const Plan& plan, const MachineProfile
 }
 
 std::string why_not_preferred(const Plan& plan) {
-  return families_of(plan.arch).front()->why_not(plan);
+  const std::vector<const KernelFamily*>& families = families_for(plan);
+  return families.empty() ? "its kernels are for sm_90a and the host target"
+                          : families.front()->why_not(plan);
 }
 
 int KernelFamily::tile_k(const KernelConfig& config, tilepost_dtype_t element) const {

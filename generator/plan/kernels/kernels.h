@@ -20,6 +20,9 @@ namespace tilepost {
 // none before it can serve a plan.
 const std::vector<const KernelFamily*>& families_of(Arch arch);
 
+// Those of them that serve the plan's pattern: none where it has no kernel for the architecture.
+const std::vector<const KernelFamily*>& families_for(const Plan& plan);
+
 // What the families offer for the plan, in order of preference.
 std::vector<KernelConfig> offered_configs(const Plan& plan, const MachineProfile& profile);
 

@@ -69,6 +69,7 @@ KernelRequest request_for(const Plan& plan) {
   request.operands = plan.operands;
   request.accumulate = plan.accumulate;
   request.epilogue = plan.epilogue;
+  request.gate = plan.gate;
   request.normalises = normalises(plan);
   request.load_vector = vector_of(plan.k, plan.input);
   request.load_vector_b =

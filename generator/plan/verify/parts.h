@@ -54,6 +54,9 @@ struct Geometry {
 // groups do not fit the schedule, on which the other parts rely.
 bool verify_tiles(const Plan& plan, const TileMap& map, Findings& findings);
 
+// Checks what is peculiar to plans with experts, and that other plans have none (grouped_gemm.cpp).
+void verify_experts(const Plan& plan, Findings& findings);
+
 // Checks that the elements that the tiles of each group write form exactly the group's block, each
 // once and in the order that the division promises, and that blocks follow each other from 0 to
 // send_elements. Requires groups whose ranges lie inside the schedule.

@@ -356,10 +356,10 @@ void check_tensor_maps(const Plan& plan, Findings& findings) {
 }  // namespace
 
 const PatternCheck& check_of(const Plan& plan) {
-  static constexpr const PatternCheck* kChecks[] = {// by enumerator
-                                                    &kGemmAllReduceCheck,     &kGemmCheck,
-                                                    &kGemmReduceScatterCheck, &kGemmAllToAllCheck,
-                                                    &kAllGatherGemmCheck,     &kAllToAllGemmCheck};
+  static constexpr const PatternCheck* kChecks[] = {
+      // by enumerator
+      &kGemmAllReduceCheck, &kGemmCheck,         &kGemmReduceScatterCheck, &kGemmAllToAllCheck,
+      &kAllGatherGemmCheck, &kAllToAllGemmCheck, &kGroupedGemmCheck};
   static_assert(std::size(kChecks) == kNumPatterns);
   return *kChecks[plan.pattern];
 }
@@ -384,6 +384,7 @@ std::vector<std::string> verify_plan(const Plan& plan) {
     check_exchange(plan, findings);
   }
   check_operations(plan, findings);
+  verify_experts(plan, findings);
   check_consumer(plan, findings);
   check_tensor_maps(plan, findings);
   check_grid(plan, findings);

@@ -102,7 +102,7 @@ struct PatternCheck {
 };
 
 extern const PatternCheck kGemmCheck, kGemmAllReduceCheck, kGemmReduceScatterCheck,
-    kGemmAllToAllCheck, kAllGatherGemmCheck, kAllToAllGemmCheck;
+    kGemmAllToAllCheck, kAllGatherGemmCheck, kAllToAllGemmCheck, kGroupedGemmCheck;
 
 const PatternCheck& check_of(const Plan& plan);
 

@@ -12,6 +12,7 @@ namespace {
 // The marks' names, in the order of the enumerators.
 constexpr const char* kMarkNames[] = {"",
                                       "tunable",
+                                      "experts",
                                       "num_tiles",
                                       "tile",
                                       "out",

@@ -15,6 +15,7 @@ namespace tilepost {
 enum class Mark {
   none,
   tunable,
+  experts,
   num_tiles,
   tile,
   out,

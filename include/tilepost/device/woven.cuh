@@ -103,6 +103,12 @@ struct CheckedView {
   static constexpr bool kIsRight = true;
 };
 
+// The experts of a grouped GEMM, with the ends that the run has.
+template <class View>
+__device__ __forceinline__ Experts experts(const View& view) {
+  return {view.expert_ends, view.experts};
+}
+
 // How many positions the schedule has, padding included.
 template <class View>
 __device__ __forceinline__ int num_tiles(const View& view, const TileGrid& /*grid*/) {

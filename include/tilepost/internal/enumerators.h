@@ -17,6 +17,9 @@
 #define TILEPOST_CASES_6(TABLE, FIELD) TILEPOST_CASES_5(TABLE, FIELD) case (TABLE)[5].FIELD:
 #define TILEPOST_CASES_7(TABLE, FIELD) TILEPOST_CASES_6(TABLE, FIELD) case (TABLE)[6].FIELD:
 #define TILEPOST_CASES_8(TABLE, FIELD) TILEPOST_CASES_7(TABLE, FIELD) case (TABLE)[7].FIELD:
+#define TILEPOST_CASES_9(TABLE, FIELD) TILEPOST_CASES_8(TABLE, FIELD) case (TABLE)[8].FIELD:
+#define TILEPOST_CASES_10(TABLE, FIELD) TILEPOST_CASES_9(TABLE, FIELD) case (TABLE)[9].FIELD:
+#define TILEPOST_CASES_11(TABLE, FIELD) TILEPOST_CASES_10(TABLE, FIELD) case (TABLE)[10].FIELD:
 
 // Defines has_row(), which does not compile where TABLE, an array of COUNT rows, lacks an
 // enumerator of ENUM or has one twice. FIELD is the field of a row that holds the enumerator. Each

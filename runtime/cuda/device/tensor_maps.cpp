@@ -2,6 +2,8 @@
 
 #include "runtime/cuda/device/check.h"
 #include "runtime/cuda/device/dtypes.h"
+#include "runtime/map/patterns.h"
+#include "tilepost/internal/expert_ops.h"
 
 namespace tilepost::cuda {
 namespace {
@@ -51,6 +53,18 @@ tilepost_result_t encode_matrix(const Driver& driver, const Matrix& matrix, CUte
               matrix.box.columns);
 }
 
+// All experts' B below one another. Where rows of gate and up alternate, a row of the matrix has a
+// pair of them side by side, so that a box may have rows of one kind alone.
+Matrix matrix_of_experts(const tilepost_plan_t& plan, const void* b) {
+  const auto k = static_cast<uint64_t>(plan.k), experts = static_cast<uint64_t>(plan.experts);
+  const auto rows = static_cast<uint64_t>(rows_of_expert(plan.epilogue, plan.map.n));
+  const bool nn = plan.operands == TILEPOST_NN;
+  const bool pairs = combines_gate(plan.epilogue) && plan.gate == TILEPOST_GATE_INTERLEAVED;
+  if (nn) return {"b", b, rows, experts * k, plan.kernel.box_b, plan.input};
+  if (pairs) return {"b", b, 2 * k, experts * rows / 2, plan.kernel.box_b, plan.input};
+  return {"b", b, k, experts * rows, plan.kernel.box_b, plan.input};
+}
+
 }  // namespace
 
 void TensorMapCache::init(const tilepost_plan_t& plan, const Driver& driver) {
@@ -80,7 +94,9 @@ tilepost_result_t TensorMapCache::encode(Entry& entry) const {
   const uint64_t c_columns = plan_->map.layout == TILEPOST_PANEL ? n : plan_->map.tile_n;
   const auto a_rows = static_cast<uint64_t>(of.a_rows), c_rows = static_cast<uint64_t>(of.c_rows);
   const Matrix a{"a", of.a, k, a_rows, kernel.box_a, plan_->input};
-  const Matrix b{"b", of.b, nn ? n : k, nn ? k : n, kernel.box_b, plan_->input};
+  const Matrix b = row_of(*plan_).has_experts()
+                       ? matrix_of_experts(*plan_, of.b)
+                       : Matrix{"b", of.b, nn ? n : k, nn ? k : n, kernel.box_b, plan_->input};
   const Matrix c{"out", of.c, c_columns, c_rows, kernel.box_c, plan_->output};
   TILEPOST_TRY(encode_matrix(*driver_, a, entry.maps.a));
   TILEPOST_TRY(encode_matrix(*driver_, b, entry.maps.b));

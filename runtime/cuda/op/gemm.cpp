@@ -134,6 +134,8 @@ void Gemm::find_view(const Run& run, tilepost_view_t& view) const {
   }
   view.ready = run.record->ready;
   view.in_map = run.map->in_map;
+  view.experts = plan_.experts;
+  view.expert_ends = run.operands->expert_ends;
   if (run.path().has_tasks) find_tasks(run, view.tasks);
   if (run.path().whole_run) find_exchange(run, view.exchange);
   if (run.path().stores_by_owner) find_owners(run, view);

@@ -103,7 +103,8 @@ void CudaDevice::reference(const ReferenceJob& job) {
   fill_bytes(sum.get(), 0, elements * sizeof(double));
   fill_bytes(bound.get(), 0, elements * sizeof(float));
   for (int rank = job.first_rank; rank < job.end_rank; ++rank) {
-    const uint64_t b_stream = stream_of(job.seed, job.run, rank, Matrix::b);
+    const uint64_t b_stream =
+        stream_of_expert(stream_of(job.seed, job.run, rank, Matrix::b), job.expert);
     check_cuda(
         fill_rows(a.get(), rows.get(), job.num_rows, problem.k, job.distribution,
                   {job.seed, job.run, rank, num_origins > 0 ? origins.get() : nullptr}, stream_),

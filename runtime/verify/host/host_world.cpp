@@ -33,7 +33,8 @@ std::vector<T> make_a(const ReferenceJob& job, int rank) {
 template <class T>
 std::vector<T> make_b(const ReferenceJob& job, int rank) {
   const Problem& problem = job.problem;
-  const uint64_t stream = stream_of(job.seed, job.run, rank, Matrix::b);
+  const uint64_t stream =
+      stream_of_expert(stream_of(job.seed, job.run, rank, Matrix::b), job.expert);
   std::vector<T> values(static_cast<size_t>(problem.n * problem.k));
   for (int64_t i = 0; i < problem.n; ++i)
     for (int64_t j = 0; j < problem.k; ++j)

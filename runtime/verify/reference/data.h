@@ -94,6 +94,11 @@ TILEPOST_VERIFY_INLINE uint64_t stream_of(uint64_t seed, int run, int rank, Matr
   return mix(mix(seed) + place);
 }
 
+// As stream_of, of one expert's part of the matrix. Expert 0 has the matrix's own stream.
+TILEPOST_VERIFY_INLINE uint64_t stream_of_expert(uint64_t stream, int expert) {
+  return expert == 0 ? stream : mix(stream + static_cast<uint64_t>(expert));
+}
+
 // Element `index` (row-major) of a stream.
 TILEPOST_VERIFY_INLINE float value_at(const Distribution& distribution, uint64_t stream,
                                       int64_t index) {

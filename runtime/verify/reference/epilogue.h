@@ -19,9 +19,16 @@ struct EpilogueSource {
 
 inline EpilogueSource epilogue_source(const ReferenceJob& job, int rank) {
   const auto stream = [&](Matrix matrix) { return stream_of(job.seed, job.run, rank, matrix); };
-  return {job.problem.epilogue, !job.problem.sums() || rank == 0, job.problem.n,
-          job.distribution,     stream(Matrix::scale_a),          stream(Matrix::scale_b),
-          stream(Matrix::bias), stream(Matrix::residual)};
+  // One scale for all of B belongs to all experts.
+  const int scale_expert = (job.problem.epilogue & TILEPOST_SCALE) != 0 ? 0 : job.expert;
+  return {job.problem.epilogue,
+          !job.problem.sums() || rank == 0,
+          job.problem.n,
+          job.distribution,
+          stream(Matrix::scale_a),
+          stream_of_expert(stream(Matrix::scale_b), scale_expert),
+          stream_of_expert(stream(Matrix::bias), job.expert),
+          stream(Matrix::residual)};
 }
 
 TILEPOST_VERIFY_INLINE double scale_of(const EpilogueSource& source, int64_t row, int64_t col) {

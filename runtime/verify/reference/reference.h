@@ -10,6 +10,7 @@
 #include "runtime/harness/plain_launch.h"
 #include "runtime/map/patterns.h"
 #include "runtime/verify/reference/data.h"
+#include "tilepost/internal/expert_ops.h"
 
 namespace tilepost::verify {
 
@@ -28,6 +29,8 @@ struct Problem {
   bool any_m = false;  // whether m is a bound
   int tile_m = 1, tile_n = 1;
   int64_t most_received = 0;  // the most rows that any rank gets, if rows of A are routed
+  int experts = 0;            // with rows sorted by expert: how many B there are; otherwise 0
+  tilepost_gate_t gate = TILEPOST_GATE_HALVES;
   // A kernel that alone knows what it computes, launched in its author's way. If null, the product
   // is A · B.
   const harness::PlainLaunch* own = nullptr;
@@ -43,7 +46,13 @@ struct Problem {
   // Whether a residual is added before rows are normalised, so that the sum is kept.
   bool keeps_sum() const { return consumer == TILEPOST_CONSUMER_RESIDUAL_RMS_NORM; }
   // Whether exact data gives exact outputs.
-  bool linear() const { return (epilogue & (TILEPOST_GELU | TILEPOST_SILU)) == 0; }
+  bool linear() const {
+    return (epilogue & (TILEPOST_GELU | TILEPOST_SILU)) == 0 && !combines_gate(epilogue);
+  }
+  // The rows of a B: an expert's, where there are experts.
+  int64_t rows_of_b() const { return rows_of_expert(epilogue, n); }
+  // How many B there are.
+  int64_t num_b() const { return experts > 0 ? experts : 1; }
   // The argument `shape` of a kernel for a product of `rows` rows, row-major.
   tilepost_shape_t shape(int64_t rows) const {
     const auto size = [](int64_t x) { return static_cast<int32_t>(x); };
@@ -100,6 +109,7 @@ struct ReferenceJob {
   float* bound;  // [num_rows * n] the largest error allowed
   // The origins of the rows of A that a rank multiplies. If empty, they are the rank's own rows.
   std::span<const RowOrigin> origins = {};
+  int expert = 0;  // to which all of the rows belong
 };
 
 // The rows to check of `rows` rows. They are all rows, unless rows * n * k * ranks exceeds

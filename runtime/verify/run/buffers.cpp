@@ -5,6 +5,7 @@
 
 #include "runtime/harness/text.h"
 #include "runtime/map/patterns.h"
+#include "runtime/verify/reference/experts.h"
 #include "runtime/verify/reference/norm.h"
 
 namespace tilepost::verify {
@@ -50,7 +51,8 @@ RunBuffers::RunBuffers(RankDevice& device, const Problem& problem, int64_t out_e
   a_ = allocate(problem.m * problem.k, input_bytes());
   if (problem.own != nullptr) opaque_ = std::make_unique<OpaqueMemory>(device, *problem.own);
   const bool matrix = problem.own == nullptr || problem.own->b.bytes == nullptr;
-  b_ = allocate(matrix ? problem.n * problem.k : 0, input_bytes());
+  b_ = allocate(matrix ? problem.num_b() * problem.rows_of_b() * problem.k : 0, input_bytes());
+  expert_ends_ = static_cast<int32_t*>(allocate(problem.experts, sizeof(int32_t)));
   scale_a_ = static_cast<float*>(allocate_for(Matrix::scale_a, sizeof(float)));
   scale_b_ = static_cast<float*>(allocate_for(Matrix::scale_b, sizeof(float)));
   bias_ = allocate_for(Matrix::bias, output_bytes());
@@ -64,19 +66,20 @@ RunBuffers::RunBuffers(RankDevice& device, const Problem& problem, int64_t out_e
 
 RunBuffers::~RunBuffers() {
   for (void* memory : {a_, b_, static_cast<void*>(scale_a_), static_cast<void*>(scale_b_), bias_,
-                       residual_, norm_weight_, norm_residual_})
+                       residual_, norm_weight_, norm_residual_, static_cast<void*>(expert_ends_)})
     if (memory != nullptr) device_.release(memory);
 }
 
 int64_t RunBuffers::count_of(Matrix matrix, int64_t m) const {
   const auto has = [&](int operation) { return (problem_.epilogue & operation) != 0; };
+  const int64_t columns = problem_.num_b() * problem_.rows_of_b();
   switch (matrix) {
     case Matrix::scale_a:
       return has(TILEPOST_SCALE_ROWS) ? m : has(TILEPOST_SCALE) ? 1 : 0;
     case Matrix::scale_b:
-      return has(TILEPOST_SCALE_COLUMNS) ? problem_.n : has(TILEPOST_SCALE) ? 1 : 0;
+      return has(TILEPOST_SCALE_COLUMNS) ? columns : has(TILEPOST_SCALE) ? 1 : 0;
     case Matrix::bias:
-      return has(TILEPOST_BIAS) ? problem_.n : 0;
+      return has(TILEPOST_BIAS) ? columns : 0;
     case Matrix::residual:
       return has(TILEPOST_RESIDUAL) ? m * problem_.n : 0;
     case Matrix::norm_weight:
@@ -109,19 +112,39 @@ void RunBuffers::prepare(const Distribution& distribution, uint64_t seed, int ru
   device_.fill_operand(run_a_, shape.a_rows(rank) * problem_.k, distribution, stream(Matrix::a),
                        problem_.input);
   if (b_ != nullptr)
-    device_.fill_operand(b_, problem_.n * problem_.k, distribution, stream(Matrix::b),
-                         problem_.input);
+    fill_of_experts(b_, problem_.num_b() * problem_.rows_of_b() * problem_.k, distribution,
+                    stream(Matrix::b), problem_.input);
+  if (problem_.experts > 0) {
+    const std::vector<int32_t> ends = expert_ends(problem_, rows, seed, run, rank);
+    device_.copy_to_device(expert_ends_, ends.data(), ends.size() * sizeof(int32_t));
+  }
   if (opaque_) opaque_->fill(problem_.shape(rows), seed, run, rank);
   const auto fill_scales = [&](float* data, Matrix matrix) {
     device_.fill_scales(data, count_of(matrix, rows), distribution, stream(matrix));
   };
   fill_scales(scale_a_, Matrix::scale_a);
-  fill_scales(scale_b_, Matrix::scale_b);
-  device_.fill_operand(bias_, count_of(Matrix::bias, rows), addends(distribution),
-                       stream(Matrix::bias), problem_.output);
+  fill_scales_of_experts(count_of(Matrix::scale_b, rows), distribution, stream(Matrix::scale_b));
+  fill_of_experts(bias_, count_of(Matrix::bias, rows), addends(distribution), stream(Matrix::bias),
+                  problem_.output);
   device_.fill_operand(residual_, count_of(Matrix::residual, rows), addends(distribution),
                        stream(Matrix::residual), problem_.output);
   fill_consumer(distribution, seed, run, rank, shape);
+}
+
+void RunBuffers::fill_of_experts(void* data, int64_t count, const Distribution& distribution,
+                                 uint64_t stream, tilepost_dtype_t type) {
+  const int64_t each = count / problem_.num_b();
+  for (int expert = 0; expert < problem_.num_b(); ++expert)
+    device_.fill_operand(static_cast<char*>(data) + expert * each * element_bytes(type), each,
+                         distribution, stream_of_expert(stream, expert), type);
+}
+
+void RunBuffers::fill_scales_of_experts(int64_t count, const Distribution& distribution,
+                                        uint64_t stream) {
+  const int64_t parts = count > 1 ? problem_.num_b() : 1, each = count / parts;
+  for (int expert = 0; expert < parts; ++expert)
+    device_.fill_scales(scale_b_ + expert * each, each, distribution,
+                        stream_of_expert(stream, expert));
 }
 
 void RunBuffers::fill_consumer(const Distribution& distribution, uint64_t seed, int run, int rank,
@@ -152,6 +175,7 @@ tilepost_run_operands_t RunBuffers::operands() const {
   operands.norm_weight = norm_weight_;
   operands.norm_residual = norm_residual_;
   operands.norm_epsilon = kNormEpsilon;
+  operands.expert_ends = expert_ends_;
   return operands;
 }
 

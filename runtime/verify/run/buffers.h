@@ -68,6 +68,10 @@ class RunBuffers {
   int64_t count_of(Matrix matrix, int64_t m) const;
   size_t input_bytes() const { return static_cast<size_t>(element_bytes(problem_.input)); }
   size_t output_bytes() const { return static_cast<size_t>(element_bytes(problem_.output)); }
+  // Fills what each expert has an equal part of: `data` has `count` elements in all.
+  void fill_of_experts(void* data, int64_t count, const Distribution& distribution, uint64_t stream,
+                       tilepost_dtype_t type);
+  void fill_scales_of_experts(int64_t count, const Distribution& distribution, uint64_t stream);
   void fill_consumer(const Distribution& distribution, uint64_t seed, int run, int rank,
                      const RunShape& shape);
 
@@ -84,6 +88,7 @@ class RunBuffers {
   void* residual_ = nullptr;
   void* norm_weight_ = nullptr;
   void* norm_residual_ = nullptr;
+  int32_t* expert_ends_ = nullptr;
   int64_t m_ = 0;                         // the m that the last run passed to the operation
   int64_t kept_rows_ = 0;                 // how many rows of the last run's sums are kept
   int64_t rows_ = 0;                      // how many rows the last run's product has

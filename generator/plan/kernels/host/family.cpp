@@ -1,5 +1,6 @@
 #include "generator/plan/kernels/exchange_boxes.h"
 #include "generator/plan/kernels/host/host.h"
+#include "tilepost/internal/expert_tiles.h"
 
 namespace tilepost {
 namespace {
@@ -37,7 +38,39 @@ class HostFamily final : public KernelFamily {
   }
 };
 
+// Tile rows of experts are cut by the same code as on GPUs (expert_tiles.h).
+class HostExpertsFamily final : public KernelFamily {
+ public:
+  const char* name() const override { return "gemm_host_experts"; }
+  std::string file() const override { return "gemm_host_experts.cpp"; }
+  tilepost_launch_t launch() const override { return TILEPOST_LAUNCH_HOST; }
+
+  std::vector<KernelConfig> configs(const Plan& plan, const MachineProfile&) const override {
+    return {default_host_config(plan, false)};
+  }
+
+  int threads(const KernelConfig&) const override { return 1; }
+  int64_t shared_bytes(const KernelConfig&) const override { return 0; }
+  int tile_k(const KernelConfig& config, tilepost_dtype_t) const override { return config.tile_k; }
+
+  // The speed of the host is not modelled.
+  GemmModel model(const MachineProfile&, const Plan&, const KernelConfig&,
+                  const KernelRequest&) const override {
+    return {};
+  }
+
+  void complete(const KernelConfig&, const KernelRequest& request,
+                KernelPlan& plan) const override {
+    plan.source.tunables["INTERLEAVED"] = request.gate == TILEPOST_GATE_INTERLEAVED ? "1" : "0";
+  }
+};
+
 }  // namespace
+
+const KernelFamily& host_experts_family() {
+  static const HostExpertsFamily family;
+  return family;
+}
 
 const KernelFamily& host_family() {
   static const HostFamily family;
@@ -55,6 +88,14 @@ KernelConfig host_config(int tile_m, int tile_n) {
   return config;
 }
 
+KernelConfig host_config(const Plan& plan, int tile_m, int tile_n) {
+  KernelConfig config = host_config(tile_m, tile_n);
+  if (!row_of(plan).has_experts()) return config;
+  config.family = &host_experts_family();
+  config.row = "gemm_host_experts";
+  return config;
+}
+
 KernelConfig default_host_config(const Plan& plan, bool exchanges) {
   const auto clip = [](int64_t extent, int least) {
     constexpr int kMost = 64;
@@ -62,7 +103,8 @@ KernelConfig default_host_config(const Plan& plan, bool exchanges) {
     while (size < extent && size < kMost) size *= 2;
     return size;
   };
-  return host_config(clip(plan.map.m, exchanges ? kExchangeUnit : 1), clip(plan.map.n, 1));
+  const int least = row_of(plan).has_experts() ? kExpertUnit : exchanges ? kExchangeUnit : 1;
+  return host_config(plan, clip(plan.map.m, least), clip(plan.map.n, 1));
 }
 
 }  // namespace tilepost

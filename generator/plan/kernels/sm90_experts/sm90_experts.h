@@ -1,0 +1,17 @@
+// The grouped GEMM of experts for Hopper (templates/gemm_sm90_experts.cu).
+#pragma once
+
+#include "generator/plan/kernels/family.h"
+
+namespace tilepost {
+
+// What a configuration has besides its tile. `tile_m` is the most rows of a tile.
+struct ExpertsShape : FamilyShape {
+  int panel_m = 64;  // rows of a panel
+  int panels = 1;    // of a consumer
+  int box_m = 32;    // rows of A that are loaded at once
+};
+
+const KernelFamily& sm90_experts_family();
+
+}  // namespace tilepost

@@ -1,0 +1,92 @@
+// The tiles of a grouped GEMM (TILEPOST_GROUPED_GEMM): which tile comes at which position of the
+// schedule. Rows of A are sorted by expert, and how many rows an expert has is known on the device
+// alone. So there is no table of tiles: kernels, the host target and tests compute tiles with this
+// code, from the ends of the experts' rows.
+//
+// An expert's rows are cut into tile rows of tile_m rows. The last two tile rows share what is left
+// evenly, because a tile of very few rows takes hardly less time than one of half the height. An
+// expert without rows has no tile. The tiles of an expert follow those of the expert before it, and
+// are swept in bands, as TileGrid's are.
+#ifndef TILEPOST_EXPERT_TILES_H
+#define TILEPOST_EXPERT_TILES_H
+
+#include "tilepost/mark.cuh"
+
+namespace tilepost {
+
+// The most experts of a kernel.
+constexpr int kMostExperts = 512;
+
+// Tile rows that are not the last one of an expert have a multiple of this many rows.
+constexpr int kExpertUnit = 16;
+
+// Rows [first, first + count) of an expert, counted from the expert's first row.
+struct TileRow {
+  int first, count;
+};
+
+TILEPOST_INLINE constexpr int count_tile_rows(int rows, int tile_m) {
+  return (rows + tile_m - 1) / tile_m;
+}
+
+// Tile row `index` of an expert with `rows` rows. tile_m is a multiple of kExpertUnit.
+TILEPOST_INLINE constexpr TileRow tile_row_at(int rows, int tile_m, int index) {
+  const int count = count_tile_rows(rows, tile_m);
+  if (index < count - 2) return {index * tile_m, tile_m};
+  if (count < 2) return {0, rows};
+  const int begin = (count - 2) * tile_m, left = rows - begin;
+  const int half = (left + 2 * kExpertUnit - 1) / (2 * kExpertUnit) * kExpertUnit;
+  if (index == count - 2) return {begin, half};
+  return {begin + half, left - half};
+}
+
+// The most tile rows that m rows of A have, however experts divide them.
+TILEPOST_INLINE constexpr long long most_tile_rows(long long m, long long experts, int tile_m) {
+  const long long parts = m < experts ? m : experts;  // experts that have rows
+  return parts + (m - parts) / tile_m;
+}
+
+// What the schedule depends on besides the experts' rows.
+struct ExpertGrid {
+  int experts, columns;  // tile columns
+  int tile_m, band;      // tile rows of an expert that are swept together
+};
+
+// A tile: `rows` rows of A from `row` on, times tile column `column` of the expert's B.
+struct ExpertTile {
+  int expert;
+  int row, rows;
+  int column;
+};
+
+// The tile at `position`, 0 <= position < table.tile_rows(experts) * columns. `table` says for each
+// expert e, and for e = experts, how many tile rows the experts before e have (tile_rows(e)) and
+// how many rows (rows(e)).
+template <class Table>
+TILEPOST_INLINE ExpertTile expert_tile(const ExpertGrid& grid, const Table& table, int position) {
+  const int tile_row = position / grid.columns;
+  int expert = 0;
+  for (int behind = grid.experts; behind - expert > 1;) {
+    const int middle = (expert + behind) / 2;
+    if (table.tile_rows(middle) <= tile_row)
+      expert = middle;
+    else
+      behind = middle;
+  }
+  const int before = table.tile_rows(expert), count = table.tile_rows(expert + 1) - before;
+  const int local = position - before * grid.columns;
+  const int band_tiles = grid.band * grid.columns;
+  const int band = local / band_tiles, in_band = local - band * band_tiles;
+  const int first = band * grid.band;
+  const int height = count - first < grid.band ? count - first : grid.band;
+  const int across = in_band / height;
+  const int begin = table.rows(expert);
+  const TileRow rows =
+      tile_row_at(table.rows(expert + 1) - begin, grid.tile_m, first + in_band - across * height);
+  return {expert, begin + rows.first, rows.count,
+          band % 2 == 0 ? across : grid.columns - 1 - across};
+}
+
+}  // namespace tilepost
+
+#endif  // TILEPOST_EXPERT_TILES_H

@@ -1,0 +1,330 @@
+// Persistent grouped GEMM for sm_90a: rows of A are sorted by expert, and each expert multiplies
+// its rows by a B of its own. fp32 sums, operands of 16 bits or e4m3.
+//
+// Which rows an expert has is read on the device. Each CTA first makes a table of the experts in
+// shared memory, from which all of its threads compute their tiles. A tile has up to TILE_M rows of
+// one expert. Its rows are columns of the matrix instruction, whose extent may be any multiple of
+// eight, so that a tile of fewer rows takes less time.
+//
+// The roles are those of gemm_sm90.cu with PINGPONG and SWAP: one thread of warpgroup 0 loads
+// operands with TMA. Two warpgroups, the consumers, take turns at whole tiles, so that one rounds
+// and stores while the other multiplies. A warp for each consumer stores panels: by TMA where all
+// rows of a panel are the tile's, and otherwise row by row, as the rows behind are another
+// expert's. The CTAs of a cluster, ACROSS of them, have tile columns side by side and share rows of
+// A: each loads some boxes of them for all.
+//
+// With an operation that combines gate and up a tile has half as many columns of the output, and
+// the CTA loads rows of gate and of up from where B has them (INTERLEAVED or in halves).
+//
+// Launch: kThreads threads, kSharedBytes of dynamic shared memory, clusters (ACROSS, 1, 1), a grid
+// of whole clusters. The tensor maps have the 128-byte swizzle. A is {k, m}, box {kTileK, BOX_M}. B
+// is {k, experts * rows of B}, box {kTileK, kTileN}; INTERLEAVED: {2 k, experts * n}; NN: {rows of
+// B, experts * k}, box {64, kTileK}. C is {n, m}, box {64, kPanelM}. n is a multiple of 8. NN and
+// INTERLEAVED: k is a multiple of kTileK, because the elements behind belong to others.
+#include <tilepost/plan.h>
+#include <tilepost/device/element.cuh>
+#include <tilepost/device/expert_epilogue.cuh>
+#include <tilepost/device/expert_products.cuh>
+#include <tilepost/device/expert_table.cuh>
+#include <tilepost/device/mates.cuh>
+#include <tilepost/device/panel.cuh>
+#include <tilepost/device/pipeline.cuh>
+#include <tilepost/device/positions.cuh>
+#include <tilepost/device/ptx.cuh>
+#include <tilepost/device/ptx_sm90.cuh>
+#include <tilepost/device/ring.cuh>
+#include <tilepost/mark.cuh>
+
+constexpr int kTileM = tilepost::tunable("TILE_M", 192);   // up to 192, a multiple of 16
+constexpr int kWholeN = tilepost::tunable("TILE_N", 256);  // columns of a cluster's tile
+constexpr int kAcross = tilepost::tunable("ACROSS", 2);    // CTAs side by side that share A
+constexpr int kBoxM = tilepost::tunable("BOX_M", 32);      // rows of A that are loaded at once
+constexpr int kStages = tilepost::tunable("STAGES", 5);    // stages of the load pipeline
+constexpr int kPanelM = tilepost::tunable("PANEL_M", 64);  // rows of a panel of C
+constexpr int kPanels = tilepost::tunable("PANELS", 1);    // buffers for C per consumer
+constexpr int kBand = tilepost::tunable("BAND", 8);        // tile rows swept together
+constexpr bool kNN = tilepost::tunable("NN", 0);  // B is [k, rows of B], not [rows of B, k]
+constexpr bool kPrecise = tilepost::tunable("PRECISE", 0);  // e4m3: adds stages' sums in fp32
+constexpr bool kInterleaved = tilepost::tunable("INTERLEAVED", 0);  // tilepost_gate_t
+constexpr int kEpilogue = tilepost::tunable("EPILOGUE", 0);         // a set of TILEPOST_SCALE …
+constexpr tilepost::DType kElement = tilepost::tunable("ELEMENT", tilepost::DType::bf16);
+constexpr tilepost::DType kOutput = tilepost::tunable("OUTPUT", tilepost::DType::bf16);
+
+constexpr int kRowBytes = 128;  // an operand's row in shared memory, swizzled
+constexpr int kTileK = kRowBytes / static_cast<int>(sizeof(tilepost::DeviceElement<kElement>));
+constexpr int kBlock = 64;  // rows of one wgmma: rows of B
+constexpr int kBlocks = 2;  // of a CTA
+constexpr int kConsumers = 2;
+constexpr bool kGated = tilepost::combines_gate(kEpilogue);
+constexpr int kParts = kGated ? 2 : 1;     // of B: gate and up
+constexpr int kTileN = kWholeN / kAcross;  // columns of a CTA
+
+constexpr int kPanelBytes = kPanelM * tilepost::panel::kRowBytes;
+constexpr int kHeights = kTileM / kPanelM;  // panels one below the other
+constexpr int kWidths = kTileN / kBlock;    // panels side by side
+
+constexpr int kBytesA = kTileM * kRowBytes, kBytesB = kBlocks * kBlock * kRowBytes;
+constexpr int kPipelineBytes = kStages * (kBytesA + kBytesB);
+
+using Mates = tilepost::Mates<1, kAcross>;
+using Positions = tilepost::Positions<kConsumers, kAcross>;
+using LoaderPositions = tilepost::Positions<1, kAcross>;
+using StageBarriers = tilepost::StageBarriers<0, kStages>;
+using PanelBarriers = tilepost::PanelBarriers<StageBarriers::kEnd, kConsumers, kPanels>;
+constexpr int kTurnBarriers = PanelBarriers::kEnd;  // number of the first one
+constexpr int kBarrierBytes = 1024;
+
+constexpr int kThreads = 128 * (1 + kConsumers);
+constexpr int kPanelsEnd = kPipelineBytes + kConsumers * kPanels * kPanelBytes;
+constexpr int kSharedBytes = kPanelsEnd + tilepost::ExpertTable::kBytes + kBarrierBytes;
+
+using Products = tilepost::ExpertProducts<kBlocks, kTileM, kStages, kNN, kPrecise, kElement>;
+using Sums = Products::Sums;
+constexpr int kSumsHeld = kBlocks * kTileM / 2 * (kPrecise ? 2 : 1);
+
+// As in gemm_sm90.cu: 3 threads, one per warpgroup, have 504 registers together.
+constexpr int kMoverRegisters = 40;
+constexpr int kConsumerRegisters = (504 - kMoverRegisters) / kConsumers;
+
+static_assert(kTileN * kParts == kBlocks * kBlock, "a CTA has two blocks of 64 rows of B");
+static_assert(kTileM % tilepost::kExpertUnit == 0 && kTileM % kBoxM == 0 && kBoxM % 8 == 0 &&
+              kTileM % kPanelM == 0 && kPanelM % 16 == 0);
+static_assert(kSumsHeld <= 192, "the sums of a tile do not fit the registers");
+static_assert(!kNN || (kElement != tilepost::DType::e4m3 && !kInterleaved),
+              "wgmma reads e4m3 K-major only, and slabs have columns of one part");
+static_assert(kSharedBytes <= 232448, "of a CTA");
+
+// The layout of shared memory. Stages and panels are multiples of 1024 bytes, the swizzle's period.
+struct Shared {
+  uint32_t base;
+
+  __device__ uint32_t a(int stage) const { return base + stage * kBytesA; }
+  __device__ uint32_t b(int stage) const { return base + kStages * kBytesA + stage * kBytesB; }
+  __device__ uint32_t panel(int consumer, int buffer) const {
+    return base + kPipelineBytes + (consumer * kPanels + buffer) * kPanelBytes;
+  }
+  __device__ tilepost::ExpertTable table() const { return {base + kPanelsEnd}; }
+  __device__ uint32_t barriers() const { return base + kSharedBytes - kBarrierBytes; }
+  __device__ StageBarriers stages() const { return {barriers()}; }
+  __device__ PanelBarriers panels() const { return {barriers()}; }
+  __device__ uint32_t turn(int consumer) const {
+    return barriers() + (kTurnBarriers + consumer) * tilepost::kMbarrierBytes;
+  }
+  // As StageBarriers::release.
+  __device__ __forceinline__ void release(int stage, int thread) const {
+    stages().release(stage, thread, Mates::of_this_cta());
+  }
+};
+
+__device__ __forceinline__ void init_barriers(const Shared& shared) {
+  shared.stages().init(Mates::kSenders);
+  for (int consumer = 0; consumer < kConsumers; ++consumer) {
+    tilepost::ptx::init_barrier(shared.turn(consumer), 1);
+    shared.panels().init(consumer);
+  }
+  tilepost::ptx::fence_barrier_init();
+}
+
+// The first column of the output that this CTA has of a tile.
+__device__ __forceinline__ int first_column(const tilepost::ExpertTile& tile) {
+  return tile.column * kWholeN + Mates::of_this_cta().column() * kTileN;
+}
+
+// Loads a stage of B: of each part kTileN rows, from the expert's row of `column` on, and elements
+// of K from k on.
+__device__ __forceinline__ void load_b(uint32_t to, const CUtensorMap* map, uint32_t full,
+                                       const tilepost_shape_t& shape, int expert, int column,
+                                       int k) {
+#pragma unroll
+  for (int part = 0; part < kParts; ++part) {
+    const uint32_t at = to + part * kBlock * kRowBytes;
+    if constexpr (kNN) {
+#pragma unroll
+      for (int slab = 0; slab < kTileN; slab += kBlock)
+        tilepost::ptx::load_box(at + slab * kRowBytes, map, full, part * shape.n + column + slab,
+                                expert * shape.k + k);
+    } else if constexpr (kInterleaved) {
+      tilepost::ptx::load_box(at, map, full, part * shape.k + k, expert * shape.n + column);
+    } else {
+      tilepost::ptx::load_box(at, map, full, k, (expert * kParts + part) * shape.n + column);
+    }
+  }
+}
+
+// The loader is one thread. It fills the stages with the operands of the CTA's tiles.
+__device__ __forceinline__ void load_tiles(const Shared& shared, const CUtensorMap* map_a,
+                                           const CUtensorMap* map_b,
+                                           const tilepost::ExpertGrid& grid,
+                                           const tilepost_shape_t& shape, int tiles, int stages) {
+  const Mates mates = Mates::of_this_cta();
+  const LoaderPositions positions(0);
+  tilepost::Ring<kStages> ring(1);
+  for (int position = positions.first; position < tiles; position += positions.all) {
+    const tilepost::ExpertTile tile = tilepost::expert_tile(grid, shared.table(), position);
+    const int boxes = (tile.rows + kBoxM - 1) / kBoxM;
+    const int bytes = boxes * kBoxM * kRowBytes + kBytesB;
+    // Columns beyond the last are not stored, but loads begin within B, at whole chunks of 16
+    // bytes.
+    const int column = min(first_column(tile), (shape.n - 1) / 8 * 8);
+#pragma unroll 1
+    for (int k = 0; k < stages * kTileK; k += kTileK) {
+      const uint32_t full = shared.stages().await_empty(ring, bytes);
+      load_b(shared.b(ring.index), map_b, full, shape, tile.expert, column, k);
+#pragma unroll 1
+      for (int box = mates.column(); box < boxes; box += kAcross)
+        mates.load_for_row(shared.a(ring.index) + box * kBoxM * kRowBytes, map_a, full, k,
+                           tile.row + box * kBoxM);
+      ring.advance();
+    }
+  }
+  // Until all stages are empty, mates may write to this CTA's memory and arrive at its barriers.
+  if constexpr (Mates::kAll > 1) shared.stages().await_all_empty(ring);
+}
+
+// Copies the first `rows` rows of the panel at `source` to the output, where they begin at (row,
+// col). All lanes of a warp call.
+__device__ __forceinline__ void copy_rows(uint32_t source, void* out, const tilepost_shape_t& shape,
+                                          tilepost::Coord at, int rows, int lane) {
+  constexpr int kChunkN = tilepost::panel::kChunkN, kChunks = kBlock / kChunkN;
+  constexpr int kRows = 32 / kChunks;  // at once
+  const int col = at.x + lane % kChunks * kChunkN;
+  if (col >= shape.n) return;
+#pragma unroll 1  // few registers
+  for (int i = lane / kChunks; i < rows; i += kRows)
+    *reinterpret_cast<uint4*>(static_cast<uint16_t*>(out) +
+                              static_cast<long long>(at.y + i) * shape.ldc + col) =
+        tilepost::panel::read(source, i, lane % kChunks);
+}
+
+// A store warp. Each consumer has one. Lane 0 stores whole panels by TMA.
+__device__ __forceinline__ void store_tiles(const Shared& shared, const CUtensorMap* map_c,
+                                            void* out, const tilepost::ExpertGrid& grid,
+                                            const tilepost_shape_t& shape, int tiles, int consumer,
+                                            int lane) {
+  const Positions positions(consumer);
+  tilepost::Ring<kPanels> ring(0);
+#pragma unroll 1
+  for (int position = positions.first; position < tiles; position += positions.stride) {
+    tilepost::ExpertTile tile = tilepost::expert_tile(grid, shared.table(), position);
+    tile.rows = tilepost::same_in_warp(tile.rows);
+    const tilepost::Tile place{tile.row, first_column(tile), tile.row, 0};
+#pragma unroll 1
+    for (int panel = 0; panel < kHeights * kWidths; ++panel) {
+      const int row = panel / kWidths * kPanelM, rows = tile.rows - row;
+      if (rows <= 0) break;
+      const tilepost::Coord at =
+          tilepost::out_coord(tilepost::TileGrid{}, place, row, panel % kWidths * kBlock);
+      const uint32_t source = shared.panel(consumer, ring.index);
+      tilepost::ptx::wait_barrier(shared.panels().full(consumer, ring.index), ring.parity);
+      if (rows < kPanelM) {
+        copy_rows(source, out, shape, at, rows, lane);
+        __syncwarp();
+      } else if (lane == 0) {
+        tilepost::panel::store<false>(map_c, source, at);
+        tilepost::ptx::commit_bulk();
+        tilepost::ptx::wait_bulk_read<0>();
+      }
+      if (lane == 0) tilepost::ptx::arrive(shared.panels().empty(consumer, ring.index));
+      ring.advance();
+    }
+    tilepost::tile_done(place, tilepost::WarpStores{});
+  }
+  tilepost::ptx::wait_bulk<0>();
+}
+
+// Hands a tile's sums to the store warp panel by panel.
+__device__ __forceinline__ void write_panels(const Shared& shared, tilepost::Ring<kPanels>& ring,
+                                             const Sums& sums, const tilepost_shape_t& shape,
+                                             const tilepost_epilogue_t& epilogue,
+                                             const tilepost::ExpertTile& tile, int consumer,
+                                             int thread) {
+  constexpr int kColumns = 2;  // of a thread in a block
+  const tilepost::panel::Place first =
+      tilepost::panel::first_sum_transposed({tile.row, first_column(tile)}, thread);
+  tilepost::epilogue::ColumnInputs<kEpilogue, kOutput, kColumns * kBlocks> inputs;
+#pragma unroll
+  for (int i = 0; i < kColumns * kBlocks; ++i) {
+    const int block = i / kColumns, part = kGated ? block : 0;
+    const int column =
+        min(first.col + (kGated ? 0 : block * kBlock) + i % kColumns * 8, shape.n - 1);
+    const int row = kGated ? tilepost::row_of_part(kInterleaved, shape.n, column, part) : column;
+    inputs.load(epilogue, i, tile.expert * kParts * shape.n + row);
+  }
+#pragma unroll
+  for (int panel = 0; panel < kHeights * kWidths; ++panel) {
+    const int height = panel / kWidths, block = panel % kWidths;
+    if (height * kPanelM >= tile.rows) break;
+    const float* from = sums + block * Products::kBlockSums + height * kPanelM / 2;
+    tilepost::ptx::wait_barrier(shared.panels().empty(consumer, ring.index), ring.parity);
+    tilepost::epilogue::write_expert_panel<kPanelM, kEpilogue, kOutput>(
+        shared.panel(consumer, ring.index), from, from + (kGated ? Products::kBlockSums : 0),
+        first.row + height * kPanelM, shape.m, epilogue, inputs, kColumns * block, thread);
+    shared.panels().pass_on(consumer, ring.index, thread);
+    ring.advance();
+  }
+}
+
+// The work of a consumer. All of its 128 threads call this.
+__device__ __forceinline__ void multiply_tiles(const Shared& shared, const tilepost_shape_t& shape,
+                                               const tilepost_epilogue_t& epilogue,
+                                               const tilepost::ExpertGrid& grid, int tiles,
+                                               int stages, int consumer, int thread) {
+  const Positions positions(consumer);
+  tilepost::Ring<kStages> ring(0);
+  tilepost::Ring<kPanels> panels(1);
+  uint32_t turn_parity = consumer == 0 ? 1 : 0;
+  Sums sums;
+  if (consumer == 1) ring.skip(stages);
+#pragma unroll 1
+  for (int position = positions.first; position < tiles; position += positions.stride) {
+    tilepost::ExpertTile tile = tilepost::expert_tile(grid, shared.table(), position);
+    tile.rows = tilepost::same_in_warp(tile.rows);
+    tilepost::ptx::wait_barrier(shared.turn(consumer), turn_parity);
+    turn_parity ^= 1;
+    // The other consumer's first stage may be issued behind this consumer's last stage.
+    Products::multiply_rows(tile.rows, shared, ring, sums, stages, thread, [&] {
+      if (thread == 0) tilepost::ptx::arrive(shared.turn(1 - consumer));
+    });
+    ring.skip(stages);
+    write_panels(shared, panels, sums, shape, epilogue, tile, consumer, thread);
+  }
+}
+
+// Without the bound on threads ptxas ignores setmaxnreg (warning C7508).
+__global__ void __launch_bounds__(kThreads, 1)
+    gemm_sm90_experts(const __grid_constant__ CUtensorMap map_a,
+                      const __grid_constant__ CUtensorMap map_b,
+                      const __grid_constant__ CUtensorMap map_c,
+                      const __grid_constant__ tilepost_shape_t shape,
+                      const __grid_constant__ tilepost_epilogue_t epilogue) {
+  extern __shared__ __align__(1024) uint8_t gemm_sm90_experts_memory[];
+  const Shared shared{tilepost::ptx::shared_address(gemm_sm90_experts_memory)};
+  // The shuffle tells the compiler that the warp's number is the same in all its lanes.
+  const int warp = __shfl_sync(0xFFFFFFFF, threadIdx.x / 32, 0);
+  const int lane = threadIdx.x % 32;
+
+  if (threadIdx.x == 0) {
+    init_barriers(shared);
+    tilepost::ptx::prefetch_tensor_map(&map_a);
+    tilepost::ptx::prefetch_tensor_map(&map_b);
+    tilepost::ptx::prefetch_tensor_map(&map_c);
+  }
+  tilepost::ptx::wait_for_previous_kernels();
+  const tilepost::Experts experts = tilepost::experts();
+  shared.table().build(experts, shape.m, kTileM, threadIdx.x, kThreads);
+  Mates::meet();
+
+  const tilepost::ExpertGrid grid{experts.count, (shape.n + kWholeN - 1) / kWholeN, kTileM, kBand};
+  const int tiles = tilepost::same_in_warp(shared.table().tile_rows(experts.count)) * grid.columns;
+  const int stages = (shape.k + kTileK - 1) / kTileK;  // of a tile
+  if (warp < 4) {
+    tilepost::ptx::shrink_registers<kMoverRegisters>();
+    if (warp == 0 && lane == 0) load_tiles(shared, &map_a, &map_b, grid, shape, tiles, stages);
+    if (warp >= 1 && warp <= kConsumers)
+      store_tiles(shared, &map_c, epilogue.out, grid, shape, tiles, warp - 1, lane);
+  } else {
+    tilepost::ptx::grow_registers<kConsumerRegisters>();
+    multiply_tiles(shared, shape, epilogue, grid, tiles, stages, warp / 4 - 1,
+                   static_cast<int>(threadIdx.x % 128));
+  }
+}
