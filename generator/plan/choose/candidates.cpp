@@ -254,8 +254,8 @@ std::optional<Candidate> begin(const Draft& draft, const KernelChoice& kernel,
   problem.at_once = candidate.gemm_ctas / ctas;
   candidate.waves = schedule_waves(problem.map, problem.at_once);
   // The GEMM takes the fewest SMs that need no more waves: the others stay idle, and those that
-  // work clock higher.
-  if (!candidate.overlaps())
+  // work clock higher. With experts the number of waves is known on the device alone.
+  if (!candidate.overlaps() && !row_of(draft.plan).has_experts())
     problem.at_once = static_cast<int>(least_at_once(problem.map, candidate.waves));
   candidate.gemm_ctas = problem.at_once * ctas;
   // Shares take turns, whether results are stored or copied, so that ranks do not all use one link

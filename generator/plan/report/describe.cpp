@@ -6,6 +6,7 @@
 #include <cstdlib>
 
 #include "runtime/map/patterns.h"
+#include "tilepost/internal/expert_ops.h"
 
 namespace tilepost {
 namespace {
@@ -79,7 +80,9 @@ std::string routed_to(const Plan& plan) {
 std::string describe_product(const Plan& plan, const std::string& out) {
   const bool nn = plan.operands == TILEPOST_NN;
   const std::string a = "A" + shape(plan.map.m, plan.k);
-  const std::string b = "B" + (nn ? shape(plan.k, plan.map.n) : shape(plan.map.n, plan.k) + "^T");
+  const int64_t rows_of_b = rows_of_expert(plan.epilogue, plan.map.n);
+  std::string b = "B" + (nn ? shape(plan.k, rows_of_b) : shape(rows_of_b, plan.k) + "^T");
+  if (plan.experts > 0) b += fmt::format(" of each row's expert, of {0}", plan.experts);
   const std::string whole = out + shape(plan.map.m, plan.map.n) + " = ";
   const int64_t share = share_rows(plan.map);
   const PatternRow& row = row_of(plan);

@@ -16,6 +16,7 @@
 #include "generator/plan/transports/transports.h"
 #include "generator/spec/names.h"
 #include "runtime/map/patterns.h"
+#include "tilepost/internal/expert_ops.h"
 
 namespace tilepost {
 namespace {
@@ -24,6 +25,13 @@ constexpr double kMib = 1 << 20;
 
 double mib(int64_t bytes) {
   return static_cast<double>(bytes) / kMib;
+}
+
+// Of the products of a run, sums of gate and of up included.
+double flops_of(const Plan& plan) {
+  const int64_t columns = rows_of_expert(plan.epilogue, plan.map.n);
+  return 2.0 * static_cast<double>(plan.map.m) * static_cast<double>(columns) *
+         static_cast<double>(plan.k);
 }
 
 // Whether the rank ends with less than the kernel stores.
@@ -41,7 +49,7 @@ std::string epilogue_of(const Plan& plan) {
 }
 
 void print_problem(std::string& out, const Plan& plan) {
-  const double flops = 2.0 * static_cast<double>(plan.map.m) * plan.map.n * plan.k;
+  const double flops = flops_of(plan);
   std::string types = name_of(plan.input);
   if (plan.input != plan.output)
     types += fmt::format(" summed {0}, {1} out", name_of(plan.accumulate), name_of(plan.output));
@@ -336,7 +344,7 @@ void print_prediction(std::string& out, const Plan& plan) {
   const Prediction& prediction = plan.prediction;
   if (prediction.group_ready.empty())
     return line(out, "prediction", "none: the host target is for correctness, not for speed");
-  const double flops = 2.0 * static_cast<double>(plan.map.m) * plan.map.n * plan.k;
+  const double flops = flops_of(plan);
   const std::string profile = fmt::format("machine profile: {0}", plan.profile);
   if (!row_of(plan).communicates()) {
     line(out, "prediction",

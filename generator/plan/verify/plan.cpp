@@ -245,6 +245,14 @@ int least_comm_ctas(const Plan& plan) {
   return plan.access == TILEPOST_ACCESS_MESSAGES ? plan.comm_lanes : 1;
 }
 
+// The most positions of a run. Rows of experts may have more tiles than as many rows of one expert:
+// a tile of few rows for each expert.
+int64_t most_positions(const Plan& plan) {
+  const auto positions = static_cast<int64_t>(plan.tile_map().tiles.size());
+  const int64_t columns = (plan.map.n + plan.map.tile_n - 1) / plan.map.tile_n;
+  return row_of(plan).has_experts() ? positions + plan.experts * columns : positions;
+}
+
 // GEMM, collective and waiter run at the same time, so each needs SMs of its own: otherwise one of
 // them could wait for ever for another that cannot start.
 void check_budget(const Plan& plan, Findings& findings) {
@@ -266,9 +274,8 @@ void check_budget(const Plan& plan, Findings& findings) {
   // A tile that waits for a group relies on the groups before it to be there.
   if (plan.map.division == TILEPOST_DIVISION_ARRIVALS && plan.comm_lanes != 1)
     findings.add(fmt::format("arrivals in {0} lanes do not come in order", plan.comm_lanes));
-  if (plan.at_once() > static_cast<int64_t>(plan.tile_map().tiles.size()))
-    findings.add(fmt::format("a grid of {0} for {1} positions", plan.gemm_ctas,
-                             plan.tile_map().tiles.size()));
+  if (const int64_t positions = most_positions(plan); plan.at_once() > positions)
+    findings.add(fmt::format("a grid of {0} for {1} positions", plan.gemm_ctas, positions));
   const ArchInfo& arch = arch_info(plan.arch);
   const tilepost_kernel_t& kernel = plan.kernel;
   if (kernel.shared_bytes > arch.shared_per_block)

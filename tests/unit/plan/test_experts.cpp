@@ -1,0 +1,87 @@
+// Plans of grouped GEMMs: the kernel and its boxes, what is refused, and what the verifier finds.
+#include "tests/unit/plan/only_plan.h"
+
+namespace tilepost::test {
+namespace {
+
+Spec experts_spec(int64_t m, int64_t n, int64_t k, Arch arch = Arch::sm_90a) {
+  Spec spec = make_spec(m, n, k, arch);
+  spec.pattern.value = TILEPOST_GROUPED_GEMM;
+  spec.ranks.value = 1;
+  spec.gemm.experts.value = 64;
+  return spec;
+}
+
+Spec with_swiglu(Spec spec, tilepost_gate_t gate) {
+  spec.gemm.epilogue.push_back(wish(TILEPOST_SWIGLU));
+  spec.gemm.gate.value = gate;
+  return spec;
+}
+
+std::string refusal(const Spec& spec) {
+  const Planned planned = plan(spec);
+  INFO(planned.messages);
+  REQUIRE(planned.plans.empty());
+  REQUIRE(planned.messages.find("internal") == std::string::npos);
+  return planned.messages;
+}
+
+TEST_CASE("experts have a kernel of their own, on all SMs however many rows there are") {
+  for (const int64_t m : {128, 4096, 65536}) {
+    const Plan whole = only(experts_spec(m, 2048, 768));
+    CHECK(std::string(whole.kernel.name) == "gemm_sm90_experts");
+    CHECK(whole.experts == 64);
+    CHECK(whole.transport == TILEPOST_TRANSPORT_NONE);
+    CHECK(whole.gemm_ctas == 132);
+    CHECK(whole.prediction.total > 0);
+    CHECK(whole.prediction.total < 1e6);
+  }
+}
+
+TEST_CASE("a tile of gate and up has half as many columns, and boxes of one kind of rows") {
+  const Plan product = only(experts_spec(4096, 1536, 2048));
+  const Plan halves = only(with_swiglu(experts_spec(4096, 768, 2048), TILEPOST_GATE_HALVES));
+  CHECK(halves.map.tile_n == product.map.tile_n / 2);
+  CHECK(halves.kernel.box_b.rows == product.kernel.box_b.rows / 2);
+  CHECK(halves.source.tunables.at("INTERLEAVED") == "0");
+  const Plan pairs = only(with_swiglu(experts_spec(4096, 768, 2048), TILEPOST_GATE_INTERLEAVED));
+  CHECK(pairs.source.tunables.at("INTERLEAVED") == "1");
+  CHECK(host_twin(pairs).map.tile_m == pairs.map.tile_m);
+  CHECK(host_twin(pairs).source.file == "gemm_host_experts.cpp");
+}
+
+TEST_CASE("what kernels of experts cannot do is refused, with the reason") {
+  CHECK_THAT(refusal(experts_spec(4096, 2048, 768, Arch::sm_80)),
+             Catch::Contains("has no kernel for sm_80: its kernels are for sm_90a"));
+  CHECK_THAT(refusal(experts_spec(4096, 2048, 764)),
+             Catch::Contains("TMA needs gemm.k a multiple of 8, not 764"));
+  CHECK_THAT(refusal(experts_spec(4096, 2044, 768)),
+             Catch::Contains("TMA needs gemm.n a multiple of 8, not 2044"));
+  CHECK_THAT(refusal(with_swiglu(experts_spec(4096, 768, 72), TILEPOST_GATE_INTERLEAVED)),
+             Catch::Contains("gemm.k must be a multiple of 64, not 72"));
+  Spec spec = experts_spec(4096, 2048, 768);
+  spec.schedule.cluster = wish<int64_t>(2);
+  CHECK_THAT(refusal(spec), Catch::Contains("cluster '2' is not available"));
+  spec = experts_spec(4096, 2048, 768);
+  spec.schedule.tile = wish(std::vector<int64_t>{100, 256});
+  CHECK_THAT(refusal(spec), Catch::Contains("tiles have a multiple of 16 rows"));
+}
+
+TEST_CASE("the verifier finds experts that do not fit the rest of the plan") {
+  const Plan right = only(experts_spec(4096, 2048, 768));
+  CHECK(said_of(right, [](Plan& plan) { plan.experts = 0; }) != "");
+  CHECK(said_of(right, [](Plan& plan) { plan.experts = 513; }) != "");
+  CHECK(said_of(right, [](Plan& plan) { plan.epilogue = TILEPOST_RESIDUAL; }) != "");
+  CHECK(said_of(right, [](Plan& plan) { plan.epilogue = TILEPOST_SWIGLU | TILEPOST_BILINEAR; }) !=
+        "");
+  const Plan nn = [] {
+    Spec spec = experts_spec(4096, 2048, 768);
+    spec.gemm.layout.value = TILEPOST_NN;
+    return only(spec);
+  }();
+  CHECK(said_of(nn, [](Plan& plan) { plan.k = 760; }) != "");
+  CHECK(said_of(only(gemm_spec(4096, 2048, 768)), [](Plan& plan) { plan.experts = 8; }) != "");
+}
+
+}  // namespace
+}  // namespace tilepost::test
