@@ -3,8 +3,9 @@
 // The kernel checks results where there is no GPU, so it is written to be obviously right. Every
 // element is summed in fp32 in the order of k, goes through the epilogue and is rounded once. Each
 // worker computes the positions worker, worker + workers, … of the schedule. Operands are widened
-// to fp32 one panel of kTileK elements of K at a time. n is the innermost index of B's panel, so
-// that the innermost loop runs along n without a stride.
+// to fp32 one panel of kTileK elements of K at a time, and take their blocks' scales. n is the
+// innermost index of B's panel, so that the innermost loop runs along n without a stride.
+#include <tilepost/host/block_scales.h>
 #include <tilepost/host/box.h>
 #include <tilepost/host/epilogue.h>
 #include <tilepost/numeric.h>
@@ -17,6 +18,7 @@ constexpr int kBand = tilepost::tunable("BAND", 8);
 constexpr tilepost::DType kElement = tilepost::tunable("ELEMENT", tilepost::DType::bf16);
 constexpr tilepost::DType kOutput = tilepost::tunable("OUTPUT", tilepost::DType::bf16);
 constexpr int kEpilogue = tilepost::tunable("EPILOGUE", 0);  // a set of TILEPOST_SCALE …
+constexpr int kScales = tilepost::tunable("SCALES", 0);      // of blocks: a ScalesTunable
 constexpr bool kNN = tilepost::tunable("NN", 0);             // B is [k, n]
 constexpr int kBoxM = tilepost::tunable("BOX_M", 0);         // rows of a box of C; 0 for no boxes
 constexpr int kTileK = 64;
@@ -72,8 +74,8 @@ inline void multiply_panel(Workspace& work, int rows, int depth) {
 
 // Computes the sums of one tile, of which `rows` x `cols` elements lie inside the output.
 inline void compute_tile(Workspace& work, const Element* a, const Element* b,
-                         const tilepost_shape_t& shape, const tilepost::Tile& tile, int rows,
-                         int cols) {
+                         const tilepost_shape_t& shape, const tilepost_epilogue_t& epilogue,
+                         const tilepost::Tile& tile, int rows, int cols) {
   a += static_cast<long long>(tile.m) * shape.lda;
   for (int row = 0; row < rows; ++row)
     for (int col = 0; col < kTileN; ++col) work.sum[row][col] = 0.0f;
@@ -81,6 +83,8 @@ inline void compute_tile(Workspace& work, const Element* a, const Element* b,
     const int depth = smaller(kTileK, shape.k - k);
     load_a(work, a + k, shape.lda, rows, depth);
     load_b(work, b, shape.ldb, k, tile.n, cols, depth);
+    if constexpr (kScales != 0)
+      tilepost::scale_panel<kScales>(work, shape, epilogue, tile, k, rows, cols, depth);
     multiply_panel(work, rows, depth);
   }
 }
@@ -143,7 +147,7 @@ void gemm_host(const void* a, const void* b, void* c, tilepost_shape_t shape,
       const int cols = smaller(kTileN, shape.n - tile.n);
       const Element* from = static_cast<const Element*>(a);
       if constexpr (kBoxM > 0) from = tilepost::in_map(from, tile);
-      compute_tile(work, from, static_cast<const Element*>(b), shape, tile, rows, cols);
+      compute_tile(work, from, static_cast<const Element*>(b), shape, epilogue, tile, rows, cols);
       if constexpr (kBoxM > 0)
         store_boxes(work, static_cast<Output*>(c), grid, tile, shape, epilogue, stores, position);
       else

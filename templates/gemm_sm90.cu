@@ -1,36 +1,19 @@
 // Persistent GEMM for sm_90a: C[m, n] = A[m, k] * B, fp32 sums, operands of 16 bits or e4m3.
 //
-// One CTA per SM walks the schedule: its positions are blockIdx.x, blockIdx.x + gridDim.x, … Its
-// warpgroups share the work. Warpgroup 0 gives up registers and moves data: one thread loads
-// operands with TMA, and one thread for each consumer stores finished panels with TMA. Its last
-// warp is the helper warp or, if FUSED, begins the run and brings other ranks' parts of a tile. The
-// other warpgroups, the consumers, multiply. All threads synchronise at mbarriers only:
+// One CTA per SM walks the schedule: its positions are blockIdx.x, blockIdx.x + gridDim.x, …
+// Warpgroup 0 gives up registers and moves data: one thread loads operands with TMA, and one for
+// each consumer stores finished panels with TMA. Its last warp is the helper warp or, if FUSED,
+// begins the run and brings other ranks' parts of a tile. The other warpgroups, the consumers,
+// multiply. All threads synchronise at mbarriers only: those of stages and panels (pipeline.cuh),
+// those of sources, which tell a consumer that a panel may be written and, in a tile with sources,
+// holds one, and those of turns (ping-pong), which tell it that the tensor cores are free.
 //
-//   full[stage]    the loads of a stage have landed      loader -> consumers
-//   empty[stage]   a stage has been multiplied           consumers of the whole cluster -> loader
-//   panel_full     a panel of C is in shared memory      consumer -> its store thread
-//   panel_empty    a panel has been read by TMA          store thread -> its consumer, or with
-//                                                        SOURCES -> source thread
-//   source         a panel may be written and, in a      source thread -> consumer
-//                  tile with sources, holds a source
-//   turn           the tensor cores are free             consumer -> the other one (ping-pong)
-//
-// Consumers cooperate, and each multiplies its part of every tile. Or (PINGPONG) two take turns at
-// whole tiles, so that one rounds and stores while the other multiplies. The 64 rows of the matrix
-// instruction are rows of A or, with SWAP, columns of B, so that a tile arises transposed. The
-// instruction's other extent may be any that it supports, so that tiles can fill waves.
-//
-// A cluster has CLUSTER tiles, one below the other. ACROSS CTAs, side by side, share the columns of
-// each tile. Each CTA loads a share of B for the CTAs above and below, and of A for those beside
-// it. A consumer never waits for global memory, and looks its tile up only for an epilogue or
-// sources. Only the thread that issued a tile's stores can wait for them, so the store threads call
-// tile_done: one signal for each tile and each consumer that has a part in it.
-//
-// Launch: kThreads threads, kSharedBytes of dynamic shared memory, clusters (CLUSTER * ACROSS, 1,
-// 1), a grid of whole clusters. The tensor maps all have the 128-byte swizzle. A is {k, m}, box
-// {kTileK, TILE_M / ACROSS}. B is {k, n}, box {kTileK, kTileN / CLUSTER}, or, if NN, {n, k}, box
-// {64, kTileK / CLUSTER}. C is {n, m}, box {PANEL_N, PANEL_M}. TMA reads zeros outside A and B, and
-// writes nothing outside C. Rows start at multiples of 16 bytes. With an epilogue n is even.
+// Consumers share every tile or (PINGPONG) take turns at whole tiles, so that one rounds and stores
+// while the other multiplies. The 64 rows of the matrix instruction are rows of A or, with SWAP,
+// columns of B, so that a tile arises transposed. CTAs of a cluster load operands for each other
+// (mates.cuh). A consumer never waits for global memory, and looks its tile up only for an
+// epilogue, sources or scales. The store threads call tile_done, because only they can wait for
+// their stores: one signal for each tile and consumer of it. README.md: how it is launched.
 #include <tilepost/plan.h>
 #include <tilepost/device/element.cuh>
 #include <tilepost/device/mates.cuh>
@@ -41,6 +24,7 @@
 #include <tilepost/device/ptx.cuh>
 #include <tilepost/device/ptx_sm90.cuh>
 #include <tilepost/device/ring.cuh>
+#include <tilepost/device/scaled_products.cuh>
 #include <tilepost/device/source_panels.cuh>
 #include <tilepost/mark.cuh>
 
@@ -58,6 +42,7 @@ constexpr int kBand = tilepost::tunable("BAND", 16);           // tile rows swep
 constexpr bool kPingPong = tilepost::tunable("PINGPONG", 0);   // consumers take turns at tiles
 constexpr bool kNN = tilepost::tunable("NN", 0);               // B is [k, n] row-major, not [n, k]
 constexpr bool kPrecise = tilepost::tunable("PRECISE", 0);     // e4m3: adds stages' sums in fp32
+constexpr int kScales = tilepost::tunable("SCALES", 0);        // of blocks: a ScalesTunable
 constexpr bool kRouted = tilepost::tunable("ROUTED", 0);  // every row goes to a place of its own
 constexpr bool kAdd = tilepost::tunable("ADD", 0);        // C += A * B, in C's type
 constexpr int kHelper = tilepost::tunable("HELPER_BYTES", 0);  // bytes lent to a helper warp
@@ -70,9 +55,8 @@ constexpr tilepost::DType kOutput = tilepost::tunable("OUTPUT", tilepost::DType:
 
 constexpr int kRowBytes = 128;  // an operand's row in shared memory, swizzled
 constexpr int kTileK = kRowBytes / static_cast<int>(sizeof(tilepost::DeviceElement<kElement>));
-constexpr int kBlock = 64;  // rows of one wgmma
-constexpr int kSlabN = 64;  // with NN, columns of B in one swizzled row
-
+constexpr int kBlock = 64;                 // rows of one wgmma
+constexpr int kSlabN = 64;                 // with NN, columns of B in one swizzled row
 constexpr int kTileN = kWholeN / kAcross;  // columns of a CTA
 using Mates = tilepost::Mates<kCluster, kAcross>;
 
@@ -83,7 +67,6 @@ constexpr int kPart = kDivided / kSharers;            // extent of a consumer's 
 constexpr int kStep = kPingPong ? 0 : kPart;          // from one consumer's part to the next's
 constexpr int kBlocks = kPart / kBlock;               // blocks of a consumer
 constexpr int kSums = kWidth / 2;                     // registers of a block's sums
-
 constexpr int kPanelBytes = kPanelM * tilepost::panel::kRowBytes;
 constexpr int kPanelWidth = kSwap ? kPanelM : kPanelN;
 constexpr int kPanelsPerBlock = kWidth / kPanelWidth;
@@ -120,8 +103,7 @@ constexpr int kThreads = 128 * (1 + kConsumers);
 constexpr int kPanelsEnd = kPipelineBytes + kConsumers * kPanels * kPanelBytes;
 constexpr int kSharedBytes = kPanelsEnd + kHelper + kBarrierBytes;
 
-constexpr int kSumsHeld = kBlocks * kSums * (kPrecise ? 2 : 1);  // registers for a thread's sums
-
+constexpr int kSumsHeld = kSums * (kBlocks + (kScales ? 1 : kPrecise ? kBlocks : 0));  // registers
 // An SM has 65536 registers, and a thread gets a multiple of 8. So 3 threads, one per warpgroup,
 // have 504 together, and 4 have 512. With 192 sums and idle movers a consumer's thread has 240.
 constexpr bool kIdleMovers = kSumsHeld >= 192 && !kFused;
@@ -278,10 +260,9 @@ __device__ __forceinline__ void store_tiles(const Shared& shared, const CUtensor
   tilepost::stores_done(stores, kConsumers, kPartsOfTile);
 }
 
-// The source thread. It hands all buffers of panels out to the consumers. In a tile with sources it
-// first starts to load a source into the buffer. Each source has a buffer of its own, and the
-// finished panel is stored from the last source's buffer. The thread goes up the schedule like all
-// others. It gives the consumers that share a tile one panel each in turn.
+// The source thread. It hands all buffers of panels out to the consumers, to those that share a
+// tile one each in turn. In a tile with sources it first starts to load a source into the buffer.
+// Each source has a buffer of its own, and the panel is stored from the last source's buffer.
 __device__ __forceinline__ void load_sources(const Shared& shared, const CUtensorMap* map_c,
                                              const tilepost::TileGrid& grid, int tiles) {
   tilepost::Ring<kPanels> ring0(1), ring1(1);  // of the consumers' panels
@@ -359,6 +340,8 @@ struct Consumer {
 
 using Products = tilepost::Products<kBlocks, kWidth, kParts, kStep, kStages, kSwap, kNN, kElement>;
 using Sums = Products::Sums;
+using ScaledProducts = tilepost::ScaledProducts<kBlocks, kWidth, kStep, kStages, kSwap, kElement>;
+using Scales = tilepost::BlockScales<kBlocks, kWidth, kScales>;
 
 // Hands the sums to the store thread panel by panel, the sums of each part as soon as they are
 // computed. `place` is the place of the thread's first sum. `adds` is whether the tile has sources.
@@ -410,6 +393,14 @@ __device__ __forceinline__ void write_panels(const Shared& shared, tilepost::Rin
   }
 }
 
+// Starts to load the scales of the consumer's part of a tile.
+__device__ __forceinline__ void open_scales(Scales& scales, const tilepost_shape_t& shape,
+                                            const tilepost_epilogue_t& epilogue,
+                                            const tilepost::Tile& tile, const Consumer& consumer) {
+  scales.open(shape, epilogue, {tile.m + consumer.number * kStep, tile.n + own_column()},
+              consumer.thread);
+}
+
 // The work of a consumer. All of its 128 threads call this.
 __device__ __forceinline__ void multiply_tiles(const Shared& shared, const tilepost_shape_t& shape,
                                                const tilepost_epilogue_t& epilogue,
@@ -420,7 +411,12 @@ __device__ __forceinline__ void multiply_tiles(const Shared& shared, const tilep
   tilepost::Ring<kPanels> panels(1);
   uint32_t turn_parity = consumer.number == 0 ? 1 : 0;
   Sums sums;
+  Scales scales;
   if (kPingPong && consumer.number == 1) ring.skip(stages);
+  const int last = tiles - 1;
+  if constexpr (kScales != 0)
+    open_scales(scales, shape, epilogue, tilepost::tile(grid, min(positions.first, last)),
+                consumer);
   for (int position = positions.first; position < tiles; position += positions.stride) {
     bool adds = false;
     if constexpr (kSources > 0) adds = tilepost::num_sources(tilepost::tile(grid, position)) > 0;
@@ -429,13 +425,17 @@ __device__ __forceinline__ void multiply_tiles(const Shared& shared, const tilep
       turn_parity ^= 1;
     }
     const int last_stage =
-        kPrecise ? Products::multiply_tile_precise(shared, ring, sums, stages, consumer)
-                 : Products::multiply_tile(shared, ring, sums, stages, consumer);
+        kScales != 0 ? ScaledProducts::multiply_tile(shared, ring, sums, stages, consumer, scales)
+        : kPrecise   ? Products::multiply_tile_precise(shared, ring, sums, stages, consumer)
+                     : Products::multiply_tile(shared, ring, sums, stages, consumer);
     // The other consumer's first stage may be issued behind this consumer's last stage.
     if constexpr (kPingPong) {
       if (consumer.thread == 0) tilepost::ptx::arrive(shared.turn(1 - consumer.number));
       ring.skip(stages);
     }
+    if constexpr (kScales != 0)
+      open_scales(scales, shape, epilogue,
+                  tilepost::tile(grid, min(position + positions.stride, last)), consumer);
     tilepost::panel::Place place{};  // only an epilogue needs it
     if constexpr (kEpilogue != 0) {
       const tilepost::Tile tile = tilepost::tile(grid, position);

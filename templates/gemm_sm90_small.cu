@@ -9,10 +9,8 @@
 // A CTA has consumer warpgroups, then two warps of movers: one thread loads operands with TMA, and
 // one stores C with TMA. HELPER_WARPS more warps may follow, which have no work of their own. With
 // LENDS they read the panels too. Consumers may join the helper warps after their last tile. All
-// threads synchronise at mbarriers:
+// threads synchronise at mbarriers: those of stages (pipeline.cuh), and
 //
-//   full[stage]     the loads of a stage have landed        loader -> consumers
-//   empty[stage]    a stage has been multiplied             consumers -> loader
 //   ready           partial sums may be sent                consumers of the cluster -> the same
 //   received[c]     partial sums for consumer c have come   consumers of the mates -> consumer
 //   panel_full[c]   consumer c's part of C is in shared     consumer -> store thread
@@ -24,14 +22,7 @@
 // The SPLIT_K CTAs of a cluster share its tiles. Each CTA sums a range of K, then sends to every
 // mate the partial sums that the mate owns (a multiple of eight tokens). The owner adds the partial
 // sums in the order of ranks, so that the result is always the same, and stores it. Each tile gets
-// SPLIT_K signals.
-//
-// Launch: kThreads threads, kSharedBytes of dynamic shared memory, clusters (SPLIT_K, 1, 1), a grid
-// of whole clusters. Clusters take positions of the schedule one by one. The tensor maps all have
-// the 128-byte swizzle. A is {k, m}, box {kTileK, TILE_M}. B is {k, n}, box {kTileK, TILE_N}, or,
-// if NN, {n, k}, box {64, kTileK}. C is {n, m}, box {64, kBoxM}. TMA reads zeros outside A and B,
-// and writes nothing outside C. So m, n and k are arbitrary as far as the maps allow: rows of A, B
-// and C start at multiples of 16 bytes.
+// SPLIT_K signals. README.md says how the kernel is launched.
 #include <tilepost/plan.h>
 #include <tilepost/device/element.cuh>
 #include <tilepost/device/pipeline.cuh>
@@ -39,6 +30,7 @@
 #include <tilepost/device/ptx_cluster.cuh>
 #include <tilepost/device/ptx_sm90.cuh>
 #include <tilepost/device/ring.cuh>
+#include <tilepost/device/scaled_products.cuh>
 #include <tilepost/device/split_k.cuh>
 #include <tilepost/device/transposed_epilogue.cuh>
 #include <tilepost/device/wgmma.cuh>
@@ -53,6 +45,7 @@ constexpr int kHelpers = tilepost::tunable("HELPER_WARPS", 0);  // warps lent to
 constexpr bool kLends = tilepost::tunable("LENDS", 0);          // helper warps read panels
 constexpr bool kNN = tilepost::tunable("NN", 0);                // B is [k, n] row-major, not [n, k]
 constexpr bool kPrecise = tilepost::tunable("PRECISE", 0);      // e4m3: adds blocks' sums in fp32
+constexpr int kScales = tilepost::tunable("SCALES", 0);         // of blocks: a ScalesTunable
 constexpr int kEpilogue = tilepost::tunable("EPILOGUE", 0);     // a set of TILEPOST_SCALE …
 constexpr tilepost::DType kElement = tilepost::tunable("ELEMENT", tilepost::DType::bf16);
 constexpr tilepost::DType kOutput = tilepost::tunable("OUTPUT", tilepost::DType::bf16);
@@ -392,10 +385,18 @@ __device__ __forceinline__ void multiply_tiles(const Shared& shared, const tilep
   uint32_t received_parity = 0;
   float sums[kSums];
   for (int position = work.first; position < work.tiles; position += work.stride) {
-    if constexpr (kPrecise)
+    if constexpr (kScales != 0) {
+      const tilepost::Tile tile = tilepost::tile(grid, position);
+      tilepost::multiply_tile_scaled<kTileM, kScales, kBlocks>(
+          shared, ring, sums, shape, epilogue, {tile.m, tile.n + consumer * kConsumerN}, work,
+          thread, [&](float(&products)[kSums], int block) {
+            multiply_block(shared, ring.index, block, products, consumer, false);
+          });
+    } else if constexpr (kPrecise) {
       multiply_tile_precisely(shared, ring, sums, stages, consumer, thread);
-    else
+    } else {
       multiply_tile(shared, ring, sums, stages, consumer, thread);
+    }
     int row = 0, col = 0;
     if constexpr (kEpilogue != 0) {
       const tilepost::Tile tile = tilepost::tile(grid, position);

@@ -229,6 +229,10 @@ std::string emit_plan(const Plan& plan) {
   fields.set("output", c_name(plan.output));
   fields.set("operands", c_name(plan.operands));
   fields.set("accumulate", c_name(plan.accumulate));
+  if (plan.scales != TILEPOST_SCALES_NONE) {
+    fields.set("scales", c_name(plan.scales));
+    fields.set("scales_a", c_name(plan.scales_a));
+  }
   fields.set("epilogue", epilogue_name(plan.epilogue));
   if (row_of(plan).has_experts()) {
     fields.set("experts", plan.experts, "each with a B of its own");

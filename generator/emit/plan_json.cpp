@@ -44,6 +44,10 @@ void write_problem(OStream& json, const Plan& plan) {
   json.attribute("output", name_of(plan.output));
   json.attribute("operands", name_of(plan.operands));
   json.attribute("accumulate", name_of(plan.accumulate));
+  if (plan.scales != TILEPOST_SCALES_NONE) {
+    json.attribute("scales", name_of(plan.scales));
+    json.attribute("scales_a", name_of(plan.scales_a));
+  }
   json.attributeArray("epilogue", [&] {
     for (const Spelling& operation : spellings<tilepost_epilogue_op_t>())
       if ((plan.epilogue & operation.value) != 0) json.value(llvm::StringRef(operation.text));

@@ -35,6 +35,8 @@ bool take_problem(Draft& draft) {
   plan.output = spec.gemm.out.value;
   plan.operands = spec.gemm.layout.value;
   plan.accumulate = spec.gemm.accumulate.value;
+  plan.scales = spec.gemm.scales.value;
+  plan.scales_a = spec.gemm.scales_a.value;
   for (const Located<tilepost_epilogue_op_t>& operation : spec.gemm.epilogue)
     plan.epilogue |= static_cast<int>(operation.value);
   plan.experts = static_cast<int32_t>(spec.gemm.experts.value);

@@ -49,6 +49,10 @@ const std::string kAccumulateText = fmt::format(
     "{}: sums in fp32 at least every 128 products, or in the tensor cores' accumulator of about 14 "
     "bits",
     dtypes_with<&DtypeRow::sums_short>("and"));
+const std::string kScalesText = fmt::format(
+    "{}: blocks: every {} elements of a row of A along k, and of B every square of as many, have a "
+    "scale of their own",
+    dtypes_with<&DtypeRow::is_narrow>("and"), TILEPOST_SCALE_BLOCK);
 
 template <class E>
 E choice_of(const FieldValue& reading) {
@@ -214,6 +218,25 @@ const Field kFields[] = {
      .store =
          [](Spec& s, const FieldValue& r) {
            s.gemm.accumulate = {choice_of<tilepost_accumulate_t>(r), r.where};
+         }},
+    {.path = "gemm.scales",
+     .kind = FieldKind::word,
+     .choices = spellings<tilepost_scales_t>(),
+     .default_text = "none",
+     .description = kScalesText,
+     .store =
+         [](Spec& s, const FieldValue& r) {
+           s.gemm.scales = {choice_of<tilepost_scales_t>(r), r.where};
+         }},
+    {.path = "gemm.scales_a",
+     .kind = FieldKind::word,
+     .choices = spellings<tilepost_scales_order_t>(),
+     .default_text = "rows",
+     .description = "with scales of blocks, how those of A lie: row-major [m,ceil(k/128)], or with "
+                    "m contiguous, [ceil(k/128),m], and rows padded to multiples of 4",
+     .store =
+         [](Spec& s, const FieldValue& r) {
+           s.gemm.scales_a = {choice_of<tilepost_scales_order_t>(r), r.where};
          }},
     {.path = "gemm.epilogue",
      .kind = FieldKind::epilogue,

@@ -59,6 +59,8 @@ constexpr auto kOutputLayouts = spell_with_auto(enumerators::kLayouts);
 constexpr auto kSums = spell_with_auto(enumerators::kSums);
 constexpr auto kWaits = spell_with_auto(enumerators::kWaits);
 constexpr auto kConsumers = spell_all(enumerators::kConsumers);
+constexpr auto kScales = spell_all(enumerators::kScales);
+constexpr auto kScalesOrders = spell_all(enumerators::kScalesOrders);
 
 // The transports that a spec may ask for: 'auto', those that overlap, 'none'. The host's transport
 // is not among them, because the target host implies it.
@@ -87,6 +89,8 @@ template <> std::span<const Spelling> spellings<tilepost_routing_t>() { return k
 template <> std::span<const Spelling> spellings<tilepost_dtype_t>() { return kElementTypes; }
 template <> std::span<const Spelling> spellings<tilepost_operands_t>() { return kGemmLayouts; }
 template <> std::span<const Spelling> spellings<tilepost_accumulate_t>() { return kAccumulates; }
+template <> std::span<const Spelling> spellings<tilepost_scales_t>() { return kScales; }
+template <> std::span<const Spelling> spellings<tilepost_scales_order_t>() { return kScalesOrders; }
 template <> std::span<const Spelling> spellings<tilepost_epilogue_op_t>() { return kEpilogueOps; }
 template <> std::span<const Spelling> spellings<tilepost_gate_t>() { return kGates; }
 template <> std::span<const Spelling> spellings<Arch>() { return kArchNames; }

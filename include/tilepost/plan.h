@@ -73,10 +73,11 @@ typedef struct tilepost_shape {
 } tilepost_shape_t;
 
 // The epilogue's operands, device pointers (host pointers on the host target). Which of them are
-// read is fixed by the plan's epilogue; the others may be anything.
+// read is fixed by the plan's epilogue and its scales; the others may be anything.
 typedef struct tilepost_epilogue {
-  const float* scale_a;  // [1], or [m] with SCALE_ROWS
-  const float* scale_b;  // [1], or [n] with SCALE_COLUMNS; experts: [experts, rows of B]
+  const float* scale_a;  // [1], or [m] with SCALE_ROWS, or of A's blocks (tilepost_scales_order_t)
+  const float* scale_b;  // [1], or [n] with SCALE_COLUMNS, or of B's blocks; experts: [experts,
+                         // rows of B]
   const void* bias;      // [n], of the output's type; null adds nothing; experts: as scale_b
   const void* residual;  // [m, n] row-major, of the output's type
   void* out;             // where the kernel stores, for kernels that store without a tensor map
@@ -298,9 +299,11 @@ typedef struct tilepost_plan {
   tilepost_dtype_t input, output;
   tilepost_operands_t operands;
   tilepost_accumulate_t accumulate;
-  int32_t epilogue;      // a set of TILEPOST_SCALE …
-  int32_t experts;       // TILEPOST_GROUPED_GEMM: how many B there are; otherwise 0
-  tilepost_gate_t gate;  // read with operations that combine gate and up
+  tilepost_scales_t scales;          // of blocks of A and B
+  tilepost_scales_order_t scales_a;  // with scales of blocks: how A's lie
+  int32_t epilogue;                  // a set of TILEPOST_SCALE …
+  int32_t experts;                   // TILEPOST_GROUPED_GEMM: how many B there are; otherwise 0
+  tilepost_gate_t gate;              // read with operations that combine gate and up
   tilepost_routing_t routing;
   int32_t any_m;      // 1: every run says its own m, up to a bound
   int64_t rows_sent;  // TILEPOST_ALL_TO_ALL_GEMM: the m of runs (rows of A on each rank) or its

@@ -66,6 +66,28 @@ typedef enum tilepost_accumulate {
   TILEPOST_FAST = 1,     // in the tensor cores' accumulator of about 14 bits
 } tilepost_accumulate_t;
 
+// What the elements of A and B stand for. A scale multiplies a block of them.
+typedef enum tilepost_scales {
+  TILEPOST_SCALES_NONE = 0,  // for themselves, but for what the epilogue does to their sums
+  // For themselves times the scale of their block. A block is, of A, up to TILEPOST_SCALE_BLOCK
+  // elements of a row and, of B, as many of up to as many columns. Blocks begin at multiples of
+  // that along k and n, so that the last ones may be smaller.
+  TILEPOST_SCALES_BLOCKS = 1,
+} tilepost_scales_t;
+
+// How the scales of A's blocks lie in memory, with TILEPOST_SCALES_BLOCKS. There are
+// ceil(k / TILEPOST_SCALE_BLOCK) of them for each row of A. Those of B always are
+// [ceil(n / TILEPOST_SCALE_BLOCK), ceil(k / TILEPOST_SCALE_BLOCK)], row-major.
+typedef enum tilepost_scales_order {
+  TILEPOST_SCALES_ROWS = 0,     // row by row: the scales of a row of A follow each other
+  TILEPOST_SCALES_COLUMNS = 1,  // block by block along k: the scales of one block of all rows
+                                // follow each other, and the next block's begin m rounded up to a
+                                // multiple of TILEPOST_SCALES_PITCH elements further on
+} tilepost_scales_order_t;
+
+#define TILEPOST_SCALE_BLOCK 128
+#define TILEPOST_SCALES_PITCH 4
+
 // Operations on a sum before it is rounded. A plan has a set of them, applied in this order:
 //   x = sum * scale_a[0] * scale_b[0]                 SCALE
 //   x = sum * scale_a[row] * scale_b[column]          SCALE_ROWS, SCALE_COLUMNS

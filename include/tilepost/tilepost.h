@@ -195,21 +195,21 @@ tilepost_result_t tilepost_op_run(tilepost_op_t op, const void* a, const void* b
 // A number of rows of a run or a route: the plan's m, or its bound with m: {max: …}.
 #define TILEPOST_PLANNED_M (-1)
 
-// What a run reads and writes. The operands that the plan's epilogue (plan.h: tilepost_epilogue_t)
-// and its consumer name must be given. The other operands are ignored. Where the products of ranks
-// are summed, rank 0's bias is added, and the other ranks' are ignored. bias, residual,
-// norm_weight, norm_residual and gathered are 16-byte aligned, scales are 4-byte aligned, and all
-// are in memory of the same kind as a and b. What a run writes, which is out, norm_residual and
-// gathered, may not overlap another operand. There are two exceptions: a may be this rank's rows in
-// gathered, and where a rank keeps the product that it computes (gemm, all_gather_gemm,
+// What a run reads and writes. The operands that the plan's epilogue (plan.h: tilepost_epilogue_t),
+// its scales and its consumer name must be given. The other operands are ignored. Where the
+// products of ranks are summed, rank 0's bias is added, and the other ranks' are ignored. bias,
+// residual, norm_weight, norm_residual and gathered are 16-byte aligned, scales are 4-byte aligned,
+// and all are in memory of the same kind as a and b. What a run writes, which is out, norm_residual
+// and gathered, may not overlap another operand. There are two exceptions: a may be this rank's
+// rows in gathered, and where a rank keeps the product that it computes (gemm, all_gather_gemm,
 // all_to_all_gemm), in rows, residual may be out itself.
 typedef struct tilepost_run_operands {
   size_t struct_size;  // sizeof(tilepost_run_operands_t): lets the structure grow
   const void* a;
   const void* b;
   void* out;
-  const float* scale_a;
-  const float* scale_b;
+  const float* scale_a;  // as tilepost_epilogue_t says, or the scales of A's and of B's blocks
+  const float* scale_b;  // (tilepost_scales_t), in the order that tilepost_scales_order_t says
   const void* bias;
   const void* residual;
   int64_t m;  // rows of this run, the same on all ranks. A plan for any m takes 0 to the plan's m,

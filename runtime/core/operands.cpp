@@ -8,13 +8,14 @@
 #include "runtime/map/run_path.h"
 #include "runtime/map/tile_map.h"
 #include "tilepost/dtype.h"
+#include "tilepost/internal/block_scales.h"
 #include "tilepost/internal/expert_ops.h"
 
 namespace tilepost {
 namespace {
 
 constexpr char kEpilogue[] = "epilogue", kConsumer[] = "consumer", kKernel[] = "kernel",
-               kPattern[] = "pattern";
+               kPattern[] = "pattern", kScales[] = "scales";
 
 // The number of rows of a rank's share, where the run's `m` rows are divided over all ranks.
 int64_t share_of(const tilepost_plan_t& plan, int rank, int64_t m) {
@@ -77,6 +78,7 @@ RunOperands::RunOperands(const tilepost_plan_t& plan, int rank, const RowsOfRank
                          const tilepost_run_operands_t& operands)
     : given_(operands), product_stays_(!row_of(plan).product_leaves() && !keeps_tiles(plan)) {
   add_matrices(plan, rows);
+  add_scales(plan, rows);
   add_epilogue(plan, rank, rows);
   add_consumer(plan, rows);
   add_user_data(plan, rows);
@@ -100,6 +102,20 @@ void RunOperands::add_matrices(const tilepost_plan_t& plan, const RowsOfRank& ro
   if (row_of(plan).has_experts() && rows.product > 0)
     add({"expert_ends", given_.expert_ends, alignof(int32_t),
          int64_t{plan.experts} * static_cast<int64_t>(sizeof(int32_t)), kPattern});
+}
+
+// A plan with scales of blocks has no others.
+void RunOperands::add_scales(const tilepost_plan_t& plan, const RowsOfRank& rows) {
+  if (plan.scales == TILEPOST_SCALES_NONE) return;
+  for_kernel_.scale_a = given_.scale_a;
+  for_kernel_.scale_b = given_.scale_b;
+  const int64_t m = rows.product, along_k = scale_blocks(plan.k);
+  const ScaleSteps a = scale_steps_of_a(plan.scales_a == TILEPOST_SCALES_COLUMNS, m, plan.k);
+  const int64_t of_a = m > 0 ? (m - 1) * a.row + (along_k - 1) * a.block + 1 : 0;
+  const int64_t of_b = m > 0 ? scale_blocks(plan.map.n) * along_k : 0;
+  constexpr auto kBytes = static_cast<int64_t>(sizeof(float));
+  add({"scale_a", given_.scale_a, alignof(float), of_a * kBytes, kScales});
+  add({"scale_b", given_.scale_b, alignof(float), of_b * kBytes, kScales});
 }
 
 // Where ranks sum their products, only rank 0 adds the bias.

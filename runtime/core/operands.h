@@ -71,6 +71,7 @@ class RunOperands {
 
   void add(const RunOperand& operand);
   void add_matrices(const tilepost_plan_t& plan, const RowsOfRank& rows);
+  void add_scales(const tilepost_plan_t& plan, const RowsOfRank& rows);
   void add_epilogue(const tilepost_plan_t& plan, int rank, const RowsOfRank& rows);
   void add_consumer(const tilepost_plan_t& plan, const RowsOfRank& rows);
   void add_user_data(const tilepost_plan_t& plan, const RowsOfRank& rows);

@@ -81,9 +81,9 @@ class PlanRules {
            known("transport", plan_.transport) && known("access", plan_.access, limits_.last + 1) &&
            known("sum", plan_.sum) && known("shots", plan_.shots) && known("wait", plan_.wait) &&
            known("consumer", plan_.consumer) && known("operands", plan_.operands) &&
-           known("input type", plan_.input, kNumDtypes) &&
-           known("output type", plan_.output, kNumDtypes) && known("launch", plan_.kernel.launch) &&
-           types();
+           known("scales", plan_.scales) && known("scales_a", plan_.scales_a) &&
+           known("input type", plan_.input, kNumDtypes) && known("launch", plan_.kernel.launch) &&
+           known("output type", plan_.output, kNumDtypes) && types();
   }
 
   bool types() {

@@ -42,6 +42,16 @@ inline constexpr Enumerator<tilepost_accumulate_t> kAccumulates[] = {
     {TILEPOST_ENUMERATOR(TILEPOST_PRECISE), "precise", "in fp32 at least every 128 products"},
     {TILEPOST_ENUMERATOR(TILEPOST_FAST), "fast", "in the tensor cores' accumulator"},
 };
+inline constexpr Enumerator<tilepost_scales_t> kScales[] = {
+    {TILEPOST_ENUMERATOR(TILEPOST_SCALES_NONE), "none", "elements stand for themselves"},
+    {TILEPOST_ENUMERATOR(TILEPOST_SCALES_BLOCKS), "blocks",
+     "a scale for 128 elements of a row of A, and for 128 x 128 of B"},
+};
+inline constexpr Enumerator<tilepost_scales_order_t> kScalesOrders[] = {
+    {TILEPOST_ENUMERATOR(TILEPOST_SCALES_ROWS), "rows", "the scales of a row follow each other"},
+    {TILEPOST_ENUMERATOR(TILEPOST_SCALES_COLUMNS), "columns",
+     "the scales of a block of all rows follow each other"},
+};
 inline constexpr Enumerator<tilepost_epilogue_op_t> kEpilogueOps[] = {
     {TILEPOST_ENUMERATOR(TILEPOST_SCALE), "scale", "by one number for A and one for B"},
     {TILEPOST_ENUMERATOR(TILEPOST_SCALE_ROWS), "scale_rows", "by a number for each row"},
@@ -121,6 +131,8 @@ TILEPOST_CHECK_TABLE(tilepost_routing_t, kRoutings, value, 3)
 TILEPOST_CHECK_TABLE(tilepost_division_t, kDivisions, value, 4)
 TILEPOST_CHECK_TABLE(tilepost_operands_t, kOperands, value, 2)
 TILEPOST_CHECK_TABLE(tilepost_accumulate_t, kAccumulates, value, 2)
+TILEPOST_CHECK_TABLE(tilepost_scales_t, kScales, value, 2)
+TILEPOST_CHECK_TABLE(tilepost_scales_order_t, kScalesOrders, value, 2)
 TILEPOST_CHECK_TABLE(tilepost_epilogue_op_t, kEpilogueOps, value, 11)
 TILEPOST_CHECK_TABLE(tilepost_gate_t, kGates, value, 2)
 TILEPOST_CHECK_TABLE(tilepost_layout_t, kLayouts, value, 2)
@@ -141,6 +153,8 @@ constexpr auto table_of(tilepost_routing_t) { return std::span(enumerators::kRou
 constexpr auto table_of(tilepost_division_t) { return std::span(enumerators::kDivisions); }
 constexpr auto table_of(tilepost_operands_t) { return std::span(enumerators::kOperands); }
 constexpr auto table_of(tilepost_accumulate_t) { return std::span(enumerators::kAccumulates); }
+constexpr auto table_of(tilepost_scales_t) { return std::span(enumerators::kScales); }
+constexpr auto table_of(tilepost_scales_order_t) { return std::span(enumerators::kScalesOrders); }
 constexpr auto table_of(tilepost_epilogue_op_t) { return std::span(enumerators::kEpilogueOps); }
 constexpr auto table_of(tilepost_gate_t) { return std::span(enumerators::kGates); }
 constexpr auto table_of(tilepost_layout_t) { return std::span(enumerators::kLayouts); }
@@ -169,7 +183,8 @@ constexpr bool kIsInOrder = [] {
 }();
 static_assert(kIsInOrder<tilepost_routing_t> && kIsInOrder<tilepost_division_t> &&
               kIsInOrder<tilepost_operands_t> && kIsInOrder<tilepost_accumulate_t> &&
-              kIsInOrder<tilepost_gate_t> && kIsInOrder<tilepost_layout_t> &&
+              kIsInOrder<tilepost_gate_t> && kIsInOrder<tilepost_scales_t> &&
+              kIsInOrder<tilepost_scales_order_t> && kIsInOrder<tilepost_layout_t> &&
               kIsInOrder<tilepost_transport_t> && kIsInOrder<tilepost_access_t> &&
               kIsInOrder<tilepost_shots_t> && kIsInOrder<tilepost_sum_t> &&
               kIsInOrder<tilepost_wait_t> && kIsInOrder<tilepost_consumer_t> &&

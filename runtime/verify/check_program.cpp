@@ -16,6 +16,8 @@ constexpr double kDeadlineSeconds = 20;
 Problem problem_of(const tilepost_plan_t& plan, const World& world) {
   Problem problem{rows_of_runs(plan), plan.map.n,   plan.k,        world.ranks(),   plan.input,
                   plan.output,        plan.pattern, plan.operands, plan.accumulate, plan.epilogue};
+  problem.scales = plan.scales;
+  problem.scales_a = plan.scales_a;
   problem.layout = plan.map.layout;
   problem.routing = plan.routing;
   problem.consumer = plan.consumer;
@@ -48,6 +50,8 @@ std::string types_of(const tilepost_plan_t& plan) {
   if (row_of(plan.input).sums_short())
     text += std::string(" ") + name_of(plan.accumulate) + " to " + name_of(plan.output);
   if (plan.operands == TILEPOST_NN) text += " nn";
+  if (plan.scales != TILEPOST_SCALES_NONE)
+    text += std::string(" ") + name_of(plan.scales) + " in " + name_of(plan.scales_a);
   const char* separator = " ";
   for (const auto& operation : enumerators::kEpilogueOps) {
     if ((plan.epilogue & operation.value) == 0) continue;

@@ -5,8 +5,9 @@
 
 Generates patterns by transports by architectures by types, 252 specs, and six shapes of four patterns that a planner
 chooses freely. Two programs are the same if their code is, without comments, hashes, the ABI's number, pragmas for
-warnings, and the names of machine profiles. The same code compiles to the same machine code. Refusals have to have
-the same exit code. Exit code: 0 all are the same, 1 some differ, whose first lines are shown.
+warnings, inclusions of the project's own headers, of which only what code names has an effect, and the names of
+machine profiles. The same code compiles to the same machine code. Refusals have to have the same exit code. Exit code:
+0 all are the same, 1 some differ, whose first lines are shown.
 """
 import concurrent.futures
 import difflib
@@ -29,6 +30,7 @@ IGNORED = [
     (r"/\*.*?\*/", ""),
     (r"//[^\n]*", ""),
     (r"#pragma GCC diagnostic[^\n]*", ""),
+    (r"#include <tilepost/[^\n]*", ""),
     (r"static_assert\((TILEPOST_ABI_VERSION|\w+::kFiles)[^;]*;", ""),
     (r"\bplan\.(machine|gpu) = [^\n]*", ""),
     (r"program = \{\d+,", "program = {ABI,"),

@@ -25,17 +25,21 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "tilepost/device/block_scales.cuh"
 #include "tilepost/device/element.cuh"
 #include "tilepost/device/epilogue.cuh"
 #include "tilepost/device/mates.cuh"
 #include "tilepost/device/panel.cuh"
 #include "tilepost/device/pipeline.cuh"
 #include "tilepost/device/positions.cuh"
+#include "tilepost/device/products.cuh"
 #include "tilepost/device/ptx.cuh"
 #include "tilepost/device/ptx_cluster.cuh"
 #include "tilepost/device/ptx_sm80.cuh"
 #include "tilepost/device/ptx_sm90.cuh"
 #include "tilepost/device/ring.cuh"
+#include "tilepost/device/scaled_products.cuh"
+#include "tilepost/device/source_panels.cuh"
 #include "tilepost/device/split_k.cuh"
 #include "tilepost/device/transposed_epilogue.cuh"
 #include "tilepost/device/wgmma.cuh"

@@ -324,6 +324,13 @@ bool select_kernels(Draft& draft) {
   const bool host = plan.arch == Arch::host;
   const std::string not_tma = why_not_preferred(plan);
   const bool tma = plan.arch == Arch::sm_90a && not_tma.empty();
+  if (plan.scales != TILEPOST_SCALES_NONE && !not_tma.empty()) {
+    draft.diagnostics.error(draft.spec.gemm.scales.where,
+                            fmt::format("gemm.scales 'blocks' is for gemm_sm90 alone: {}; pad N or "
+                                        "K, or remove gemm.scales",
+                                        not_tma));
+    return false;
+  }
   std::vector<KernelConfig> configs = usable(draft);
   std::vector<int> cluster_choices;
   // All checks report before any of them stops the planning.

@@ -23,6 +23,8 @@ void add_tunables(const KernelConfig& config, const KernelRequest& request, Kern
   plan.source.tunables["OUTPUT"] = row_of(request.output).kernel_name;
   plan.source.tunables["EPILOGUE"] = std::to_string(request.epilogue);
   plan.source.tunables["NN"] = request.operands == TILEPOST_NN ? "1" : "0";
+  if (request.scales != TILEPOST_SCALES_NONE)
+    plan.source.tunables["SCALES"] = request.scales_a == TILEPOST_SCALES_ROWS ? "1" : "2";
 }
 
 }  // namespace

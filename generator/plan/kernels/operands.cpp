@@ -68,6 +68,8 @@ KernelRequest request_for(const Plan& plan) {
   request.output = plan.output;
   request.operands = plan.operands;
   request.accumulate = plan.accumulate;
+  request.scales = plan.scales;
+  request.scales_a = plan.scales_a;
   request.epilogue = plan.epilogue;
   request.gate = plan.gate;
   request.normalises = normalises(plan);

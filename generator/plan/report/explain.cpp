@@ -53,6 +53,9 @@ void print_problem(std::string& out, const Plan& plan) {
   std::string types = name_of(plan.input);
   if (plan.input != plan.output)
     types += fmt::format(" summed {0}, {1} out", name_of(plan.accumulate), name_of(plan.output));
+  if (plan.scales != TILEPOST_SCALES_NONE)
+    types +=
+        fmt::format(", scales of {0}, A's in {1}", name_of(plan.scales), name_of(plan.scales_a));
   line(out, "problem", describe_product(plan, "C") + ", " + types);
   if (plan.any_m)
     line(out, "",

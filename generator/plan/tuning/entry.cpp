@@ -32,6 +32,8 @@ TuningKey key_of(const Spec& spec, Arch arch) {
   key.out = spec.gemm.out.value;
   key.layout = spec.gemm.layout.value;
   key.accumulate = spec.gemm.accumulate.value;
+  key.scales = spec.gemm.scales.value;
+  key.scales_a = spec.gemm.scales_a.value;
   for (const Located<tilepost_epilogue_op_t>& operation : spec.gemm.epilogue)
     key.epilogue |= static_cast<int>(operation.value);
   key.consumer = spec.consumer.value;

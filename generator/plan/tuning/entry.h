@@ -26,6 +26,8 @@ struct TuningKey {
   tilepost_dtype_t a = {}, out = {};
   tilepost_operands_t layout = {};
   tilepost_accumulate_t accumulate = {};
+  tilepost_scales_t scales = {};
+  tilepost_scales_order_t scales_a = {};
   int epilogue = 0;  // a set of TILEPOST_SCALE …
   tilepost_consumer_t consumer = {};
   tilepost_routing_t routing = {};

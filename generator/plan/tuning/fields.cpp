@@ -45,6 +45,8 @@ void visit_key(TuningVisitor& visitor, TuningKey& key) {
   visit_word(visitor, "out", key.out);
   visit_word(visitor, "layout", key.layout);
   visit_word(visitor, "accumulate", key.accumulate);
+  visit_word(visitor, "scales", key.scales);
+  visit_word(visitor, "scales_a", key.scales_a);
   visitor.words("epilogue", key.epilogue, spellings<tilepost_epilogue_op_t>());
   visit_word(visitor, "consumer", key.consumer);
   visit_word(visitor, "routing", key.routing);

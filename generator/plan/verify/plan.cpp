@@ -315,6 +315,13 @@ void check_operations(const Plan& plan, Findings& findings) {
   if (plan.routing != TILEPOST_ROUTING_EVEN && !row_of(plan).routes())
     findings.add(fmt::format("routing {0} with {1}", name_of(plan.routing), name_of(plan.pattern)));
   if (row_of(plan.output).is_narrow()) findings.add("an output of 8 bits");
+  const int scales = TILEPOST_SCALE | TILEPOST_SCALE_ROWS | TILEPOST_SCALE_COLUMNS;
+  const bool scaled = plan.scales != TILEPOST_SCALES_NONE;
+  if (scaled && (!row_of(plan.input).is_narrow() || (plan.epilogue & scales) != 0 ||
+                 plan.accumulate != TILEPOST_PRECISE || row_of(plan).moves_input()))
+    findings.add(fmt::format("scales of blocks of {0} summed {1}, epilogue {2:#x}, with {3}",
+                             name_of(plan.input), name_of(plan.accumulate), plan.epilogue,
+                             name_of(plan.pattern)));
   if (!row_of(plan.input).is_narrow()) return;
   if (plan.operands == TILEPOST_NN) findings.add(fmt::format("{0} along n", name_of(plan.input)));
   if (plan.arch == Arch::sm_80 || plan.arch == Arch::sm_86)

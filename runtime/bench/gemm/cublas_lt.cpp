@@ -16,13 +16,16 @@ constexpr size_t kWorkspaceBytes = size_t{64} << 20;
 constexpr uint32_t kReductions =
     CUBLASLT_REDUCTION_SCHEME_NONE | CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE;
 
-// cuBLASLt has scales of rows and columns since CUDA 12.9.
+// cuBLASLt has scales of rows and columns, and of blocks, since CUDA 12.9.
 #if CUBLAS_VERSION >= 120900
 constexpr bool kHasVectorScales = true;
 constexpr auto kVectorScales = CUBLASLT_MATMUL_MATRIX_SCALE_OUTER_VEC_32F;
+constexpr auto kScalesOfRows = CUBLASLT_MATMUL_MATRIX_SCALE_VEC128_32F;
+constexpr auto kScalesOfSquares = CUBLASLT_MATMUL_MATRIX_SCALE_BLK128x128_32F;
 #else
 constexpr bool kHasVectorScales = false;
 constexpr auto kVectorScales = CUBLASLT_MATMUL_MATRIX_SCALE_SCALAR_32F;
+constexpr auto kScalesOfRows = kVectorScales, kScalesOfSquares = kVectorScales;
 #endif
 
 // The operations of the epilogue that cuBLASLt computes: all of the plan's or none, so that it is
@@ -59,7 +62,8 @@ CublasLt::CublasLt(const Product& product, float scale, bool fast_accumulation, 
   TILEPOST_BENCH_STATUS(cublasLtCreate(&handle_));
   describe(product, fast_accumulation, sms);
   describe_epilogue(product);
-  find_algorithms();
+  describe_blocks(product.blocks);
+  if (product.blocks.a == nullptr || kHasVectorScales) find_algorithms();
 }
 
 CublasLt::~CublasLt() {
@@ -111,6 +115,15 @@ void CublasLt::describe_epilogue(const Product& product) {
   set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, operands.bias);
   set(CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE,
       static_cast<int32_t>(cuda::library_types(product.output).cublas));
+}
+
+// It has no algorithm unless m is a multiple of 4.
+void CublasLt::describe_blocks(const BlockScales& blocks) {
+  if (blocks.a == nullptr) return;
+  set(CUBLASLT_MATMUL_DESC_A_SCALE_MODE, static_cast<int32_t>(kScalesOfSquares));
+  set(CUBLASLT_MATMUL_DESC_B_SCALE_MODE, static_cast<int32_t>(kScalesOfRows));
+  set(CUBLASLT_MATMUL_DESC_A_SCALE_POINTER, blocks.cublas_b);
+  set(CUBLASLT_MATMUL_DESC_B_SCALE_POINTER, blocks.cublas_a);
 }
 
 void CublasLt::find_algorithms() {

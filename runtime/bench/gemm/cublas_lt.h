@@ -39,6 +39,7 @@ class CublasLt {
 
   void describe(const Product& product, bool fast_accumulation, int sms);
   void describe_epilogue(const Product& product);
+  void describe_blocks(const BlockScales& blocks);
   void find_algorithms();
   template <class T>
   void set(cublasLtMatmulDescAttributes_t attribute, const T& value);

@@ -7,6 +7,7 @@
 #include "runtime/bench/gpu/checked.h"
 #include "runtime/harness/opaque_bytes.h"
 #include "runtime/map/patterns.h"
+#include "tilepost/internal/block_scales.h"
 
 namespace tilepost::bench {
 namespace {
@@ -19,6 +20,18 @@ constexpr int64_t kDenseLimit = 1 << 19;  // fp32 sums this many products of num
 // every partial sum, and each rank's sum, is exact in 16-bit outputs and in the few bits in which
 // tensor cores add some dtypes (DtypeRow::sums_short).
 constexpr double kSparseProducts = 64;
+
+// `rows` rows of `blocks` scales of blocks, as [rows, blocks] with the given steps, and 0 between
+// them. They are 1 or 2, so that sums stay as short as exact data makes them.
+std::vector<float> block_scales(int64_t rows, int64_t blocks, const ScaleSteps& steps) {
+  std::vector<float> scales(
+      static_cast<size_t>((rows - 1) * steps.row + (blocks - 1) * steps.block + 1));
+  for (int64_t row = 0; row < rows; ++row)
+    for (int64_t block = 0; block < blocks; ++block)
+      scales[static_cast<size_t>(row * steps.row + block * steps.block)] =
+          (row * 5 + block * 3 + row * block) % 7 < 4 ? 1.0f : 2.0f;
+  return scales;
+}
 
 bool has(const tilepost_plan_t& plan, int operations) {
   return (plan.epilogue & operations) != 0;
@@ -116,6 +129,7 @@ void Operands::make_epilogue() {
     scale_a_ = upload<float>({kScaleA}), scale_b_ = upload<float>({kScaleB});
   if (has(plan_, TILEPOST_SCALE_ROWS)) scale_a_ = upload(powers(plan_.map.m));
   if (has(plan_, TILEPOST_SCALE_COLUMNS)) scale_b_ = upload(powers(plan_.map.n));
+  if (plan_.scales != TILEPOST_SCALES_NONE) make_block_scales();
   constexpr uint64_t kBiasSeed = 11, kResidualSeed = 12;
   if (has(plan_, TILEPOST_BIAS)) {
     bias_ = allocate(plan_.map.n * element_bytes(plan_.output));
@@ -125,6 +139,18 @@ void Operands::make_epilogue() {
     if (set.residual != nullptr)
       fill_integers(const_cast<void*>(set.residual), out_count_, plan_.output, kResidualSeed,
                     kEpilogueMax, 1, stream_);
+}
+
+void Operands::make_block_scales() {
+  constexpr int64_t kPitch = 4;
+  const int64_t m = plan_.map.m, k = plan_.k, along_k = scale_blocks(k);
+  const int64_t of_b = scale_blocks(plan_.map.n);
+  const ScaleSteps rows = scale_steps_of_a(false, m, k), columns = scale_steps_of_a(true, m, k);
+  const ScaleSteps padded = {(along_k + kPitch - 1) / kPitch * kPitch, 1};
+  scale_a_ = upload(block_scales(m, along_k, rows));
+  scale_b_ = upload(block_scales(of_b, along_k, scale_steps_of_b(k)));
+  columns_a_ = upload(block_scales(m, along_k, columns));
+  padded_b_ = upload(block_scales(of_b, along_k, padded));
 }
 
 void Operands::fill_exact(uint64_t seed, int rank) {
@@ -149,11 +175,19 @@ void Operands::fill_normal(uint64_t seed) {
 }
 
 tilepost_epilogue_t Operands::epilogue(int set) const {
-  return {static_cast<const float*>(scale_a_.get()), static_cast<const float*>(scale_b_.get()),
-          bias_.get(), sets_[set].residual, sets_[set].out};
+  const bool columns =
+      plan_.scales != TILEPOST_SCALES_NONE && plan_.scales_a == TILEPOST_SCALES_COLUMNS;
+  return {static_cast<const float*>(columns ? columns_a_.get() : scale_a_.get()),
+          static_cast<const float*>(scale_b_.get()), bias_.get(), sets_[set].residual,
+          sets_[set].out};
 }
 
 Product Operands::product(int set) const {
+  BlockScales blocks;
+  if (plan_.scales != TILEPOST_SCALES_NONE)
+    blocks = {static_cast<const float*>(scale_a_.get()), static_cast<const float*>(scale_b_.get()),
+              static_cast<const float*>(columns_a_.get()),
+              static_cast<const float*>(padded_b_.get())};
   return {sets_[set].a,
           sets_[set].b,
           epilogue(set),
@@ -163,7 +197,8 @@ Product Operands::product(int set) const {
           static_cast<int>(plan_.map.n),
           static_cast<int>(plan_.k),
           plan_.operands == TILEPOST_NN,
-          plan_.epilogue};
+          plan_.epilogue,
+          blocks};
 }
 
 }  // namespace tilepost::bench

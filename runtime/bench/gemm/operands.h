@@ -49,6 +49,7 @@ class Operands {
   static constexpr float kScaleA = 0.5f, kScaleB = 0.25f;
 
   void make_epilogue();
+  void make_block_scales();
   void read_sizes(const harness::PlainLaunch& own);
   void fill_opaque(const OperandSet& set, uint64_t seed);
 
@@ -58,7 +59,8 @@ class Operands {
   std::vector<cuda::DeviceMemory> memory_;
   std::vector<OperandSet> sets_;
   cuda::DeviceMemory scale_a_, scale_b_, bias_;
-  int64_t opaque_b_bytes_ = 0;  // 0 if B is a matrix
+  cuda::DeviceMemory columns_a_, padded_b_;  // scales of blocks (BlockScales)
+  int64_t opaque_b_bytes_ = 0;               // 0 if B is a matrix
   std::vector<int64_t> user_bytes_;
   std::vector<std::vector<void*>> user_;  // for each set
 };

@@ -91,6 +91,13 @@ __device__ bool is_right(Output got, float want, int operations) {
   return fabsf(static_cast<float>(got) - want) <= 2 * kUnit * fabsf(want) + 1e-3f;
 }
 
+// What an element is multiplied by, given the scales of blocks along k of its rows, or of the
+// blocks of its columns. Without scales it is 1.
+__device__ float block_scale(const float* scales, int64_t row, int k, int all_k) {
+  constexpr int kBlock = TILEPOST_SCALE_BLOCK;
+  return scales == nullptr ? 1.f : scales[row * ((all_k + kBlock - 1) / kBlock) + k / kBlock];
+}
+
 // A block computes 32 x 32 elements, and each thread computes one of them. Row y of the block is
 // row rows[32 * blockIdx.y + y] of the output.
 template <class Input, class Output>
@@ -106,12 +113,14 @@ __global__ void wrong_kernel(Product p, const Output* out, Place place, const in
   const int b_column = blockIdx.x * kTile + (p.nn ? x : y), b_k = p.nn ? y : x;
   float sum = 0;
   for (int k = 0; k < p.k; k += kTile) {
-    a[y][x] =
-        row >= 0 && k + x < p.k ? static_cast<float>(a_data[int64_t{row} * p.k + k + x]) : 0.f;
+    a[y][x] = row >= 0 && k + x < p.k ? static_cast<float>(a_data[int64_t{row} * p.k + k + x]) *
+                                            block_scale(p.blocks.a, row, k + x, p.k)
+                                      : 0.f;
     float value = 0;
     if (b_column < p.n && k + b_k < p.k)
       value = static_cast<float>(p.nn ? b_data[int64_t{k + b_k} * p.n + b_column]
-                                      : b_data[int64_t{b_column} * p.k + k + b_k]);
+                                      : b_data[int64_t{b_column} * p.k + k + b_k]) *
+              block_scale(p.blocks.b, b_column / TILEPOST_SCALE_BLOCK, k + b_k, p.k);
     b[p.nn ? x : y][b_k] = value;
     __syncthreads();
     for (int i = 0; i < kTile; ++i) sum += a[y][i] * b[x][i];

@@ -34,6 +34,16 @@ struct Place {
                    // columns.
 };
 
+// The scales of blocks (tilepost_scales_t), in the orders that the reference and cuBLASLt take. All
+// pointers are device pointers, and null without scales of blocks.
+struct BlockScales {
+  const float* a = nullptr;  // [m, ceil(k / 128)]
+  const float* b = nullptr;  // [ceil(n / 128), ceil(k / 128)]
+  // m contiguous, the next block's m rounded up to a multiple of 4 elements further on.
+  const float* cublas_a = nullptr;
+  const float* cublas_b = nullptr;  // as b, with rows rounded up to a multiple of 4
+};
+
 // One product with the operands that the kernels got. All pointers are device pointers.
 struct Product {
   const void* a;
@@ -43,6 +53,7 @@ struct Product {
   int m, n, k;
   bool nn;         // whether B is [k, n]
   int operations;  // a set of TILEPOST_SCALE …
+  BlockScales blocks = {};
 };
 
 // Adds to *wrong the number of elements of the given rows that differ from the expected product

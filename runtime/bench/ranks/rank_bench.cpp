@@ -48,7 +48,9 @@ void RankBench::create() {
   cublas_ =
       std::make_unique<CublasLt>(product, operands_->scale(), plan_.accumulate == TILEPOST_FAST, 0);
   if (cublas_->candidates() == 0 && entry_.own == nullptr)
-    throw BenchError("cuBLASLt cannot compute this product");
+    throw BenchError(product.blocks.a != nullptr && product.m % 4 != 0
+                         ? "cuBLASLt has scales of blocks only where m is a multiple of 4"
+                         : "cuBLASLt cannot compute this product");
   sequence_ = std::make_unique<Sequence>(plan_, rank_, session_.options.seed, *cublas_, nccl_);
   if (own_) sequence_->choose(AuthorsLaunch(plan_, *own_));
   clock_.emplace(team_.clocks, rank_, stream_.get());

@@ -106,10 +106,12 @@ void CudaDevice::reference(const ReferenceJob& job) {
     const uint64_t b_stream =
         stream_of_expert(stream_of(job.seed, job.run, rank, Matrix::b), job.expert);
     check_cuda(
-        fill_rows(a.get(), rows.get(), job.num_rows, problem.k, job.distribution,
+        fill_rows(a.get(), rows.get(), job.num_rows, problem, job.distribution,
                   {job.seed, job.run, rank, num_origins > 0 ? origins.get() : nullptr}, stream_),
         "fill_rows");
-    check_cuda(fill_columns(b.get(), problem, job.distribution, b_stream, stream_), "fill_columns");
+    check_cuda(fill_columns(b.get(), problem, job.distribution, b_stream,
+                            stream_of(job.seed, job.run, rank, Matrix::scale_b), stream_),
+               "fill_columns");
     check_cuda(row_norms(a.get(), job.num_rows, problem.k, a_norms.get(), stream_), "row_norms");
     check_cuda(row_norms(b.get(), problem.n, problem.k, b_norms.get(), stream_), "row_norms");
     check_cuda(add_products({a.get(), b.get(), a_norms.get(), b_norms.get(), rows.get(),

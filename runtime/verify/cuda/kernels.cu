@@ -1,5 +1,7 @@
 #include "runtime/verify/cuda/kernels.h"
 
+#include "runtime/verify/reference/block_scales.h"
+
 namespace tilepost::verify {
 namespace {
 
@@ -35,17 +37,21 @@ __global__ void fill_scales_kernel(float* data, int64_t count, Distribution dist
 }
 
 __global__ void fill_rows_kernel(float* values, const int64_t* rows, int64_t num_rows, int64_t k,
-                                 Distribution distribution, RowSource source) {
+                                 int64_t blocks, Distribution distribution, RowSource source) {
   for (int64_t i = first_index(); i < num_rows * k; i += index_step()) {
-    const int64_t row = rows[i / k];
-    values[i] = value_at(distribution, source.stream(row), source.row_there(row) * k + i % k);
+    const int64_t row = rows[i / k], there = source.row_there(row);
+    values[i] =
+        value_at(distribution, source.stream(row), there * k + i % k) *
+        block_scale_of_a(distribution, source.stream(row, Matrix::scale_a), there, i % k, blocks);
   }
 }
 
-__global__ void fill_columns_kernel(float* values, int64_t n, int64_t k, bool nn,
-                                    Distribution distribution, uint64_t stream_id) {
+__global__ void fill_columns_kernel(float* values, int64_t n, int64_t k, bool nn, int64_t blocks,
+                                    Distribution distribution, uint64_t stream_id,
+                                    uint64_t scales) {
   for (int64_t i = first_index(); i < n * k; i += index_step())
-    values[i] = value_at(distribution, stream_id, nn ? i % k * n + i / k : i);
+    values[i] = value_at(distribution, stream_id, nn ? i % k * n + i / k : i) *
+                block_scale_of_b(distribution, scales, i / k, i % k, blocks);
 }
 
 __global__ void row_norms_kernel(const float* values, int64_t num_rows, int64_t k, float* norms) {
@@ -117,17 +123,18 @@ cudaError_t fill_scales(float* data, int64_t count, const Distribution& distribu
 }
 
 cudaError_t fill_columns(float* values, const Problem& problem, const Distribution& distribution,
-                         uint64_t stream_id, cudaStream_t stream) {
+                         uint64_t stream_id, uint64_t scales, cudaStream_t stream) {
   fill_columns_kernel<<<blocks_for(problem.n * problem.k), kThreads, 0, stream>>>(
-      values, problem.n, problem.k, problem.operands == TILEPOST_NN, distribution, stream_id);
+      values, problem.n, problem.k, problem.operands == TILEPOST_NN, problem.blocks(), distribution,
+      stream_id, scales);
   return cudaGetLastError();
 }
 
-cudaError_t fill_rows(float* values, const int64_t* rows, int64_t num_rows, int64_t k,
+cudaError_t fill_rows(float* values, const int64_t* rows, int64_t num_rows, const Problem& problem,
                       const Distribution& distribution, const RowSource& source,
                       cudaStream_t stream) {
-  fill_rows_kernel<<<blocks_for(num_rows * k), kThreads, 0, stream>>>(values, rows, num_rows, k,
-                                                                      distribution, source);
+  fill_rows_kernel<<<blocks_for(num_rows * problem.k), kThreads, 0, stream>>>(
+      values, rows, num_rows, problem.k, problem.blocks(), distribution, source);
   return cudaGetLastError();
 }
 

@@ -19,14 +19,15 @@ cudaError_t fill_operand(void* data, int64_t count, const Distribution& distribu
 cudaError_t fill_scales(float* data, int64_t count, const Distribution& distribution,
                         uint64_t stream_id, cudaStream_t stream);
 
-// values[i][0 .. k) = row rows[i] of A.
-cudaError_t fill_rows(float* values, const int64_t* rows, int64_t num_rows, int64_t k,
+// values[i][0 .. k) = row rows[i] of A, times the scales of its blocks.
+cudaError_t fill_rows(float* values, const int64_t* rows, int64_t num_rows, const Problem& problem,
                       const Distribution& distribution, const RowSource& source,
                       cudaStream_t stream);
 
-// values[i][0 .. k) = column i of B, for i < n.
+// values[i][0 .. k) = column i of B, for i < n, times the scales of its blocks, whose stream is
+// `scales`.
 cudaError_t fill_columns(float* values, const Problem& problem, const Distribution& distribution,
-                         uint64_t stream_id, cudaStream_t stream);
+                         uint64_t stream_id, uint64_t scales, cudaStream_t stream);
 
 // norms[i] = Euclidean norm of values[i][0 .. k).
 cudaError_t row_norms(const float* values, int64_t num_rows, int64_t k, float* norms,

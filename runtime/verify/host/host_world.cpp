@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "runtime/verify/host/host_runner.h"
+#include "runtime/verify/reference/block_scales.h"
 #include "runtime/verify/reference/epilogue.h"
 #include "runtime/verify/run/world.h"
 
@@ -17,14 +18,17 @@ constexpr size_t kAlignment = 256;
 
 template <class T>
 std::vector<T> make_a(const ReferenceJob& job, int rank) {
-  const int64_t k = job.problem.k;
+  const int64_t k = job.problem.k, blocks = job.problem.blocks();
   const RowSource source{job.seed, job.run, rank, job.origins.data()};
   std::vector<T> values(static_cast<size_t>(job.num_rows * k));
   for (int64_t i = 0; i < job.num_rows; ++i) {
     const uint64_t stream = source.stream(job.rows[i]);
-    const int64_t first = source.row_there(job.rows[i]) * k;
+    const uint64_t scales = source.stream(job.rows[i], Matrix::scale_a);
+    const int64_t row = source.row_there(job.rows[i]);
     for (int64_t j = 0; j < k; ++j)
-      values[i * k + j] = static_cast<T>(value_at(job.distribution, stream, first + j));
+      values[i * k + j] =
+          static_cast<T>(value_at(job.distribution, stream, row * k + j) *
+                         block_scale_of_a(job.distribution, scales, row, j, blocks));
   }
   return values;
 }
@@ -35,11 +39,13 @@ std::vector<T> make_b(const ReferenceJob& job, int rank) {
   const Problem& problem = job.problem;
   const uint64_t stream =
       stream_of_expert(stream_of(job.seed, job.run, rank, Matrix::b), job.expert);
+  const uint64_t scales = stream_of(job.seed, job.run, rank, Matrix::scale_b);
   std::vector<T> values(static_cast<size_t>(problem.n * problem.k));
   for (int64_t i = 0; i < problem.n; ++i)
     for (int64_t j = 0; j < problem.k; ++j)
       values[i * problem.k + j] =
-          static_cast<T>(value_at(job.distribution, stream, problem.b_index(j, i)));
+          static_cast<T>(value_at(job.distribution, stream, problem.b_index(j, i)) *
+                         block_scale_of_b(job.distribution, scales, i, j, problem.blocks()));
   return values;
 }
 

@@ -10,11 +10,11 @@ constexpr int kMostRandomBits = 8;  // the most bits of the significand of rando
 
 // The magnitude that sums may reach if the epilogue's results are still to be exact. Each vector of
 // scales may double a sum, and then addends are added.
-double sum_limit(tilepost_dtype_t output, int epilogue, int more_addends) {
+double sum_limit(tilepost_dtype_t output, int epilogue, int more_addends, bool blocks) {
   double limit = exact_limit(output) - more_addends * kMaxAddend;
   if ((epilogue & TILEPOST_BIAS) != 0) limit -= kMaxAddend;
   if ((epilogue & TILEPOST_RESIDUAL) != 0) limit -= kMaxAddend;
-  if ((epilogue & TILEPOST_SCALE) != 0) limit /= 4;
+  if ((epilogue & TILEPOST_SCALE) != 0 || blocks) limit /= 4;
   if ((epilogue & TILEPOST_SCALE_ROWS) != 0) limit /= 2;
   if ((epilogue & TILEPOST_SCALE_COLUMNS) != 0) limit /= 2;
   return limit;
@@ -28,13 +28,14 @@ double sum_limit(tilepost_dtype_t output, int epilogue, int more_addends) {
 // products are non-zero is below 1e-70 with mu = 64. It is below 1e-16 with mu = 15.5, which the
 // longest epilogue leaves to outputs with the fewest bits. So this happens in no run.
 Distribution make_distribution(DataKind kind, int64_t k, int ranks, tilepost_dtype_t output,
-                               tilepost_dtype_t input, int epilogue, int more_addends) {
+                               tilepost_dtype_t input, int epilogue, int more_addends,
+                               bool blocks) {
   if (kind == DataKind::random)
     return {kind, 0, 0, std::min(format_of(input).fraction_bits + 1, kMostRandomBits)};
   // 32-bit inputs have no more bits than TF32, since kernels may multiply in TF32 (PTX ISA 5.2.3).
   const int most_in_input = std::min(exact_limit(input), 1 << 11);
   const double products = static_cast<double>(k) * ranks;
-  const double limit = sum_limit(output, epilogue, more_addends);
+  const double limit = sum_limit(output, epilogue, more_addends, blocks);
   if (products <= limit) {
     const int most = static_cast<int>(std::sqrt(limit / products));
     return {kind, std::min(most, most_in_input), 0};

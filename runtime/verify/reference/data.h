@@ -49,8 +49,10 @@ struct Distribution {
 
 // The distribution of A and B for a check of `kind`. A sum has k products on each of `ranks` ranks.
 // It goes through `epilogue`, a set of TILEPOST_SCALE …, and then `more_addends` addends are added.
+// `blocks`: blocks of A and B have scales.
 Distribution make_distribution(DataKind kind, int64_t k, int ranks, tilepost_dtype_t output,
-                               tilepost_dtype_t input = {}, int epilogue = 0, int more_addends = 0);
+                               tilepost_dtype_t input = {}, int epilogue = 0, int more_addends = 0,
+                               bool blocks = false);
 
 // Bias and residual of exact data are integers of at most this magnitude.
 constexpr int kMaxAddend = 4;

@@ -49,7 +49,7 @@ double least_step(tilepost_dtype_t type) {
 
 Distribution distribution_of(DataKind kind, const Problem& problem) {
   return make_distribution(kind, problem.k, problem.summed(), problem.output, problem.input,
-                           problem.epilogue, problem.keeps_sum() ? 1 : 0);
+                           problem.epilogue, problem.keeps_sum() ? 1 : 0, problem.blocks() > 0);
 }
 
 // The sum over ranks has as many roundings to the output type as there are ranks. Each is the
@@ -68,7 +68,7 @@ ErrorWeights error_weights(DataKind kind, const Problem& problem) {
   if (sums) weights.partial = static_cast<float>(u * problem.summed() * growth);
   if (kind == DataKind::random) weights.product = static_cast<float>(sum_weight(problem) * growth);
   weights.absolute = static_cast<float>(problem.summed() * least_step(problem.output));
-  if (problem.epilogue != 0) weights.arithmetic = std::ldexp(1.0f, -21);
+  if (problem.epilogue != 0 || problem.blocks() > 0) weights.arithmetic = std::ldexp(1.0f, -21);
   if ((problem.epilogue & TILEPOST_GELU) != 0) weights.slope = 1.13f;
   if ((problem.epilogue & TILEPOST_SILU) != 0) weights.slope = 1.1f;
   if (!problem.linear()) weights.activation = std::ldexp(1.0f, -20);

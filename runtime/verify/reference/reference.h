@@ -23,6 +23,8 @@ struct Problem {
   tilepost_operands_t operands = TILEPOST_TN;
   tilepost_accumulate_t accumulate = TILEPOST_PRECISE;
   int epilogue = 0;  // a set of TILEPOST_SCALE …
+  tilepost_scales_t scales = TILEPOST_SCALES_NONE;
+  tilepost_scales_order_t scales_a = TILEPOST_SCALES_ROWS;
   tilepost_layout_t layout = TILEPOST_PANEL;
   tilepost_routing_t routing = TILEPOST_ROUTING_EVEN;
   tilepost_consumer_t consumer = TILEPOST_CONSUMER_NONE;
@@ -49,6 +51,9 @@ struct Problem {
   bool linear() const {
     return (epilogue & (TILEPOST_GELU | TILEPOST_SILU)) == 0 && !combines_gate(epilogue);
   }
+  // How many blocks a row of A has along k; 0 unless blocks have scales.
+  int64_t blocks() const { return scales == TILEPOST_SCALES_NONE ? 0 : (k + kBlock - 1) / kBlock; }
+  static constexpr int64_t kBlock = 128;  // elements along k, of A, and along n and k, of B
   // The rows of a B: an expert's, where there are experts.
   int64_t rows_of_b() const { return rows_of_expert(epilogue, n); }
   // How many B there are.

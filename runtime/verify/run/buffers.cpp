@@ -5,6 +5,7 @@
 
 #include "runtime/harness/text.h"
 #include "runtime/map/patterns.h"
+#include "runtime/verify/reference/block_scales.h"
 #include "runtime/verify/reference/experts.h"
 #include "runtime/verify/reference/norm.h"
 
@@ -75,8 +76,11 @@ int64_t RunBuffers::count_of(Matrix matrix, int64_t m) const {
   const int64_t columns = problem_.num_b() * problem_.rows_of_b();
   switch (matrix) {
     case Matrix::scale_a:
+      if (problem_.blocks() > 0) return count_scales_of_a(problem_, m);
       return has(TILEPOST_SCALE_ROWS) ? m : has(TILEPOST_SCALE) ? 1 : 0;
     case Matrix::scale_b:
+      if (problem_.blocks() > 0)
+        return (problem_.n + Problem::kBlock - 1) / Problem::kBlock * problem_.blocks();
       return has(TILEPOST_SCALE_COLUMNS) ? columns : has(TILEPOST_SCALE) ? 1 : 0;
     case Matrix::bias:
       return has(TILEPOST_BIAS) ? columns : 0;
@@ -122,7 +126,10 @@ void RunBuffers::prepare(const Distribution& distribution, uint64_t seed, int ru
   const auto fill_scales = [&](float* data, Matrix matrix) {
     device_.fill_scales(data, count_of(matrix, rows), distribution, stream(matrix));
   };
-  fill_scales(scale_a_, Matrix::scale_a);
+  if (problem_.blocks() > 0)
+    put_scales(scales_of_a(problem_, distribution, stream(Matrix::scale_a), rows));
+  else
+    fill_scales(scale_a_, Matrix::scale_a);
   fill_scales_of_experts(count_of(Matrix::scale_b, rows), distribution, stream(Matrix::scale_b));
   fill_of_experts(bias_, count_of(Matrix::bias, rows), addends(distribution), stream(Matrix::bias),
                   problem_.output);
@@ -145,6 +152,11 @@ void RunBuffers::fill_scales_of_experts(int64_t count, const Distribution& distr
   for (int expert = 0; expert < parts; ++expert)
     device_.fill_scales(scale_b_ + expert * each, each, distribution,
                         stream_of_expert(stream, expert));
+}
+
+void RunBuffers::put_scales(const std::vector<float>& scales) {
+  if (!scales.empty())
+    device_.copy_to_device(scale_a_, scales.data(), scales.size() * sizeof(float));
 }
 
 void RunBuffers::fill_consumer(const Distribution& distribution, uint64_t seed, int run, int rank,

@@ -72,6 +72,7 @@ class RunBuffers {
   void fill_of_experts(void* data, int64_t count, const Distribution& distribution, uint64_t stream,
                        tilepost_dtype_t type);
   void fill_scales_of_experts(int64_t count, const Distribution& distribution, uint64_t stream);
+  void put_scales(const std::vector<float>& scales);
   void fill_consumer(const Distribution& distribution, uint64_t seed, int run, int rank,
                      const RunShape& shape);
 

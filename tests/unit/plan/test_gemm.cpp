@@ -179,6 +179,51 @@ TEST_CASE("precise sums of e4m3 leave out what they do not fit") {
   REQUIRE(fast.source.tunables.at("PRECISE") == "0");
 }
 
+// e4m3 with scales of blocks.
+Spec scaled_spec(int64_t m, int64_t n, int64_t k, Arch arch = Arch::sm_90a) {
+  Spec spec = e4m3_spec(m, n, k, arch);
+  spec.gemm.scales.value = TILEPOST_SCALES_BLOCKS;
+  return spec;
+}
+
+TEST_CASE("scales of blocks reach the plan and the kernel") {
+  const Plan rows = only(scaled_spec(4096, 4096, 4096));
+  REQUIRE(rows.scales == TILEPOST_SCALES_BLOCKS);
+  REQUIRE(rows.source.tunables.at("SCALES") == "1");
+  REQUIRE(rows.source.tunables.at("PRECISE") == "1");
+  Spec spec = scaled_spec(16, 4096, 4096);
+  spec.gemm.scales_a.value = TILEPOST_SCALES_COLUMNS;
+  const Plan columns = only(spec);
+  REQUIRE(columns.kernel.name == std::string("gemm_sm90_small"));
+  REQUIRE(columns.source.tunables.at("SCALES") == "2");
+  REQUIRE(only(e4m3_spec(4096, 4096, 4096)).source.tunables.count("SCALES") == 0);
+}
+
+TEST_CASE(
+    "with scales of blocks a tile's columns lie in two blocks, and rows of A along its rows") {
+  for (const int64_t m : {300, 1000, 4096, 16384})
+    for (const int64_t n : {576, 2112, 4096, 7168}) {
+      const Plan p = only(scaled_spec(m, n, 7168));
+      const int columns = p.map.tile_n / p.source.across;
+      INFO(p.map.tile_m << "x" << p.map.tile_n << " " << p.source.variant);
+      REQUIRE(columns % 16 == 0);
+      REQUIRE((columns <= 128 || columns == 144 || columns == 160 || columns == 192));
+      REQUIRE(p.source.tunables.at("SWAP") == "0");
+    }
+  Spec spec = scaled_spec(8192, 8192, 8192);
+  spec.schedule.tile = wish(std::vector<int64_t>{256, 128});  // not with one scale for all
+  REQUIRE(only(spec).map.tile_m == 256);
+  spec.schedule.tile = wish(std::vector<int64_t>{256, 192});
+  REQUIRE(refusal(spec).find("tile '256x192' is not available on sm_90a") != std::string::npos);
+}
+
+TEST_CASE("scales of blocks need rows that TMA can address") {
+  REQUIRE(refusal(scaled_spec(256, 256, 1032)).find("K a multiple of 16 for e4m3, not 1032") !=
+          std::string::npos);
+  REQUIRE(only(scaled_spec(256, 256, 1136)).k == 1136);
+  REQUIRE(only(scaled_spec(256, 250, 1032, Arch::host)).scales == TILEPOST_SCALES_BLOCKS);
+}
+
 TEST_CASE("caught: operations and types the pattern or the machine does not allow") {
   Plan p = only(gemm_spec(1000, 2000, 1024));
   REQUIRE(wrong_with(p) == "");
@@ -192,6 +237,11 @@ TEST_CASE("caught: operations and types the pattern or the machine does not allo
   Plan old = only(gemm_spec(1000, 2000, 1024, Arch::sm_80));
   old.input = TILEPOST_E4M3;
   REQUIRE(wrong_with(old) == "e4m3 on sm_80\n");
+  Plan scaled = only(scaled_spec(1000, 2000, 1024));
+  REQUIRE(wrong_with(scaled) == "");
+  scaled.epilogue = TILEPOST_SCALE_ROWS;
+  REQUIRE(wrong_with(scaled).find("scales of blocks of e4m3 summed precise, epilogue 0x2") !=
+          std::string::npos);
 }
 
 TEST_CASE("caught: tensor maps that TMA refuses") {

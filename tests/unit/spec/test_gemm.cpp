@@ -117,3 +117,30 @@ TEST_CASE("a pattern without communication refuses what arranges it") {
   CHECK(read_gemm(", a: bf16", "gemm", "transport: none\n").spec.has_value());
   CHECK(read_gemm(", a: bf16", "gemm", "schedule: {comm_sms: 8}\n").spec.has_value());
 }
+
+TEST_CASE("blocks of e4m3 may have scales, those of A in two orders") {
+  const Outcome none = read_gemm(", a: e4m3");
+  REQUIRE(none.spec.has_value());
+  CHECK(none.spec->gemm.scales.value == TILEPOST_SCALES_NONE);
+  const Outcome rows = read_gemm(", a: e4m3, scales: blocks, epilogue: [bias]");
+  INFO(rows.log);
+  REQUIRE(rows.spec.has_value());
+  CHECK(rows.spec->gemm.scales.value == TILEPOST_SCALES_BLOCKS);
+  CHECK(rows.spec->gemm.scales_a.value == TILEPOST_SCALES_ROWS);
+  const Outcome columns = read_gemm(", a: e4m3, scales: blocks, scales_a: columns");
+  REQUIRE(columns.spec.has_value());
+  CHECK(columns.spec->gemm.scales_a.value == TILEPOST_SCALES_COLUMNS);
+}
+
+TEST_CASE("scales of blocks are refused with what they do not go with") {
+  check_error(read_gemm(", a: f16, scales: blocks"),
+              "gemm.scales 'blocks' is for e4m3, got gemm.a 'f16'");
+  check_error(read_gemm(", a: e4m3, scales: blocks, accumulate: fast"),
+              "gemm.accumulate 'fast' is not possible with scales of blocks");
+  check_error(read_gemm(", a: e4m3, scales: blocks, epilogue: [scale, bias]"),
+              "gemm.epilogue: 'scale' is not possible with scales of blocks");
+  check_error(read_gemm(", a: e4m3, scales: blocks", "all_gather_gemm"),
+              "gemm.scales 'blocks' is not available with pattern 'all_gather_gemm'");
+  check_error(read_gemm(", a: e4m3, scales_a: columns"),
+              "gemm.scales_a 'columns' says how scales of blocks lie, and there are none");
+}

@@ -4,6 +4,7 @@
 #include "generator/plan/kernels/kernels.h"
 #include "generator/plan/kernels/operands.h"
 #include "generator/plan/kernels/sm90/sm90.h"
+#include "tilepost/internal/block_scales.h"
 
 namespace tilepost {
 namespace {
@@ -16,10 +17,20 @@ constexpr int kBarrierBytes = 1024;
 constexpr int kMostBesideMore = 128;
 
 // Sums of a tile in a thread. Precise sums of narrow inputs are kept twice (sums_twice): the tensor
-// cores' own, and those in fp32 that they are added to.
+// cores' own, and those in fp32 that they are added to. With scales of blocks the tensor cores' own
+// are those of 64 rows at a time.
 int sums_held(const KernelConfig& config, const Plan& plan) {
-  return sums_of_thread(config, sm90_shape(config)) *
-         (sums_twice(plan.input, plan.accumulate) ? 2 : 1);
+  constexpr int kRows = 64, kThreads = 128;  // of a matrix instruction; of a consumer
+  const int sums = sums_of_thread(config, sm90_shape(config));
+  if (plan.scales == TILEPOST_SCALES_NONE)
+    return sums * (sums_twice(plan.input, plan.accumulate) ? 2 : 1);
+  return sums + kRows * columns_of_cta(config) / kThreads;
+}
+
+// Whether the tile's rows of A are the matrix instruction's, and its columns lie in at most two
+// blocks of B.
+bool can_scale_blocks(const KernelConfig& config) {
+  return !sm90_shape(config).swapped && in_two_scale_blocks(columns_of_cta(config));
 }
 
 class Sm90Family final : public KernelFamily {
@@ -27,8 +38,8 @@ class Sm90Family final : public KernelFamily {
   const char* name() const override { return "gemm_sm90"; }
   tilepost_launch_t launch() const override { return TILEPOST_LAUNCH_TMA; }
   std::string why_not(const Plan& plan) const override { return why_not_tma(plan); }
-  std::vector<KernelConfig> configs(const Plan&, const MachineProfile&) const override {
-    return sm90_configs();
+  std::vector<KernelConfig> configs(const Plan& plan, const MachineProfile&) const override {
+    return plan.scales != TILEPOST_SCALES_NONE ? sm90_block_configs() : sm90_configs();
   }
 
   int threads(const KernelConfig& config) const override {
@@ -49,6 +60,7 @@ class Sm90Family final : public KernelFamily {
   }
 
   bool holds_sums(const KernelConfig& config, const Plan& plan) const override {
+    if (plan.scales != TILEPOST_SCALES_NONE && !can_scale_blocks(config)) return false;
     const int most = sm90_shape(config).consumers == 3 ? 104 : 192;  // gemm_sm90.cu asserts it
     return sums_held(config, plan) <= (plan.epilogue == 0 ? most : std::min(most, kMostBesideMore));
   }

@@ -24,6 +24,8 @@ const KernelFamily& sm90_family();
 
 // Its configurations in order of preference, for all plans.
 const std::vector<KernelConfig>& sm90_configs();
+// The same, and more that plans with scales of blocks may have.
+const std::vector<KernelConfig>& sm90_block_configs();
 
 // The shape of a configuration of this family.
 const Sm90Shape& sm90_shape(const KernelConfig& config);

@@ -205,6 +205,25 @@ const std::vector<WaveTiles>& wave_tiles() {
   return tiles;
 }
 
+// More tiles for scales of blocks, which exclude swapped tiles and those whose columns lie in three
+// blocks of B. Products have registers for 64 rows at a time, so that higher tiles fit than with
+// other precise sums.
+const std::vector<WaveTiles>& tiles_for_blocks() {
+  static const std::vector<WaveTiles> tiles = {
+      {halves, 256, 1, {112, 96, 80, 64}},
+      {halves, 256, 2, {128, 112, 96, 80}},
+      {halves, 128, 1, {192, 160, 144, 112, 96, 80, 64}},
+      {halves, 128, 2, {192, 160, 144, 96, 80, 64}},
+      {thirds, 192, 1, {96, 80, 64}},
+      {thirds, 192, 2, {96, 80}},
+      {turns, 128, 1, {112, 96, 80, 64}},
+      {turns, 128, 2, {128, 112, 96, 80}},
+      {turns, 64, 1, {192, 160, 144, 128, 80}},
+      {turns, 64, 2, {192, 160, 144, 128, 96}},
+  };
+  return tiles;
+}
+
 // Chosen from 59 such tiles in the same way, with what TaskProfile says of them: they lose 0.8 % of
 // what all of them would give. Panels have 64 columns: boxes of fewer columns reach other ranks
 // slowly. Tiles whose consumers take turns are missing, because they have too few stages. The first
@@ -222,6 +241,11 @@ std::vector<KernelConfig> fused_tiles() {
   return {pingpong(128, 192, 4, 4), pingpong(128, 128, 5, 4)};
 }
 
+void add_tiles(const std::vector<WaveTiles>& all, std::vector<KernelConfig>& list) {
+  for (const WaveTiles& tiles : all)
+    for (const int extent : tiles.extents) list.push_back(wave_tile(tiles.tile(extent)));
+}
+
 }  // namespace
 
 const std::vector<KernelConfig>& sm90_configs() {
@@ -236,10 +260,18 @@ const std::vector<KernelConfig>& sm90_configs() {
         with_epilogue(sm90("gemm_sm90/128x192/3", 128, 192, 4, 3)),
         with_epilogue(sm90("gemm_sm90/128x128/2", 128, 128, 5, 2)),
     };
-    for (const WaveTiles& tiles : wave_tiles())
-      for (const int extent : tiles.extents) list.push_back(wave_tile(tiles.tile(extent)));
+    add_tiles(wave_tiles(), list);
     for (const WaveTile& tile : kTilesForTasks) list.push_back(tile_for_tasks(tile));
     for (const KernelConfig& config : fused_tiles()) list.push_back(config);
+    return list;
+  }();
+  return configs;
+}
+
+const std::vector<KernelConfig>& sm90_block_configs() {
+  static const std::vector<KernelConfig> configs = [] {
+    std::vector<KernelConfig> list = sm90_configs();
+    add_tiles(tiles_for_blocks(), list);
     return list;
   }();
   return configs;

@@ -1,0 +1,245 @@
+// The scales of blocks (tilepost_scales_t) in the kernels for sm_90a. A stage of the pipeline has
+// one block's elements of K, or two, and the products of a block are scaled when they are added.
+//
+// Warps load scales by themselves, some blocks ahead, into registers. Each lane loads the scale of
+// one row of A and hands it to the lanes that need it. So the thread that loads operands has no
+// more to do than without scales, and no shared memory is taken from the stages.
+#ifndef TILEPOST_DEVICE_BLOCK_SCALES_CUH
+#define TILEPOST_DEVICE_BLOCK_SCALES_CUH
+
+#include <cstdint>
+
+#include "tilepost/device/panel.cuh"
+#include "tilepost/internal/block_scales.h"
+#include "tilepost/plan.h"
+
+namespace tilepost {
+
+// The scales of kAcross blocks of B, which lie side by side along n. Each lane holds those of one
+// block along k, so that a load brings the scales for 32 steps.
+template <int kAcross>
+class ScalesOfB {
+ public:
+  // Starts at block `first` along k for columns from `column` on.
+  __device__ __forceinline__ void open(const tilepost_shape_t& shape,
+                                       const tilepost_epilogue_t& epilogue, int column, int first,
+                                       int lane) {
+    const int across = (shape.n - 1) / TILEPOST_SCALE_BLOCK;  // the last block along n
+    const int block = min(column / TILEPOST_SCALE_BLOCK, across);
+    const auto along_k = static_cast<int>(scale_blocks(shape.k));
+    rows_ = epilogue.scale_b + static_cast<int64_t>(block) * along_k;
+    second_ = block < across ? along_k : 0;
+    last_ = along_k - 1;
+    next_block_ = first + lane;
+    load();
+  }
+
+  // Goes on to step `step`, counted from 0. It is the next step after each call.
+  __device__ __forceinline__ void advance(int step) {
+    if (step % kLanes != 0) return;
+#pragma unroll
+    for (int i = 0; i < kAcross; ++i) held_[i] = next_[i];
+    next_block_ += kLanes;
+    load();
+  }
+
+  // The scale of block `i` along n in step `step`. All lanes of the warp call.
+  __device__ __forceinline__ float at(int i, int step) const {
+    return __shfl_sync(0xFFFFFFFF, held_[i], step % kLanes);
+  }
+
+ private:
+  static constexpr int kLanes = 32;
+
+  __device__ __forceinline__ void load() {
+    const float* scale = rows_ + min(next_block_, last_);
+    next_[0] = scale[0];
+    if constexpr (kAcross > 1) next_[1] = scale[second_];
+  }
+
+  const float* rows_;
+  int second_;             // from the scales of the first block along n to those of the second
+  int next_block_, last_;  // along k: the one that the lane loads next, and the last there is
+  float held_[kAcross], next_[kAcross];
+};
+
+// The scales of A that a lane loads: of kRows rows, kAhead blocks along k ahead.
+template <int kRows, int kAhead, int kScales>
+class ScalesOfA {
+ public:
+  // Starts at block `first` along k. Row i is `row` + i * `stride`. Rows below A have the scales of
+  // its last row. Beyond the last block, where all products are zero, nothing is loaded.
+  __device__ __forceinline__ void open(const tilepost_shape_t& shape,
+                                       const tilepost_epilogue_t& epilogue, int row, int stride,
+                                       int first) {
+    const ScaleSteps steps = scale_steps_of_a(kScales == kScalesInColumns, shape.m, shape.k);
+    const int first_row = min(row, shape.m - 1);
+    scales_ = epilogue.scale_a + first_row * steps.row + first * steps.block;
+    step_ = static_cast<int>(steps.block);
+    left_ = static_cast<int>(scale_blocks(shape.k)) - first;
+#pragma unroll
+    for (int i = 1; i < kRows; ++i)
+      rows_[i] =
+          (min(row + i * stride, shape.m - 1) - first_row) * static_cast<uint32_t>(steps.row);
+#pragma unroll
+    for (int i = 0; i < kAhead; ++i) load(i);
+  }
+
+  // Puts the scales of the next block into `scales`, and starts to load those kAhead blocks further
+  // on. `slot` is the number of the call modulo kAhead, a constant after unrolling: registers that
+  // are being loaded must not be moved.
+  __device__ __forceinline__ void take(float (&scales)[kRows], int slot) {
+#pragma unroll
+    for (int i = 0; i < kRows; ++i) scales[i] = ahead_[slot][i];
+    load(slot);
+  }
+
+ private:
+  __device__ __forceinline__ void load(int slot) {
+    if (left_ <= 0) return;
+    ahead_[slot][0] = scales_[0];
+#pragma unroll
+    for (int i = 1; i < kRows; ++i) ahead_[slot][i] = scales_[rows_[i]];
+    scales_ += step_;
+    --left_;
+  }
+
+  const float* scales_;   // of the lane's first row, in the block that is loaded next
+  uint32_t rows_[kRows];  // from there to its other rows; the first is not used
+  int step_;              // from one block along k to the next
+  int left_;              // blocks that are not loaded yet
+  float ahead_[kAhead][kRows];
+};
+
+// The scales of what a thread of a consumer of gemm_sm90 multiplies, where the matrix
+// instruction's rows are rows of A. The consumer has kBlocks blocks of 64 rows and kWidth columns
+// of a tile, so that the thread has sums of two rows of each block. kScales is a ScalesTunable.
+template <int kBlocks, int kWidth, int kScales>
+class BlockScales {
+ public:
+  static constexpr int kAhead = 4;
+
+  // Starts to load the scales of the first block along k. The consumer's part of a tile begins at
+  // `part`.
+  __device__ __forceinline__ void open(const tilepost_shape_t& shape,
+                                       const tilepost_epilogue_t& epilogue, panel::Place part,
+                                       int thread) {
+    static_assert(in_two_scale_blocks(kWidth), "columns of a tile lie in at most two blocks of B");
+    static_assert(kBlocks <= 2, "a warp has as many lanes as rows");
+    constexpr int kBlock = TILEPOST_SCALE_BLOCK;
+    ptx::wait_for_previous_kernels();  // which may have made the scales
+    const int lane = thread % 32, row = part.row + thread / 32 * 16 + lane % 16;
+    a_.open(shape, epilogue, kBlocks > 1 ? row + lane / 16 * 64 : row, 0, 0);
+    b_.open(shape, epilogue, part.col, 0, lane);
+    border_ = (kBlock - part.col % kBlock) / kChunk;
+  }
+
+  // Takes the scales of block `stage` along k, the next one. `slot` is stage % kAhead, a constant.
+  // All lanes of the warp call.
+  __device__ __forceinline__ void take(int stage, int slot, int thread) {
+    float own[1];
+    a_.take(own, slot);
+    b_.advance(stage);
+#pragma unroll
+    for (int i = 0; i < 2 * kBlocks; ++i) {
+      const int lane = i / 2 * 16 + i % 2 * 8 + thread % 32 / 4;
+      const float of_row = __shfl_sync(0xFFFFFFFF, own[0], lane);
+#pragma unroll
+      for (int j = 0; j < kAcross; ++j) scales_[i][j] = of_row * b_.at(j, stage);
+    }
+  }
+
+  // Adds the products of block `block` of rows, times their scales, to the sums.
+  __device__ __forceinline__ void add(float* sums, const float* products, int block) const {
+    add_from<kAcross == 1 ? kChunks : kGrid>(sums, products, block);
+  }
+
+ private:
+  static constexpr int kChunk = 8, kChunks = kWidth / kChunk;  // columns; of the consumer's
+  // How many blocks of B the columns may lie in. Tiles begin at multiples of their width, and so
+  // the border between two blocks lies at a multiple of kGrid chunks.
+  static constexpr int kAcross = TILEPOST_SCALE_BLOCK % kWidth == 0 ? 1 : 2;
+  static constexpr int kGrid = largest_common_divisor(kWidth, TILEPOST_SCALE_BLOCK) / kChunk;
+
+  // Calls add_to() for the border, which is not before kBorder: which chunk has which scale is then
+  // a constant, and choosing takes no instruction.
+  template <int kBorder>
+  __device__ __forceinline__ void add_from(float* sums, const float* products, int block) const {
+    if constexpr (kBorder >= kChunks) {
+      add_to<kChunks>(sums, products, block);
+    } else {
+      if (border_ <= kBorder)
+        add_to<kBorder>(sums, products, block);
+      else
+        add_from<kBorder + kGrid>(sums, products, block);
+    }
+  }
+  template <int kBorder>
+  __device__ __forceinline__ void add_to(float* sums, const float* products, int block) const {
+#pragma unroll
+    for (int chunk = 0; chunk < kChunks; ++chunk)
+#pragma unroll
+      for (int i = 0; i < 4; ++i) {
+        const float scale = scales_[2 * block + i / 2][chunk < kBorder ? 0 : kAcross - 1];
+        sums[4 * chunk + i] = fmaf(products[4 * chunk + i], scale, sums[4 * chunk + i]);
+      }
+  }
+
+  ScalesOfA<1, kAhead, kScales> a_;
+  ScalesOfB<kAcross> b_;
+  int border_;  // how many chunks lie in the first block of B
+  float scales_[2 * kBlocks][kAcross];
+};
+
+// The scales of what a thread of gemm_sm90_small multiplies: there rows of the matrix instruction
+// are columns of B, and its kTileM columns are rows of A. A consumer's 64 columns of B lie in one
+// block.
+template <int kTileM, int kScales>
+class SwappedBlockScales {
+ public:
+  static constexpr int kAhead = kTileM <= 64 ? 4 : 2;  // as many as registers are left for
+
+  // Starts to load the scales of block `block` along k, for a tile that begins at `place`.
+  __device__ __forceinline__ void open(const tilepost_shape_t& shape,
+                                       const tilepost_epilogue_t& epilogue, panel::Place place,
+                                       int block, int lane) {
+    a_.open(shape, epilogue, place.row + lane, 32, block);
+    b_.open(shape, epilogue, place.col, block, lane);
+  }
+
+  // Takes the scales of the next block along k, in step `step`, counted from 0. `slot` is
+  // step % kAhead, a constant. All lanes of the warp call.
+  __device__ __forceinline__ void take(int step, int slot) {
+    a_.take(scales_, slot);
+    b_.advance(step);
+    const float of_b = b_.at(0, step);
+#pragma unroll
+    for (int i = 0; i < kHeld; ++i) scales_[i] *= of_b;
+  }
+
+  // Adds the products, times their scales, to the sums. All lanes of the warp call.
+  template <int kSums>
+  __device__ __forceinline__ void add(float (&sums)[kSums], const float (&products)[kSums],
+                                      int lane) const {
+#pragma unroll
+    for (int unit = 0; unit < kTileM / 8; ++unit)
+#pragma unroll
+      for (int i = 0; i < 2; ++i) {
+        const float scale =
+            __shfl_sync(0xFFFFFFFF, scales_[unit / 4], unit % 4 * 8 + lane % 4 * 2 + i);
+        sums[4 * unit + i] = fmaf(products[4 * unit + i], scale, sums[4 * unit + i]);
+        sums[4 * unit + 2 + i] = fmaf(products[4 * unit + 2 + i], scale, sums[4 * unit + 2 + i]);
+      }
+  }
+
+ private:
+  static constexpr int kHeld = (kTileM + 31) / 32;  // rows of A of a lane
+
+  ScalesOfA<kHeld, kAhead, kScales> a_;
+  ScalesOfB<1> b_;
+  float scales_[kHeld];
+};
+
+}  // namespace tilepost
+
+#endif  // TILEPOST_DEVICE_BLOCK_SCALES_CUH
