@@ -1,7 +1,7 @@
 // Headers of the standard library that most sources include. Compilers read them once for each
-// library (tilepost_precompile), and for all tests that compile the runtime (tilepost_keep_runtime).
-// A source still includes what it uses: with TILEPOST_UNITY=OFF, as in the preset dev, it is
-// compiled without this file.
+// library (tilepost_precompile), and for all tests that compile the runtime
+// (tilepost_keep_runtime). A source still includes what it uses: with TILEPOST_UNITY=OFF, as in
+// the preset dev, it is compiled without this file.
 #ifndef TILEPOST_STD_H
 #define TILEPOST_STD_H
 

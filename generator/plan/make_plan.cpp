@@ -14,7 +14,7 @@
 #include "generator/plan/kernels/operands.h"
 #include "generator/plan/report/describe.h"
 #include "generator/silent_diagnostics.h"
-#include "generator/spec/rules.h"
+#include "generator/spec/rules/rules.h"
 
 namespace tilepost {
 namespace {

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "generator/spec/read_field.h"
-#include "generator/spec/rules.h"
+#include "generator/spec/rules/rules.h"
 #include "generator/spec/text.h"
 
 namespace tilepost {

@@ -7,7 +7,7 @@
 #include "generator/plan/kernels/kernels.h"
 #include "generator/plan/kernels/operands.h"
 #include "generator/plan/transports/transports.h"
-#include "generator/spec/rules.h"
+#include "generator/spec/rules/rules.h"
 #include "runtime/map/run_path.h"
 
 namespace tilepost {

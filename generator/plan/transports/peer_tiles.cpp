@@ -9,7 +9,7 @@
 #include "generator/plan/kernels/sm90_small/sm90_small.h"
 #include "generator/plan/transports/models.h"
 #include "generator/plan/transports/objects.h"
-#include "generator/spec/rules.h"
+#include "generator/spec/rules/rules.h"
 #include "generator/spec/text.h"
 #include "tilepost/dtype.h"
 

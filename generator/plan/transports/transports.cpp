@@ -3,7 +3,7 @@
 #include <cstdlib>
 
 #include "generator/plan/transports/objects.h"
-#include "generator/spec/rules.h"
+#include "generator/spec/rules/rules.h"
 #include "generator/spec/text.h"
 
 namespace tilepost {
@@ -105,7 +105,7 @@ const char* words_of(tilepost_shots_t shots) {
   return shots == TILEPOST_ONE_SHOT ? "one shot" : "two shots";
 }
 
-// The spec's rules (generator/spec/rules.h) about what carries the groups.
+// The spec's rules (generator/spec/rules/rules.h) about what carries the groups.
 void check_transport(const Spec& spec, Diagnostics& diagnostics) {
   if (!spec.pattern.given()) return;
   const std::optional<tilepost_transport_t> wish = spec.transport.value;

@@ -5,7 +5,7 @@
 #include "generator/spec/identifier.h"
 #include "generator/spec/kernel/kernel_flags.h"
 #include "generator/spec/names.h"
-#include "generator/spec/rules.h"
+#include "generator/spec/rules/rules.h"
 #include "generator/spec/text.h"
 
 namespace tilepost {

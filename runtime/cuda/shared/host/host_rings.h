@@ -15,8 +15,9 @@
 //
 // A rank whose runs have failed releases its own streams: it keeps writing that its chunks are both
 // empty and full. Before that it writes to every other rank's *end word* that it has failed. Every
-// run waits, as the last thing that it does, until its rank's end word is 0. It does so in each group
-// where something follows the group. So no run of another rank ends with data that was never sent.
+// run waits, as the last thing that it does, until its rank's end word is 0. It also does so in
+// each group that something on the rank follows. So no run of another rank ends with data that was
+// never sent.
 #pragma once
 
 #include <atomic>

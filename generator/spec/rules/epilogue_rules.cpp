@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "generator/spec/rules.h"
+#include "generator/spec/rules/rules.h"
 #include "generator/spec/text.h"
 #include "tilepost/internal/expert_ops.h"
 

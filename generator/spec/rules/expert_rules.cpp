@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "generator/spec/rules.h"
+#include "generator/spec/rules/rules.h"
 #include "generator/spec/text.h"
 #include "tilepost/internal/expert_ops.h"
 

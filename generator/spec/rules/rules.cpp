@@ -1,4 +1,4 @@
-#include "generator/spec/rules.h"
+#include "generator/spec/rules/rules.h"
 
 #include <fmt/format.h>
 

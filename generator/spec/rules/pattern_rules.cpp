@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "generator/spec/fields.h"
-#include "generator/spec/rules.h"
+#include "generator/spec/rules/rules.h"
 #include "generator/spec/text.h"
 
 namespace tilepost {

@@ -1,7 +1,7 @@
 #include <fmt/format.h>
 
 #include "generator/spec/names.h"
-#include "generator/spec/rules.h"
+#include "generator/spec/rules/rules.h"
 #include "generator/spec/text.h"
 
 namespace tilepost {
@@ -64,6 +64,12 @@ void check_kernels(const Spec& spec, Diagnostics& diagnostics) {
                     "arrive without their scales; gather rows and scales, and use pattern 'gemm'",
                     quote(row_of(spec.pattern.value).name)),
         diagnostics);
+  if (spec.pattern.given() && row_of(spec.pattern.value).has_experts())
+    refuse(spec, where,
+           fmt::format("gemm.scales 'blocks' is not available with pattern {}; use scale_rows and "
+                       "scale_columns in gemm.epilogue",
+                       quote(row_of(spec.pattern.value).name)),
+           diagnostics);
 }
 
 }  // namespace
