@@ -255,7 +255,8 @@ class Weights(unittest.TestCase):
 
         def rank_runs(rank):
             for sequence_parallel in (True, False):
-                merged = tp.ColumnParallelLinear.from_linear([q, k], dist.group.WORLD, sequence_parallel)
+                mesh = init_device_mesh("cpu", (WORLD,))
+                merged = tp.ColumnParallelLinear.from_linear([q, k], mesh, sequence_parallel)
                 own = split(a, WORLD, 0)[rank] if sequence_parallel else a
                 for have, whole in zip(merged(own), want):
                     torch.testing.assert_close(have, split(whole, WORLD, 1)[rank])

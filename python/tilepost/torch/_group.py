@@ -10,6 +10,7 @@ from typing import Any, Iterable, Union
 
 import torch
 import torch.distributed as dist
+from torch.distributed.device_mesh import DeviceMesh
 
 import tilepost
 from tilepost._errors import Error, OutOfMemory, Unsupported
@@ -34,10 +35,15 @@ def resolve(group_name: str) -> dist.ProcessGroup:
     return dist.distributed_c10d._resolve_process_group(group_name)  # pylint: disable=protected-access
 
 
-def name_of(group: Union[dist.ProcessGroup, str, None]) -> str:
-    """The name of a group: of the default one for None."""
+def name_of(group: Union[dist.ProcessGroup, DeviceMesh, str, None]) -> str:
+    """The name of a group: of the default one for None, and of that of a mesh of one dimension."""
     if isinstance(group, str):
         return group
+    if isinstance(group, DeviceMesh):
+        if group.ndim != 1:
+            raise ValueError(f"tilepost.torch: the mesh has {group.ndim} dimensions; give the one for tensor "
+                             "parallelism, such as mesh[\"tp\"]")
+        group = group.get_group()
     chosen = group if group is not None else dist.group.WORLD
     if chosen is None:
         raise ValueError("tilepost.torch: there is no process group; call torch.distributed.init_process_group first")

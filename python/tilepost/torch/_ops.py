@@ -5,6 +5,7 @@ from typing import Optional, Union
 
 import torch
 import torch.distributed as dist
+from torch.distributed.device_mesh import DeviceMesh
 
 from tilepost.torch import _group, _plain, _run
 from tilepost.torch._weight_gradient import weight_gradient
@@ -178,7 +179,7 @@ class _AllGatherGemm(torch.autograd.Function):
         return da, weight_gradient(w, dy, gathered) if needs[1] else None, _bias_gradient(needs[2], dy), None
 
 
-Group = Union[dist.ProcessGroup, str, None]
+Group = Union[dist.ProcessGroup, DeviceMesh, str, None]
 
 
 def _has_gradient(*tensors: Optional[torch.Tensor]) -> bool:

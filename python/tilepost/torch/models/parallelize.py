@@ -22,7 +22,7 @@ _GATE_UP = ("gate_proj", "up_proj")
 Plan = Union[str, Mapping[str, str]]
 
 
-def parallelize(model: nn.Module, mesh: Any, plan: Plan = "auto", sequence_parallel: bool = True,
+def parallelize(model: nn.Module, mesh: _ops.Group, plan: Plan = "auto", sequence_parallel: bool = True,
                 least_rows: int = 1024) -> nn.Module:
     """Divides a model's linear layers among the ranks of a group, in place, and returns the model. Collective.
 
@@ -36,7 +36,7 @@ def parallelize(model: nn.Module, mesh: Any, plan: Plan = "auto", sequence_paral
     Weights may be whole on every rank, on any device, or divided already as transformers loads them with a tp_plan.
     Raises ValueError with the name of the layer where a model is of another form or cannot be divided, before anything
     is changed."""
-    group_name = _group_name_of(mesh)
+    group_name = _group.name_of(mesh)
     if plan != "auto":
         if isinstance(plan, str):
             raise ValueError(f"tilepost.torch.parallelize: plan is '{plan}'; expected \"auto\" or a mapping")
@@ -51,15 +51,6 @@ def parallelize(model: nn.Module, mesh: Any, plan: Plan = "auto", sequence_paral
         form.head_parent.lm_head = head
     _divide_passes(form, division)
     return model
-
-
-def _group_name_of(mesh: Any) -> str:
-    if hasattr(mesh, "get_group"):
-        if mesh.ndim != 1:
-            raise ValueError(f"tilepost.torch.parallelize: the mesh has {mesh.ndim} dimensions; give the one for "
-                             "tensor parallelism, such as mesh[\"tp\"]")
-        mesh = mesh.get_group()
-    return _group.name_of(mesh)
 
 
 def _own_part(name: str, linear: nn.Module, dim: int,
