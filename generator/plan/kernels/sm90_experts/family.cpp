@@ -31,7 +31,7 @@ int columns_of(const Plan& plan) {
 KernelConfig experts(const Plan& plan, int tile_m, int panel_m, int stages, int across) {
   ExpertsShape shape;
   shape.panel_m = panel_m;
-  shape.box_m = std::min(shape.box_m, tile_m);
+  if (tile_m % shape.box_m != 0) shape.box_m = kExpertUnit;  // boxes divide a tile
   KernelConfig config{};
   config.family = &sm90_experts_family();
   config.row = "gemm_sm90/128x128/2";  // its clock: as much is moved for as many products
