@@ -68,11 +68,11 @@ class Sm90ExpertsFamily final : public KernelFamily {
   }
 
   // Tiles are as high as the experts' rows need, up to tile_m, so one configuration serves all.
-  // Sums that are kept twice leave registers for half as many. A narrow output leaves nothing to
-  // share rows of A with.
+  // Sums that are kept twice leave registers for fewer: with 80 rows ptxas serialises the matrix
+  // instructions. A narrow output leaves nothing to share rows of A with.
   std::vector<KernelConfig> configs(const Plan& plan, const MachineProfile&) const override {
     const int across = plan.map.n > columns_of(plan) ? 2 : 1;
-    if (sums_twice(plan.input, plan.accumulate)) return {experts(plan, 80, 80, 7, across)};
+    if (sums_twice(plan.input, plan.accumulate)) return {experts(plan, 64, 64, 8, across)};
     return {experts(plan, 160, 80, 5, across)};
   }
 
