@@ -50,7 +50,8 @@ Plan problem(Arch arch, tilepost_dtype_t input) {
 }
 
 void list_sm90(const List& list, const Plan& plan, bool first_only) {
-  for (const KernelConfig& config : sm90_configs()) {
+  const bool scaled = plan.scales != TILEPOST_SCALES_NONE;
+  for (const KernelConfig& config : scaled ? sm90_block_configs() : sm90_configs()) {
     if (!can_sum(config, plan) || !can_load(config, plan)) continue;
     for (const int cluster : {1, 2, 4})
       if (fits_cluster(config, cluster) && (cluster < 4 || !is_for_tasks(config)))
@@ -124,6 +125,10 @@ void list_narrow(const List& list, Arch arch, tilepost_dtype_t input) {
       list_small(list, plan, true);
     }
     list_sm80(list, sm80_narrow_configs(arch, accumulate), plan, false);
+    if (arch != Arch::sm_90a || accumulate != TILEPOST_PRECISE) continue;
+    plan.scales = TILEPOST_SCALES_BLOCKS;
+    list_sm90(list, plan, false);
+    list_small(list, plan, true);
   }
 }
 

@@ -16,7 +16,8 @@
 namespace tilepost {
 
 // The scales of kAcross blocks of B, which lie side by side along n. Each lane holds those of one
-// block along k, so that a load brings the scales for 32 steps.
+// block along k, so that a load brings the scales for 32 steps. Beyond the last block along k,
+// where all products are zero, scales are zero too: infinity would turn them into NaN.
 template <int kAcross>
 class ScalesOfB {
  public:
@@ -52,9 +53,9 @@ class ScalesOfB {
   static constexpr int kLanes = 32;
 
   __device__ __forceinline__ void load() {
-    const float* scale = rows_ + min(next_block_, last_);
-    next_[0] = scale[0];
-    if constexpr (kAcross > 1) next_[1] = scale[second_];
+#pragma unroll
+    for (int i = 0; i < kAcross; ++i)
+      next_[i] = next_block_ <= last_ ? rows_[next_block_ + i * second_] : 0.0f;
   }
 
   const float* rows_;
@@ -68,7 +69,7 @@ template <int kRows, int kAhead, int kScales>
 class ScalesOfA {
  public:
   // Starts at block `first` along k. Row i is `row` + i * `stride`. Rows below A have the scales of
-  // its last row. Beyond the last block, where all products are zero, nothing is loaded.
+  // its last row. Beyond the last block along k scales are zero.
   __device__ __forceinline__ void open(const tilepost_shape_t& shape,
                                        const tilepost_epilogue_t& epilogue, int row, int stride,
                                        int first) {
@@ -96,10 +97,10 @@ class ScalesOfA {
 
  private:
   __device__ __forceinline__ void load(int slot) {
-    if (left_ <= 0) return;
-    ahead_[slot][0] = scales_[0];
+    const bool there = left_ > 0;
+    ahead_[slot][0] = there ? scales_[0] : 0.0f;
 #pragma unroll
-    for (int i = 1; i < kRows; ++i) ahead_[slot][i] = scales_[rows_[i]];
+    for (int i = 1; i < kRows; ++i) ahead_[slot][i] = there ? scales_[rows_[i]] : 0.0f;
     scales_ += step_;
     --left_;
   }
@@ -126,6 +127,8 @@ class BlockScales {
                                        int thread) {
     static_assert(in_two_scale_blocks(kWidth), "columns of a tile lie in at most two blocks of B");
     static_assert(kBlocks <= 2, "a warp has as many lanes as rows");
+    static_assert(kBlocks == 1 || kAcross == 1,
+                  "a branch between two blocks would serialise wgmma");
     constexpr int kBlock = TILEPOST_SCALE_BLOCK;
     ptx::wait_for_previous_kernels();  // which may have made the scales
     const int lane = thread % 32, row = part.row + thread / 32 * 16 + lane % 16;
@@ -197,7 +200,7 @@ class BlockScales {
 template <int kTileM, int kScales>
 class SwappedBlockScales {
  public:
-  static constexpr int kAhead = kTileM <= 64 ? 4 : 2;  // as many as registers are left for
+  static constexpr int kAhead = kTileM <= 64 ? 4 : 1;  // as many as registers are left for
 
   // Starts to load the scales of block `block` along k, for a tile that begins at `place`.
   __device__ __forceinline__ void open(const tilepost_shape_t& shape,

@@ -27,10 +27,15 @@ int sums_held(const KernelConfig& config, const Plan& plan) {
   return sums + kRows * columns_of_cta(config) / kThreads;
 }
 
-// Whether the tile's rows of A are the matrix instruction's, and its columns lie in at most two
-// blocks of B.
+// Whether gemm_sm90 has scales of blocks for the tile. The tile's rows of A must be the matrix
+// instruction's, and its columns lie in at most two blocks of B or, if a consumer has two blocks of
+// rows, in one.
 bool can_scale_blocks(const KernelConfig& config) {
-  return !sm90_shape(config).swapped && in_two_scale_blocks(columns_of_cta(config));
+  constexpr int kRows = 64;  // of a matrix instruction
+  const Sm90Shape& shape = sm90_shape(config);
+  const int columns = columns_of_cta(config), blocks = config.tile_m / sharers_of(shape) / kRows;
+  return !shape.swapped && (blocks == 1 ? in_two_scale_blocks(columns)
+                                        : blocks == 2 && TILEPOST_SCALE_BLOCK % columns == 0);
 }
 
 class Sm90Family final : public KernelFamily {

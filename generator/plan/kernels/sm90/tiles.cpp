@@ -210,14 +210,14 @@ const std::vector<WaveTiles>& wave_tiles() {
 // other precise sums.
 const std::vector<WaveTiles>& tiles_for_blocks() {
   static const std::vector<WaveTiles> tiles = {
-      {halves, 256, 1, {112, 96, 80, 64}},
-      {halves, 256, 2, {128, 112, 96, 80}},
+      {halves, 256, 1, {64}},
+      {halves, 256, 2, {128}},
       {halves, 128, 1, {192, 160, 144, 112, 96, 80, 64}},
       {halves, 128, 2, {192, 160, 144, 96, 80, 64}},
       {thirds, 192, 1, {96, 80, 64}},
       {thirds, 192, 2, {96, 80}},
-      {turns, 128, 1, {112, 96, 80, 64}},
-      {turns, 128, 2, {128, 112, 96, 80}},
+      {turns, 128, 1, {64}},
+      {turns, 128, 2, {128}},
       {turns, 64, 1, {192, 160, 144, 128, 80}},
       {turns, 64, 2, {192, 160, 144, 128, 96}},
   };
