@@ -264,6 +264,7 @@ def fallbacks():
 
 
 def cycles():
+    nccl = cycles_of_nccl()
     case, free = Case(512), []
     for turn in range(int(os.environ.get("CYCLES", "100"))):
         near(tp.gemm_all_reduce(case.a[RANK], case.own_w), case.sum, f"cycle {turn}")
@@ -276,13 +277,15 @@ def cycles():
     lost = free[2] - free[-1]
     if RANK == 0:
         print(f"# lost {lost / 2**20:.2f} MiB in {len(free) - 3} cycles", flush=True)
-    assert lost < 8 * 2**20, f"{lost} bytes are lost"
+    # A communicator of tilepost's has up to three of NCCL's: its own, one for numbers, and one for collectives.
+    allowed = 8 * 2**20 + 3 * nccl * (len(free) - 3)
+    assert lost < allowed, f"{lost} bytes are lost, {allowed} are allowed"
 
 
 def cycles_of_nccl():
-    """What PyTorch's own groups lose, to compare with."""
+    """Bytes that NCCL loses with a communicator, in groups of PyTorch's own."""
     free = []
-    for _ in range(int(os.environ.get("CYCLES", "100"))):
+    for _ in range(10):
         group = dist.new_group(list(range(WORLD)))
         dist.all_reduce(torch.ones(1024, device="cuda"), group=group)
         torch.cuda.synchronize()
@@ -290,8 +293,10 @@ def cycles_of_nccl():
         dist.barrier()
         torch.cuda.synchronize()
         free.append(torch.cuda.mem_get_info()[0])
+    lost = max(0, free[2] - free[-1])
     if RANK == 0:
-        print(f"# NCCL's own: lost {(free[2] - free[-1]) / 2**20:.2f} MiB in {len(free) - 3} cycles", flush=True)
+        print(f"# NCCL's own: lost {lost / 2**20:.2f} MiB in {len(free) - 3} cycles", flush=True)
+    return lost / (len(free) - 3)
 
 
 def times():
