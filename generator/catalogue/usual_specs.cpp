@@ -53,11 +53,11 @@ struct Operands {
 };
 // Models have weights as tn, most without a bias. The transposes are for gradients, of many rows.
 constexpr Operands kOperands[] = {
-    {"bf16", "tn", "[]", 8, 8},      {"bf16", "tn", "[bias]", 1, 2},
-    {"bf16", "nn", "[]", 0.1, 3},    {"bf16", "nn", "[bias]", 0.05, 0.05},
-    {"f16", "tn", "[]", 0.5, 1},     {"f16", "tn", "[bias]", 0.1, 0.2},
-    {"f16", "nn", "[]", 0.05, 0.1},  {"f16", "nn", "[bias]", 0.05, 0.05},
-    {"e4m3", "tn", "[scale]", 1, 1}, {"e4m3", "tn", "[scale_rows, scale_columns]", 1, 1}};
+    {"bf16", "tn", "[]", 8, 8},          {"bf16", "tn", "[bias]", 1, 2},
+    {"bf16", "nn", "[]", 0.1, 3},        {"bf16", "nn", "[bias]", 0.05, 0.05},
+    {"f16", "tn", "[]", 0.5, 1},         {"f16", "tn", "[bias]", 0.1, 0.2},
+    {"f16", "nn", "[]", 0.05, 0.1},      {"f16", "nn", "[bias]", 0.05, 0.05},
+    {"e4m3", "tn", "[scale]", 0.4, 0.6}, {"e4m3", "tn", "[scale_rows, scale_columns]", 0.4, 0.6}};
 
 // A layer without its sizes.
 struct Kind {
