@@ -74,7 +74,8 @@ inline void multiply_panel(Workspace& work, int rows, int depth) {
 
 // Computes the sums of one tile, of which `rows` x `cols` elements lie inside the output.
 inline void compute_tile(Workspace& work, const Element* a, const Element* b,
-                         const tilepost_shape_t& shape, const tilepost_epilogue_t& epilogue,
+                         const tilepost_shape_t& shape,
+                         [[maybe_unused]] const tilepost_epilogue_t& epilogue,
                          const tilepost::Tile& tile, int rows, int cols) {
   a += static_cast<long long>(tile.m) * shape.lda;
   for (int row = 0; row < rows; ++row)

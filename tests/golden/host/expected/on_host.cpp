@@ -4,6 +4,7 @@
 //   plan 20a38c690bd2bece
 #include "on_host.h"
 
+#include <tilepost/host/block_scales.h>
 #include <tilepost/host/box.h>
 #include <tilepost/host/epilogue.h>
 #include <tilepost/host/woven.h>
@@ -13,9 +14,9 @@
 // Users may compile with this warning: what is defined here is declared nowhere else.
 #pragma GCC diagnostic ignored "-Wmissing-declarations"
 
-static_assert(TILEPOST_ABI_VERSION == 11, "on_host was generated for another tilepost runtime; generate it again");
+static_assert(TILEPOST_ABI_VERSION == 12, "on_host was generated for another tilepost runtime; generate it again");
 
-static_assert(tilepost_gen_on_host::kFiles == 0xcdd31aa083f13411, "on_host.h was not generated with this file; generate both again");
+static_assert(tilepost_gen_on_host::kFiles == 0x3113b5e068d16747, "on_host.h was not generated with this file; generate both again");
 
 namespace tilepost_gen_on_host::host {
 
@@ -33,8 +34,8 @@ struct View : tilepost::woven::View {
 // The kernel checks results where there is no GPU, so it is written to be obviously right. Every
 // element is summed in fp32 in the order of k, goes through the epilogue and is rounded once. Each
 // worker computes the positions worker, worker + workers, … of the schedule. Operands are widened
-// to fp32 one panel of kTileK elements of K at a time. n is the innermost index of B's panel, so
-// that the innermost loop runs along n without a stride.
+// to fp32 one panel of kTileK elements of K at a time, and take their blocks' scales. n is the
+// innermost index of B's panel, so that the innermost loop runs along n without a stride.
 
 constexpr int kTileM = 64;
 constexpr int kTileN = 64;
@@ -92,8 +93,9 @@ inline void multiply_panel(Workspace& work, int rows, int depth) {
 
 // Computes the sums of one tile, of which `rows` x `cols` elements lie inside the output.
 inline void compute_tile(Workspace& work, const Element* a, const Element* b,
-                         const tilepost_shape_t& shape, const tilepost::Tile& tile, int rows,
-                         int cols) {
+                         const tilepost_shape_t& shape,
+                         [[maybe_unused]] const tilepost_epilogue_t& epilogue,
+                         const tilepost::Tile& tile, int rows, int cols) {
   a += static_cast<long long>(tile.m) * shape.lda;
   for (int row = 0; row < rows; ++row)
     for (int col = 0; col < kTileN; ++col) work.sum[row][col] = 0.0f;
@@ -133,7 +135,7 @@ void gemm_host(const void* a, const void* b, void* c, tilepost_shape_t shape,
       const int rows = smaller(kTileM, shape.m - tile.m);
       const int cols = smaller(kTileN, shape.n - tile.n);
       const Element* from = static_cast<const Element*>(a);
-      compute_tile(work, from, static_cast<const Element*>(b), shape, tile, rows, cols);
+      compute_tile(work, from, static_cast<const Element*>(b), shape, epilogue, tile, rows, cols);
       store_tile(view_, work, static_cast<Output*>(c), grid, tile, shape, epilogue, rows, cols);
     }
     tilepost::woven::tile_done(view_, tile, tilepost::BlockStores{});
@@ -208,10 +210,10 @@ tilepost_plan_t make_plan() {
 }  // namespace tilepost_gen_on_host::host
 
 // Declared by the header of this set alone.
-decltype(tilepost_plan_on_host_cdd31aa083f13411) tilepost_plan_on_host_cdd31aa083f13411 = 0;
+decltype(tilepost_plan_on_host_3113b5e068d16747) tilepost_plan_on_host_3113b5e068d16747 = 0;
 
 extern "C" const tilepost_program_t* on_host_program(void) {
   static const tilepost_plan_t plans[] = {tilepost_gen_on_host::host::make_plan()};
-  static const tilepost_program_t program = {11, "on_host", 1, plans};
+  static const tilepost_program_t program = {12, "on_host", 1, plans};
   return &program;
 }

@@ -11,6 +11,7 @@
 #include <tilepost/device/ptx_cluster.cuh>
 #include <tilepost/device/ptx_sm90.cuh>
 #include <tilepost/device/ring.cuh>
+#include <tilepost/device/scaled_products.cuh>
 #include <tilepost/device/split_k.cuh>
 #include <tilepost/device/transposed_epilogue.cuh>
 #include <tilepost/device/wgmma.cuh>
@@ -20,9 +21,9 @@
 // Users may compile with this warning: what is defined here is declared nowhere else.
 #pragma GCC diagnostic ignored "-Wmissing-declarations"
 
-static_assert(TILEPOST_ABI_VERSION == 11, "attn_norm was generated for another tilepost runtime; generate it again");
+static_assert(TILEPOST_ABI_VERSION == 12, "attn_norm was generated for another tilepost runtime; generate it again");
 
-static_assert(tilepost_gen_attn_norm::kFiles == 0xd57561896b79f32b, "attn_norm.h was not generated with this file; generate both again");
+static_assert(tilepost_gen_attn_norm::kFiles == 0x2a80d8b79650f581, "attn_norm.h was not generated with this file; generate both again");
 
 #if defined(__CUDA_ARCH__) && !TILEPOST_ARCH_SM_90A
 #error "attn_norm.cu is planned for sm_90a, and for nothing else: compile with -gencode arch=compute_90a,code=sm_90a and without -arch, which may add compute_90"
@@ -52,10 +53,8 @@ struct View : tilepost::woven::View {
 // A CTA has consumer warpgroups, then two warps of movers: one thread loads operands with TMA, and
 // one stores C with TMA. HELPER_WARPS more warps may follow, which have no work of their own. With
 // LENDS they read the panels too. Consumers may join the helper warps after their last tile. All
-// threads synchronise at mbarriers:
+// threads synchronise at mbarriers: those of stages (pipeline.cuh), and
 //
-//   full[stage]     the loads of a stage have landed        loader -> consumers
-//   empty[stage]    a stage has been multiplied             consumers -> loader
 //   ready           partial sums may be sent                consumers of the cluster -> the same
 //   received[c]     partial sums for consumer c have come   consumers of the mates -> consumer
 //   panel_full[c]   consumer c's part of C is in shared     consumer -> store thread
@@ -67,14 +66,7 @@ struct View : tilepost::woven::View {
 // The SPLIT_K CTAs of a cluster share its tiles. Each CTA sums a range of K, then sends to every
 // mate the partial sums that the mate owns (a multiple of eight tokens). The owner adds the partial
 // sums in the order of ranks, so that the result is always the same, and stores it. Each tile gets
-// SPLIT_K signals.
-//
-// Launch: kThreads threads, kSharedBytes of dynamic shared memory, clusters (SPLIT_K, 1, 1), a grid
-// of whole clusters. Clusters take positions of the schedule one by one. The tensor maps all have
-// the 128-byte swizzle. A is {k, m}, box {kTileK, TILE_M}. B is {k, n}, box {kTileK, TILE_N}, or,
-// if NN, {n, k}, box {64, kTileK}. C is {n, m}, box {64, kBoxM}. TMA reads zeros outside A and B,
-// and writes nothing outside C. So m, n and k are arbitrary as far as the maps allow: rows of A, B
-// and C start at multiples of 16 bytes.
+// SPLIT_K signals. README.md says how the kernel is launched.
 
 constexpr int kTileM = 64;    // tokens: 8, or 16 to 256 by 16
 constexpr int kTileN = 64;    // rows of weights: 64 or 128
@@ -504,10 +496,10 @@ tilepost_plan_t make_plan() {
 }  // namespace tilepost_gen_attn_norm::sm_90a
 
 // Declared by the header of this set alone.
-decltype(tilepost_plan_attn_norm_d57561896b79f32b) tilepost_plan_attn_norm_d57561896b79f32b = 0;
+decltype(tilepost_plan_attn_norm_2a80d8b79650f581) tilepost_plan_attn_norm_2a80d8b79650f581 = 0;
 
 extern "C" const tilepost_program_t* attn_norm_program(void) {
   static const tilepost_plan_t plans[] = {tilepost_gen_attn_norm::sm_90a::make_plan()};
-  static const tilepost_program_t program = {11, "attn_norm", 1, plans};
+  static const tilepost_program_t program = {12, "attn_norm", 1, plans};
   return &program;
 }

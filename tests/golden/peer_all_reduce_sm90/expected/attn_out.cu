@@ -14,6 +14,7 @@
 #include <tilepost/device/ptx.cuh>
 #include <tilepost/device/ptx_sm90.cuh>
 #include <tilepost/device/ring.cuh>
+#include <tilepost/device/scaled_products.cuh>
 #include <tilepost/device/source_panels.cuh>
 #include <tilepost/device/woven.cuh>
 #include <tilepost/plan.h>
@@ -21,9 +22,9 @@
 // Users may compile with this warning: what is defined here is declared nowhere else.
 #pragma GCC diagnostic ignored "-Wmissing-declarations"
 
-static_assert(TILEPOST_ABI_VERSION == 11, "attn_out was generated for another tilepost runtime; generate it again");
+static_assert(TILEPOST_ABI_VERSION == 12, "attn_out was generated for another tilepost runtime; generate it again");
 
-static_assert(tilepost_gen_attn_out::kFiles == 0x338e469d778aa1c4, "attn_out.h was not generated with this file; generate both again");
+static_assert(tilepost_gen_attn_out::kFiles == 0x64cf4c15027ecfd0, "attn_out.h was not generated with this file; generate both again");
 
 #if defined(__CUDA_ARCH__) && !TILEPOST_ARCH_SM_90A
 #error "attn_out.cu is planned for sm_90a, and for nothing else: compile with -gencode arch=compute_90a,code=sm_90a and without -arch, which may add compute_90"
@@ -45,37 +46,20 @@ struct View : tilepost::woven::View {
 
 // Persistent GEMM for sm_90a: C[m, n] = A[m, k] * B, fp32 sums, operands of 16 bits or e4m3.
 //
-// One CTA per SM walks the schedule: its positions are blockIdx.x, blockIdx.x + gridDim.x, … Its
-// warpgroups share the work. Warpgroup 0 gives up registers and moves data: one thread loads
-// operands with TMA, and one thread for each consumer stores finished panels with TMA. Its last
-// warp is the helper warp or, if FUSED, begins the run and brings other ranks' parts of a tile. The
-// other warpgroups, the consumers, multiply. All threads synchronise at mbarriers only:
+// One CTA per SM walks the schedule: its positions are blockIdx.x, blockIdx.x + gridDim.x, …
+// Warpgroup 0 gives up registers and moves data: one thread loads operands with TMA, and one for
+// each consumer stores finished panels with TMA. Its last warp is the helper warp or, if FUSED,
+// begins the run and brings other ranks' parts of a tile. The other warpgroups, the consumers,
+// multiply. All threads synchronise at mbarriers only: those of stages and panels (pipeline.cuh),
+// those of sources, which tell a consumer that a panel may be written and, in a tile with sources,
+// holds one, and those of turns (ping-pong), which tell it that the tensor cores are free.
 //
-//   full[stage]    the loads of a stage have landed      loader -> consumers
-//   empty[stage]   a stage has been multiplied           consumers of the whole cluster -> loader
-//   panel_full     a panel of C is in shared memory      consumer -> its store thread
-//   panel_empty    a panel has been read by TMA          store thread -> its consumer, or with
-//                                                        SOURCES -> source thread
-//   source         a panel may be written and, in a      source thread -> consumer
-//                  tile with sources, holds a source
-//   turn           the tensor cores are free             consumer -> the other one (ping-pong)
-//
-// Consumers cooperate, and each multiplies its part of every tile. Or (PINGPONG) two take turns at
-// whole tiles, so that one rounds and stores while the other multiplies. The 64 rows of the matrix
-// instruction are rows of A or, with SWAP, columns of B, so that a tile arises transposed. The
-// instruction's other extent may be any that it supports, so that tiles can fill waves.
-//
-// A cluster has CLUSTER tiles, one below the other. ACROSS CTAs, side by side, share the columns of
-// each tile. Each CTA loads a share of B for the CTAs above and below, and of A for those beside
-// it. A consumer never waits for global memory, and looks its tile up only for an epilogue or
-// sources. Only the thread that issued a tile's stores can wait for them, so the store threads call
-// tile_done: one signal for each tile and each consumer that has a part in it.
-//
-// Launch: kThreads threads, kSharedBytes of dynamic shared memory, clusters (CLUSTER * ACROSS, 1,
-// 1), a grid of whole clusters. The tensor maps all have the 128-byte swizzle. A is {k, m}, box
-// {kTileK, TILE_M / ACROSS}. B is {k, n}, box {kTileK, kTileN / CLUSTER}, or, if NN, {n, k}, box
-// {64, kTileK / CLUSTER}. C is {n, m}, box {PANEL_N, PANEL_M}. TMA reads zeros outside A and B, and
-// writes nothing outside C. Rows start at multiples of 16 bytes. With an epilogue n is even.
+// Consumers share every tile or (PINGPONG) take turns at whole tiles, so that one rounds and stores
+// while the other multiplies. The 64 rows of the matrix instruction are rows of A or, with SWAP,
+// columns of B, so that a tile arises transposed. CTAs of a cluster load operands for each other
+// (mates.cuh). A consumer never waits for global memory, and looks its tile up only for an
+// epilogue, sources or scales. The store threads call tile_done, because only they can wait for
+// their stores: one signal for each tile and consumer of it. README.md: how it is launched.
 
 constexpr int kTileM = 128;     // up to 256
 constexpr int kWholeN = 128;    // up to 256 for each of ACROSS
@@ -98,8 +82,7 @@ constexpr tilepost::DType kOutput = tilepost::DType::bf16;
 
 constexpr int kRowBytes = 128;  // an operand's row in shared memory, swizzled
 constexpr int kTileK = kRowBytes / static_cast<int>(sizeof(tilepost::DeviceElement<kElement>));
-constexpr int kBlock = 64;  // rows of one wgmma
-
+constexpr int kBlock = 64;                 // rows of one wgmma
 constexpr int kTileN = kWholeN / kAcross;  // columns of a CTA
 using Mates = tilepost::Mates<kCluster, kAcross>;
 
@@ -109,7 +92,6 @@ constexpr int kSharers = kConsumers;                  // consumers that multiply
 constexpr int kPart = kDivided / kSharers;            // extent of a consumer's part
 constexpr int kStep = kPart;                          // from one consumer's part to the next's
 constexpr int kBlocks = kPart / kBlock;               // blocks of a consumer
-
 constexpr int kPanelBytes = kPanelM * tilepost::panel::kRowBytes;
 constexpr int kPanelWidth = kPanelN;
 constexpr int kPanelsPerBlock = kWidth / kPanelWidth;
@@ -462,10 +444,10 @@ tilepost_plan_t make_plan() {
 }  // namespace tilepost_gen_attn_out::sm_90a
 
 // Declared by the header of this set alone.
-decltype(tilepost_plan_attn_out_338e469d778aa1c4) tilepost_plan_attn_out_338e469d778aa1c4 = 0;
+decltype(tilepost_plan_attn_out_64cf4c15027ecfd0) tilepost_plan_attn_out_64cf4c15027ecfd0 = 0;
 
 extern "C" const tilepost_program_t* attn_out_program(void) {
   static const tilepost_plan_t plans[] = {tilepost_gen_attn_out::sm_90a::make_plan()};
-  static const tilepost_program_t program = {11, "attn_out", 1, plans};
+  static const tilepost_program_t program = {12, "attn_out", 1, plans};
   return &program;
 }

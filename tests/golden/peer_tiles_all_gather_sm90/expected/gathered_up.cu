@@ -12,6 +12,7 @@
 #include <tilepost/device/ptx_cluster.cuh>
 #include <tilepost/device/ptx_sm90.cuh>
 #include <tilepost/device/ring.cuh>
+#include <tilepost/device/scaled_products.cuh>
 #include <tilepost/device/split_k.cuh>
 #include <tilepost/device/transposed_epilogue.cuh>
 #include <tilepost/device/wgmma.cuh>
@@ -21,9 +22,9 @@
 // Users may compile with this warning: what is defined here is declared nowhere else.
 #pragma GCC diagnostic ignored "-Wmissing-declarations"
 
-static_assert(TILEPOST_ABI_VERSION == 11, "gathered_up was generated for another tilepost runtime; generate it again");
+static_assert(TILEPOST_ABI_VERSION == 12, "gathered_up was generated for another tilepost runtime; generate it again");
 
-static_assert(tilepost_gen_gathered_up::kFiles == 0xbf7f7c3260bcd852, "gathered_up.h was not generated with this file; generate both again");
+static_assert(tilepost_gen_gathered_up::kFiles == 0xaafe9eaa56bd6e59, "gathered_up.h was not generated with this file; generate both again");
 
 #if defined(__CUDA_ARCH__) && !TILEPOST_ARCH_SM_90A
 #error "gathered_up.cu is planned for sm_90a, and for nothing else: compile with -gencode arch=compute_90a,code=sm_90a and without -arch, which may add compute_90"
@@ -126,10 +127,10 @@ tilepost_plan_t make_plan() {
 }  // namespace tilepost_gen_gathered_up::sm_90a
 
 // Declared by the header of this set alone.
-decltype(tilepost_plan_gathered_up_bf7f7c3260bcd852) tilepost_plan_gathered_up_bf7f7c3260bcd852 = 0;
+decltype(tilepost_plan_gathered_up_aafe9eaa56bd6e59) tilepost_plan_gathered_up_aafe9eaa56bd6e59 = 0;
 
 extern "C" const tilepost_program_t* gathered_up_program(void) {
   static const tilepost_plan_t plans[] = {tilepost_gen_gathered_up::sm_90a::make_plan()};
-  static const tilepost_program_t program = {11, "gathered_up", 1, plans};
+  static const tilepost_program_t program = {12, "gathered_up", 1, plans};
   return &program;
 }

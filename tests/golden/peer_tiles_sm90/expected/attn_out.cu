@@ -12,6 +12,7 @@
 #include <tilepost/device/ptx_cluster.cuh>
 #include <tilepost/device/ptx_sm90.cuh>
 #include <tilepost/device/ring.cuh>
+#include <tilepost/device/scaled_products.cuh>
 #include <tilepost/device/split_k.cuh>
 #include <tilepost/device/transposed_epilogue.cuh>
 #include <tilepost/device/wgmma.cuh>
@@ -21,9 +22,9 @@
 // Users may compile with this warning: what is defined here is declared nowhere else.
 #pragma GCC diagnostic ignored "-Wmissing-declarations"
 
-static_assert(TILEPOST_ABI_VERSION == 11, "attn_out was generated for another tilepost runtime; generate it again");
+static_assert(TILEPOST_ABI_VERSION == 12, "attn_out was generated for another tilepost runtime; generate it again");
 
-static_assert(tilepost_gen_attn_out::kFiles == 0xd8c31f7e57561b00, "attn_out.h was not generated with this file; generate both again");
+static_assert(tilepost_gen_attn_out::kFiles == 0xd9e0cc7f1c113417, "attn_out.h was not generated with this file; generate both again");
 
 #if defined(__CUDA_ARCH__) && !TILEPOST_ARCH_SM_90A
 #error "attn_out.cu is planned for sm_90a, and for nothing else: compile with -gencode arch=compute_90a,code=sm_90a and without -arch, which may add compute_90"
@@ -122,10 +123,10 @@ tilepost_plan_t make_plan() {
 }  // namespace tilepost_gen_attn_out::sm_90a
 
 // Declared by the header of this set alone.
-decltype(tilepost_plan_attn_out_d8c31f7e57561b00) tilepost_plan_attn_out_d8c31f7e57561b00 = 0;
+decltype(tilepost_plan_attn_out_d9e0cc7f1c113417) tilepost_plan_attn_out_d9e0cc7f1c113417 = 0;
 
 extern "C" const tilepost_program_t* attn_out_program(void) {
   static const tilepost_plan_t plans[] = {tilepost_gen_attn_out::sm_90a::make_plan()};
-  static const tilepost_program_t program = {11, "attn_out", 1, plans};
+  static const tilepost_program_t program = {12, "attn_out", 1, plans};
   return &program;
 }

@@ -14,6 +14,7 @@
 #include <tilepost/device/ptx.cuh>
 #include <tilepost/device/ptx_sm90.cuh>
 #include <tilepost/device/ring.cuh>
+#include <tilepost/device/scaled_products.cuh>
 #include <tilepost/device/source_panels.cuh>
 #include <tilepost/device/woven.cuh>
 #include <tilepost/plan.h>
@@ -21,9 +22,9 @@
 // Users may compile with this warning: what is defined here is declared nowhere else.
 #pragma GCC diagnostic ignored "-Wmissing-declarations"
 
-static_assert(TILEPOST_ABI_VERSION == 11, "tiles was generated for another tilepost runtime; generate it again");
+static_assert(TILEPOST_ABI_VERSION == 12, "tiles was generated for another tilepost runtime; generate it again");
 
-static_assert(tilepost_gen_tiles::kFiles == 0x5ca66285771a7728, "tiles.h was not generated with this file; generate both again");
+static_assert(tilepost_gen_tiles::kFiles == 0x47d20c9d2e2837e8, "tiles.h was not generated with this file; generate both again");
 
 #if defined(__CUDA_ARCH__) && !TILEPOST_ARCH_SM_90A
 #error "tiles.cu is planned for sm_90a, and for nothing else: compile with -gencode arch=compute_90a,code=sm_90a and without -arch, which may add compute_90"
@@ -106,10 +107,10 @@ tilepost_plan_t make_plan() {
 }  // namespace tilepost_gen_tiles::sm_90a
 
 // Declared by the header of this set alone.
-decltype(tilepost_plan_tiles_5ca66285771a7728) tilepost_plan_tiles_5ca66285771a7728 = 0;
+decltype(tilepost_plan_tiles_47d20c9d2e2837e8) tilepost_plan_tiles_47d20c9d2e2837e8 = 0;
 
 extern "C" const tilepost_program_t* tiles_program(void) {
   static const tilepost_plan_t plans[] = {tilepost_gen_tiles::sm_90a::make_plan()};
-  static const tilepost_program_t program = {11, "tiles", 1, plans};
+  static const tilepost_program_t program = {12, "tiles", 1, plans};
   return &program;
 }

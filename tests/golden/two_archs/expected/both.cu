@@ -17,6 +17,7 @@
 #include <tilepost/device/ptx_sm80.cuh>
 #include <tilepost/device/ptx_sm90.cuh>
 #include <tilepost/device/ring.cuh>
+#include <tilepost/device/scaled_products.cuh>
 #include <tilepost/device/source_panels.cuh>
 #include <tilepost/device/woven.cuh>
 #include <tilepost/plan.h>
@@ -24,9 +25,9 @@
 // Users may compile with this warning: what is defined here is declared nowhere else.
 #pragma GCC diagnostic ignored "-Wmissing-declarations"
 
-static_assert(TILEPOST_ABI_VERSION == 11, "both was generated for another tilepost runtime; generate it again");
+static_assert(TILEPOST_ABI_VERSION == 12, "both was generated for another tilepost runtime; generate it again");
 
-static_assert(tilepost_gen_both::kFiles == 0x8638fd600d3af4ac, "both.h was not generated with this file; generate both again");
+static_assert(tilepost_gen_both::kFiles == 0xd537d1fbaf4fe74f, "both.h was not generated with this file; generate both again");
 
 namespace tilepost_gen_both::sm_80 {
 
@@ -176,10 +177,10 @@ tilepost_plan_t make_plan() {
 }  // namespace tilepost_gen_both::sm_90a
 
 // Declared by the header of this set alone.
-decltype(tilepost_plan_both_8638fd600d3af4ac) tilepost_plan_both_8638fd600d3af4ac = 0;
+decltype(tilepost_plan_both_d537d1fbaf4fe74f) tilepost_plan_both_d537d1fbaf4fe74f = 0;
 
 extern "C" const tilepost_program_t* both_program(void) {
   static const tilepost_plan_t plans[] = {tilepost_gen_both::sm_80::make_plan(), tilepost_gen_both::sm_90a::make_plan()};
-  static const tilepost_program_t program = {11, "both", 2, plans};
+  static const tilepost_program_t program = {12, "both", 2, plans};
   return &program;
 }
