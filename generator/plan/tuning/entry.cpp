@@ -34,6 +34,8 @@ TuningKey key_of(const Spec& spec, Arch arch) {
   key.accumulate = spec.gemm.accumulate.value;
   key.scales = spec.gemm.scales.value;
   key.scales_a = spec.gemm.scales_a.value;
+  key.experts = spec.gemm.experts.value;
+  key.gate = spec.gemm.gate.value;
   for (const Located<tilepost_epilogue_op_t>& operation : spec.gemm.epilogue)
     key.epilogue |= static_cast<int>(operation.value);
   key.consumer = spec.consumer.value;

@@ -28,6 +28,8 @@ struct TuningKey {
   tilepost_accumulate_t accumulate = {};
   tilepost_scales_t scales = {};
   tilepost_scales_order_t scales_a = {};
+  int64_t experts = 0;  // of grouped_gemm; otherwise 0
+  tilepost_gate_t gate = {};
   int epilogue = 0;  // a set of TILEPOST_SCALE …
   tilepost_consumer_t consumer = {};
   tilepost_routing_t routing = {};

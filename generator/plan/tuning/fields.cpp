@@ -47,6 +47,8 @@ void visit_key(TuningVisitor& visitor, TuningKey& key) {
   visit_word(visitor, "accumulate", key.accumulate);
   visit_word(visitor, "scales", key.scales);
   visit_word(visitor, "scales_a", key.scales_a);
+  visitor.number("experts", key.experts, 0, kMost);
+  visit_word(visitor, "gate", key.gate);
   visitor.words("epilogue", key.epilogue, spellings<tilepost_epilogue_op_t>());
   visit_word(visitor, "consumer", key.consumer);
   visit_word(visitor, "routing", key.routing);

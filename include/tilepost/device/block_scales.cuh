@@ -118,6 +118,7 @@ class ScalesOfA {
 template <int kBlocks, int kWidth, int kScales>
 class BlockScales {
  public:
+  static constexpr bool kUsed = kScales != 0;
   static constexpr int kAhead = 4;
 
   // Starts to load the scales of the first block along k. The consumer's part of a tile begins at
@@ -125,9 +126,11 @@ class BlockScales {
   __device__ __forceinline__ void open(const tilepost_shape_t& shape,
                                        const tilepost_epilogue_t& epilogue, panel::Place part,
                                        int thread) {
-    static_assert(in_two_scale_blocks(kWidth), "columns of a tile lie in at most two blocks of B");
-    static_assert(kBlocks <= 2, "a warp has as many lanes as rows");
-    static_assert(kBlocks == 1 || kAcross == 1,
+    // An un-woven kernel without scales is compiled with this, too, and never calls it.
+    static_assert(!kUsed || in_two_scale_blocks(kWidth),
+                  "columns of a tile lie in at most two blocks of B");
+    static_assert(!kUsed || kBlocks <= 2, "a warp has as many lanes as rows");
+    static_assert(!kUsed || kBlocks == 1 || kAcross == 1,
                   "a branch between two blocks would serialise wgmma");
     constexpr int kBlock = TILEPOST_SCALE_BLOCK;
     ptx::wait_for_previous_kernels();  // which may have made the scales

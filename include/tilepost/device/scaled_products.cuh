@@ -30,7 +30,7 @@ struct ScaledProducts {
   static __device__ __forceinline__ int multiply_tile(const Shared& shared, Ring<kStages>& ring,
                                                       Sums& sums, int stages,
                                                       const Consumer& consumer, Scales& scales) {
-    static_assert(!kSwap, "scales of A are those of the instruction's rows");
+    static_assert(!Scales::kUsed || !kSwap, "scales of A are those of the instruction's rows");
     int last = 0;
 #pragma unroll
     for (int i = 0; i < kBlocks * kSums; ++i) sums[i] = 0;

@@ -21,7 +21,7 @@ constexpr int kMostExperts = 512;
 constexpr int kExpertUnit = 16;
 
 // Rows [first, first + count) of an expert, counted from the expert's first row.
-struct TileRow {
+struct ExpertRows {
   int first, count;
 };
 
@@ -30,7 +30,7 @@ TILEPOST_INLINE constexpr int count_tile_rows(int rows, int tile_m) {
 }
 
 // Tile row `index` of an expert with `rows` rows. tile_m is a multiple of kExpertUnit.
-TILEPOST_INLINE constexpr TileRow tile_row_at(int rows, int tile_m, int index) {
+TILEPOST_INLINE constexpr ExpertRows tile_row_at(int rows, int tile_m, int index) {
   const int count = count_tile_rows(rows, tile_m);
   if (index < count - 2) return {index * tile_m, tile_m};
   if (count < 2) return {0, rows};
@@ -81,7 +81,7 @@ TILEPOST_INLINE ExpertTile expert_tile(const ExpertGrid& grid, const Table& tabl
   const int height = count - first < grid.band ? count - first : grid.band;
   const int across = in_band / height;
   const int begin = table.rows(expert);
-  const TileRow rows =
+  const ExpertRows rows =
       tile_row_at(table.rows(expert + 1) - begin, grid.tile_m, first + in_band - across * height);
   return {expert, begin + rows.first, rows.count,
           band % 2 == 0 ? across : grid.columns - 1 - across};

@@ -46,12 +46,13 @@ TEST_CASE(
 }
 
 TEST_CASE(
-    "a pattern is told from all others by what moves, whether it is summed and where it ends") {
+    "a pattern is told from all others by what moves, whether it is summed, where it ends and "
+    "experts") {
   for (const PatternRow& row : kPatterns)
     for (const PatternRow& other : kPatterns)
       if (&row != &other)
-        CHECK(
-            (row.moves != other.moves || row.sums != other.sums || row.rows_end != other.rows_end));
+        CHECK((row.moves != other.moves || row.sums != other.sums ||
+               row.rows_end != other.rows_end || row.has_experts() != other.has_experts()));
 }
 
 TEST_CASE("what follows from a pattern") {

@@ -96,6 +96,14 @@ TEST_CASE("every choice is read and named alike") {
       if ((field.path == "gemm.b" && !user) || field.path == "gemm.out")
         overrides.push_back({"gemm.a", std::string(choice.text)});
       if (field.path == "gemm.accumulate") overrides.push_back({"gemm.a", "e4m3"});
+      if (field.path == "gemm.scales") overrides.push_back({"gemm.a", "e4m3"});
+      if (field.path == "gemm.scales_a")
+        overrides.insert(overrides.end(), {{"gemm.a", "e4m3"}, {"gemm.scales", "blocks"}});
+      if (field.path == "gemm.gate")
+        overrides.insert(overrides.end(),
+                         {{"pattern", "grouped_gemm"}, {"gemm.epilogue", "[swiglu]"}});
+      if (field.path == "gemm.gate" || choice.text == "grouped_gemm")
+        overrides.insert(overrides.end(), {{"ranks", "1"}, {"gemm.experts", "8"}});
       if (field.path == "routing") overrides.push_back({"pattern", "gemm_all_to_all"});
       if (field.path == "schedule.sum") overrides.push_back({"transport", "peer"});
       if (field.path == "schedule.shots") overrides.push_back({"transport", "peer_tiles"});
@@ -146,6 +154,8 @@ TEST_CASE("every bound holds at its edge") {
         given.insert(given.end(), {{"pattern", "all_to_all_gemm"},
                                    {"routing", "rows"},
                                    {"gemm.m.max", std::to_string(field.max)}});
+      if (field.path == "gemm.experts")
+        given.insert(given.end(), {{"pattern", "grouped_gemm"}, {"ranks", "1"}});
       if (field.section() == "kernel") given.insert(given.begin(), {"kernel", test::kOwnKernel});
       return read(kMinimal, given).spec.has_value();
     };
@@ -251,7 +261,7 @@ TEST_CASE("abbreviations of the field are known, and none is taken for a part of
        {"9.0a", "9.0", "90a", "sm90", "sm90a", "sm_90", "compute_90a", "compute_90", "SM_90A"},
        "'sm_90a'");
   mean(arch, {"8.0", "compute_80"}, "'sm_80'");
-  for (const char* word : {"swiglu", "geglu", "relu", "SwiGLU"})
+  for (const char* word : {"reglu", "relu"})
     check(epilogue(word), "gemm.epilogue: '" + std::string(word) +
                               "' is not supported by this version; supported: a list of some of "
                               "scale, ");

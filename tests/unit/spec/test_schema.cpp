@@ -126,6 +126,12 @@ bool refused_by_rule(const std::string& log) {
                             "can be one",
                             "in the kernels; write",
                             "has nothing to send",
+                            "is for pattern 'grouped_gemm'",
+                            "needs gemm.experts",
+                            "with pattern 'grouped_gemm'",
+                            "is not possible with scales of blocks",
+                            "says how scales of blocks lie",
+                            "gemm.scales 'blocks' is not available",
                             "sends nothing",
                             "rows to chosen ranks",
                             "max_received is for",
@@ -173,6 +179,15 @@ TEST_CASE("the schema and the reader agree on every value of every field") {
       if (field.path == "max_received") {
         document["pattern"] = "all_to_all_gemm";
         document["routing"] = "rows";
+      }
+      Object& gemm = *document.getObject("gemm");
+      if (field.path == "gemm.scales" || field.path == "gemm.scales_a") gemm["a"] = "e4m3";
+      if (field.path == "gemm.scales_a") gemm["scales"] = "blocks";
+      if (field.path == "gemm.experts" || field.path == "gemm.gate") {
+        document["pattern"] = "grouped_gemm";
+        document["ranks"] = 1;
+        gemm["experts"] = 8;
+        if (field.path == "gemm.gate") gemm["epilogue"] = Array{"swiglu"};
       }
       if (field.path == "schedule.sum") document["transport"] = "peer";
       if (field.path == "schedule.shots") document["transport"] = "peer_tiles";
