@@ -95,8 +95,8 @@ const NotYet kNotYet[] = {
       "i32",      "s32",   "int64",    "bool",    "f64",    "fp64",        "float64", "double"}},
     {"sm_80", {"b100", "b200", "b300", "gb200", "gb300", "blackwell", "v100", "volta", "turing"}},
     {"gelu",
-     {"reglu", "glu", "silu_and_mul", "relu", "relu2", "relu_squared",
-      "leaky_relu", "sigmoid", "tanh", "softmax", "dropout", "clamp"}},
+     {"reglu", "glu", "silu_and_mul", "relu", "relu2", "relu_squared", "leaky_relu", "sigmoid",
+      "tanh", "softmax", "dropout", "clamp"}},
     {"rms_norm", {"layer_norm", "layernorm", "residual_layer_norm", "softmax"}},
 };
 
