@@ -65,7 +65,7 @@ case $1 in
     exports host | grep ' private$' && fail "libtilepost_host exports what nobody calls"
     # Every function of the C headers is in one of them, but for those of the CUDA target.
     sed -n 's/^[a-z].*[ *]\(tilepost_[a-z_]*\)(.*/\1/p' "$moved"/include/tilepost/{tilepost,timeline}.h |
-      grep -vxE 'tilepost_(get_unique_id|comm_init|comm_adopt)' | sort -u >"$scratch/declared"
+      grep -vxE 'tilepost_(get_unique_id|comm_init|comm_init_with|comm_adopt|comms_create)' | sort -u >"$scratch/declared"
     { exports core; exports host; } | sed 's/@.*//' | grep '^tilepost_' | sort -u >"$scratch/exported"
     diff "$scratch/declared" "$scratch/exported" || fail "not what the headers declare (<) is exported (>)"
     use_moved
@@ -82,8 +82,8 @@ case $1 in
     step "build" "$CMAKE" --build "$scratch/build"
     step "install" "$CMAKE" --install "$scratch/build" --prefix "$moved"
     exports cuda | sed 's/@.*//' | sort >"$scratch/exported"
-    printf '%s\n' tilepost_comm_adopt tilepost_comm_init tilepost_get_unique_id | diff - "$scratch/exported" ||
-      fail "not these (<) are exported (>)"
+    printf 'tilepost_%s\n' comm_adopt comm_init comm_init_with comms_create cuda_kernel_loader get_unique_id |
+      diff - "$scratch/exported" || fail "not these (<) are exported (>)"
     mkdir "$scratch/app"
     cat >"$scratch/app/CMakeLists.txt" <<'END'
 cmake_minimum_required(VERSION 3.25)
