@@ -20,7 +20,7 @@ __device__ __forceinline__ int same_in_warp(int value) {
 // The table at the shared-memory address `base`. Entry e is for expert e, and there is one behind
 // the last expert's: how many tile rows the experts before e have, then how many rows.
 struct ExpertTable {
-  static constexpr int kBytes = ((kMostExperts + 1) * 8 + 127) / 128 * 128;
+  static constexpr int kBytes = kExpertTableBytes;
   uint32_t base;
 
   __device__ __forceinline__ int tile_rows(int expert) const {

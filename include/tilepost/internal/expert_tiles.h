@@ -17,6 +17,9 @@ namespace tilepost {
 // The most experts of a kernel.
 constexpr int kMostExperts = 512;
 
+// The bytes of a CTA's table of experts (ExpertTable), whole lines of 128 bytes.
+constexpr int kExpertTableBytes = ((kMostExperts + 1) * 8 + 127) / 128 * 128;
+
 // Tile rows that are not the last one of an expert have a multiple of this many rows.
 constexpr int kExpertUnit = 16;
 

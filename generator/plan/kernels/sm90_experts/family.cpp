@@ -16,7 +16,6 @@ namespace {
 constexpr int kRowBytes = 128;  // of an operand or a panel in shared memory: the swizzle's span
 constexpr int kRowsOfB = 128;   // of a CTA
 constexpr int kBarrierBytes = 1024;
-constexpr int kTableBytes = ((kMostExperts + 1) * 8 + 127) / 128 * 128;
 constexpr int kConsumers = 2;
 
 const ExpertsShape& shape_of(const KernelConfig& config) {
@@ -81,7 +80,7 @@ class Sm90ExpertsFamily final : public KernelFamily {
   int64_t shared_bytes(const KernelConfig& config) const override {
     const ExpertsShape& shape = shape_of(config);
     return int64_t{config.stages} * (config.tile_m + kRowsOfB) * kRowBytes +
-           int64_t{kConsumers} * shape.panels * shape.panel_m * kRowBytes + kTableBytes +
+           int64_t{kConsumers} * shape.panels * shape.panel_m * kRowBytes + kExpertTableBytes +
            kBarrierBytes;
   }
 
