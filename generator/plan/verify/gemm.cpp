@@ -1,4 +1,4 @@
-// Every rank keeps its own product.
+// Every rank keeps its own product, of one B or of experts.
 #include "generator/plan/verify/traffic.h"
 
 namespace tilepost {

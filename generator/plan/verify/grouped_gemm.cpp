@@ -11,14 +11,6 @@
 namespace tilepost {
 namespace {
 
-tilepost_division_t division(const Plan&) {
-  return TILEPOST_DIVISION_ROWS;
-}
-
-bool pushes_as_it_may(const Plan& plan) {
-  return plan.pushes == 0;
-}
-
 // Whether boxes of B stay within their expert, or what they have of others does no harm. Elements
 // of K behind an expert's last are multiplied by zeros of A, but not where they are another
 // expert's, which may be infinite or NaN.
@@ -32,8 +24,6 @@ void check_boxes_of_b(const Plan& plan, Findings& findings) {
 }
 
 }  // namespace
-
-const PatternCheck kGroupedGemmCheck = {division, pushes_as_it_may, nullptr, nullptr};
 
 void verify_experts(const Plan& plan, Findings& findings) {
   if (!row_of(plan).has_experts()) {

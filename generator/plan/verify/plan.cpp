@@ -372,8 +372,9 @@ void check_tensor_maps(const Plan& plan, Findings& findings) {
 const PatternCheck& check_of(const Plan& plan) {
   static constexpr const PatternCheck* kChecks[] = {
       // by enumerator
-      &kGemmAllReduceCheck, &kGemmCheck,         &kGemmReduceScatterCheck, &kGemmAllToAllCheck,
-      &kAllGatherGemmCheck, &kAllToAllGemmCheck, &kGroupedGemmCheck};
+      &kGemmAllReduceCheck, &kGemmCheck,          &kGemmReduceScatterCheck,
+      &kGemmAllToAllCheck,  &kAllGatherGemmCheck, &kAllToAllGemmCheck,
+      &kGemmCheck};
   static_assert(std::size(kChecks) == kNumPatterns);
   return *kChecks[plan.pattern];
 }

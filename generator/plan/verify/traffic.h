@@ -102,7 +102,7 @@ struct PatternCheck {
 };
 
 extern const PatternCheck kGemmCheck, kGemmAllReduceCheck, kGemmReduceScatterCheck,
-    kGemmAllToAllCheck, kAllGatherGemmCheck, kAllToAllGemmCheck, kGroupedGemmCheck;
+    kGemmAllToAllCheck, kAllGatherGemmCheck, kAllToAllGemmCheck;
 
 const PatternCheck& check_of(const Plan& plan);
 
