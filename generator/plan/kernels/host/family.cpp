@@ -5,10 +5,9 @@
 namespace tilepost {
 namespace {
 
-class HostFamily final : public KernelFamily {
+// What kernels of the host have in common.
+class HostKernels : public KernelFamily {
  public:
-  const char* name() const override { return "gemm_host"; }
-  std::string file() const override { return "gemm_host.cpp"; }
   tilepost_launch_t launch() const override { return TILEPOST_LAUNCH_HOST; }
 
   std::vector<KernelConfig> configs(const Plan& plan, const MachineProfile&) const override {
@@ -19,15 +18,21 @@ class HostFamily final : public KernelFamily {
   int64_t shared_bytes(const KernelConfig&) const override { return 0; }
   int tile_k(const KernelConfig& config, tilepost_dtype_t) const override { return config.tile_k; }
 
-  bool stores_to_peers(const KernelConfig&) const override { return true; }
-  bool exchanges_tiles(const KernelConfig& config) const override {
-    return config.tile_m % kExchangeUnit == 0;
-  }
-
   // The speed of the host is not modelled.
   GemmModel model(const MachineProfile&, const Plan&, const KernelConfig&,
                   const KernelRequest&) const override {
     return {};
+  }
+};
+
+class HostFamily final : public HostKernels {
+ public:
+  const char* name() const override { return "gemm_host"; }
+  std::string file() const override { return "gemm_host.cpp"; }
+
+  bool stores_to_peers(const KernelConfig&) const override { return true; }
+  bool exchanges_tiles(const KernelConfig& config) const override {
+    return config.tile_m % kExchangeUnit == 0;
   }
 
   void complete(const KernelConfig& config, const KernelRequest& request,
@@ -39,25 +44,10 @@ class HostFamily final : public KernelFamily {
 };
 
 // Tile rows of experts are cut by the same code as on GPUs (expert_tiles.h).
-class HostExpertsFamily final : public KernelFamily {
+class HostExpertsFamily final : public HostKernels {
  public:
   const char* name() const override { return "gemm_host_experts"; }
   std::string file() const override { return "gemm_host_experts.cpp"; }
-  tilepost_launch_t launch() const override { return TILEPOST_LAUNCH_HOST; }
-
-  std::vector<KernelConfig> configs(const Plan& plan, const MachineProfile&) const override {
-    return {default_host_config(plan, false)};
-  }
-
-  int threads(const KernelConfig&) const override { return 1; }
-  int64_t shared_bytes(const KernelConfig&) const override { return 0; }
-  int tile_k(const KernelConfig& config, tilepost_dtype_t) const override { return config.tile_k; }
-
-  // The speed of the host is not modelled.
-  GemmModel model(const MachineProfile&, const Plan&, const KernelConfig&,
-                  const KernelRequest&) const override {
-    return {};
-  }
 
   void complete(const KernelConfig&, const KernelRequest& request,
                 KernelPlan& plan) const override {
