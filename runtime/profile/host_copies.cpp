@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "runtime/bench/record.h"
+#include "runtime/map/host_rings.h"
 #include "runtime/profile/gemm_runner.h"
 #include "runtime/profile/steps.h"
 #include "runtime/profile/team.h"
@@ -186,7 +187,8 @@ void measure_path(const Context& context, int one, int other) {
       });
     };
     for (const int64_t chunk : kChunks) measure(chunk, kTotal);
-    for (const int64_t total : {4 * kMib, 8 * kMib, 16 * kMib, 32 * kMib}) measure(2 * kMib, total);
+    for (const int64_t total : {4 * kMib, 8 * kMib, 16 * kMib, 32 * kMib})
+      measure(kHostChunkBytes, total);
     rank.together([&] {
       cudaEventDestroy(begin[me]);
       cudaEventDestroy(end[me]);
@@ -211,7 +213,7 @@ void measure_host_copies(const Context& context, int gpus) {
       const std::vector<double> both = rank.time({out, in});
       print(rank, gpus, "both", chunk, per_mib(std::max(both[0], both[1]), chunk));
     }
-    // Beside a GEMM, in chunks of 2 MiB, which pipelines through host memory do best with.
+    // Beside a GEMM, in the chunks that plans have.
     std::optional<GemmRunner> gemm;
     cuda::Stream computing;
     rank.together([&] {
@@ -220,13 +222,14 @@ void measure_host_copies(const Context& context, int gpus) {
                    context.machine.device, computing.get());
     });
     const auto launch = [&](int call) { gemm->launch(call); };
-    const Timed out = copies(buffers, 2 * kMib, true, rank.stream());
-    const Timed in = copies(buffers, 2 * kMib, false, rank.side());
+    const Timed out = copies(buffers, kHostChunkBytes, true, rank.stream());
+    const Timed in = copies(buffers, kHostChunkBytes, false, rank.side());
     const double alone = rank.time({{computing.get(), 6, launch}}).front();
     const double copied = rank.time({out}).front() * out.count;
     const int covering = static_cast<int>(2.5 * copied / alone) + 2;
     const std::vector<double> times = rank.time({{computing.get(), covering, launch}, out, in});
-    print(rank, gpus, "both", 2 * kMib, per_mib(std::max(times[1], times[2]), 2 * kMib), true);
+    print(rank, gpus, "both", kHostChunkBytes,
+          per_mib(std::max(times[1], times[2]), kHostChunkBytes), true);
     const int few = std::max(1, static_cast<int>(0.8 * copied / alone));
     const double computed = rank.time({{computing.get(), few, launch}, out, in}).front();
     if (rank.first())

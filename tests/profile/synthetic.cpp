@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <random>
 
+#include "runtime/map/host_rings.h"
+
 namespace tilepost {
 namespace {
 
@@ -83,7 +85,7 @@ void add_links(const Synthetic& machine, Recorder& recorder) {
   const PeersProfile& peers = machine.profile.peers;
   for (const double mib : {4, 8, 16, 32, 64})
     recorder.add("host_path").numbers = {
-        {"chunk", 2 * kMib},
+        {"chunk", static_cast<double>(kHostChunkBytes)},
         {"bytes", mib * kMib},
         {"us", recorder.noisy(90 + mib * interpolate(peers.host_copies.us_per_mib, 2))}};
   if (!machine.peer_access) return;

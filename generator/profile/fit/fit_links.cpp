@@ -8,6 +8,7 @@
 #include <set>
 
 #include "generator/profile/fit/fit.h"
+#include "runtime/map/host_rings.h"
 
 namespace tilepost {
 namespace {
@@ -139,7 +140,7 @@ void fit_stores(const Measurements& measurements, MachineProfile& profile, FitRe
 
 // ---- Through pinned host memory
 
-constexpr double kHostChunk = 2 * kMib;  // what plans have (runtime/map/host_rings.h)
+constexpr auto kHostChunk = static_cast<double>(kHostChunkBytes);  // the largest that plans have
 
 // The most time of all pairs, for plans hold on every pair: a line over what two GPUs send to each
 // other at once.
