@@ -5,6 +5,7 @@
 #include "runtime/bench/gpu/checked.h"
 #include "runtime/bench/gpu/kernels.h"
 #include "tilepost/device/element.cuh"
+#include "tilepost/internal/block_scales.h"
 #include "tilepost/internal/kernel_dtype.h"
 
 namespace tilepost::bench {
@@ -94,8 +95,7 @@ __device__ bool is_right(Output got, float want, int operations) {
 // What an element is multiplied by, given the scales of blocks along k of its rows, or of the
 // blocks of its columns. Without scales it is 1.
 __device__ float block_scale(const float* scales, int64_t row, int k, int all_k) {
-  constexpr int kBlock = TILEPOST_SCALE_BLOCK;
-  return scales == nullptr ? 1.f : scales[row * ((all_k + kBlock - 1) / kBlock) + k / kBlock];
+  return scales == nullptr ? 1.f : scales[row * scale_blocks(all_k) + k / TILEPOST_SCALE_BLOCK];
 }
 
 // A block computes 32 x 32 elements, and each thread computes one of them. Row y of the block is
