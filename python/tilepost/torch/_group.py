@@ -90,7 +90,7 @@ class GroupState:
         self._reasons: dict[Layer, str] = {}  # why PyTorch's own operations serve a layer, or ""
         self._device_reason: Union[str, None] = None  # why they serve all layers; None: not known yet
         self._stream = 0  # of the last eager run
-        self.is_closed = False
+        self.ready: dict[Any, Any] = {}  # what serves calls like those before (_run.Ready)
 
     # ---- Whether this group can run a layer
 
@@ -260,7 +260,7 @@ class GroupState:
 
     def close(self) -> None:
         """Destroys the operations and the communicator."""
-        self.is_closed = True
+        self.ready.clear()
         served = [each for list_of in self._served.values() for each in list_of]
         self._served.clear()
         self._reasons.clear()

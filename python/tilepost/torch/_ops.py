@@ -41,7 +41,7 @@ def _gemm_all_reduce(a: torch.Tensor, w: torch.Tensor, bias: Optional[torch.Tens
     out = a.new_empty(a.shape[0], w.shape[0], dtype=_run.out_dtype(a))
     _run.run(operation, state, layer, a.shape[0], a, w, out, bias=bias, scale_a=scale_a, scale_b=scale_b)
     if not scales and a.dtype == out.dtype:
-        _run.remember(operation, state, layer, a.shape[0], a, w, bias, group_name)
+        _run.remember(operation, state, layer, a.shape[0], a, w, bias)
     return out
 
 
@@ -62,7 +62,7 @@ def _gemm_reduce_scatter(a: torch.Tensor, w: torch.Tensor, bias: Optional[torch.
     out = a.new_empty(share, w.shape[0], dtype=_run.out_dtype(a))
     _run.run(operation, state, layer, a.shape[0], a, w, out, bias=bias, scale_a=scale_a, scale_b=scale_b)
     if not scales and a.dtype == out.dtype:
-        _run.remember(operation, state, layer, a.shape[0], a, w, bias, group_name)
+        _run.remember(operation, state, layer, a.shape[0], a, w, bias)
     return out
 
 
@@ -89,7 +89,7 @@ def _all_gather_gemm(a: torch.Tensor, w: torch.Tensor, bias: Optional[torch.Tens
     out = a.new_empty(rows, w.shape[0], dtype=_run.out_dtype(a))
     _run.run(operation, state, layer, rows, a, w, out, bias=bias, gathered=gathered, scale_a=scale_a, scale_b=scale_b)
     if not scales and a.dtype == out.dtype:
-        _run.remember(operation, state, layer, rows, a, w, bias, group_name)
+        _run.remember(operation, state, layer, rows, a, w, bias)
     return out, gathered
 
 

@@ -59,13 +59,13 @@ def add_and_norm(x: Tensor, residual: Tensor, weight: Tensor, eps: float) -> Ten
     return (rows * scale * weight.float()).to(residual.dtype)
 
 
-def exchange_splits(state: GroupState, splits: list[int]) -> list[int]:
-    """How many rows come from each rank, where this one sends `splits` to them."""
+def exchange_splits(state: GroupState, splits: list[int]) -> list[list[int]]:
+    """The ranks' splits, in their order, of which these are this rank's."""
     device = torch.device("cuda", torch.cuda.current_device()) if dist.get_backend(state.group) == "nccl" else "cpu"
     sent = torch.tensor(splits, dtype=torch.int64, device=device)
     ranks = [torch.empty_like(sent) for _ in splits]
     dist.all_gather(ranks, sent, group=state.group)
-    return [int(each[state.rank]) for each in ranks]
+    return [each.tolist() for each in ranks]
 
 
 def send_rows(state: GroupState, rows: Tensor, splits: list[int], rows_from: list[int]) -> Tensor:

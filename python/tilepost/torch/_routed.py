@@ -69,12 +69,12 @@ def _plain_order(route: _Route, a: torch.Tensor) -> Optional[torch.Tensor]:
     return torch.sort(torch.tensor(route.ranks, dtype=torch.int64, device=a.device), stable=True).indices
 
 
-def _plain_landed(state: GroupState, route: _Route, order: Optional[torch.Tensor], a: torch.Tensor) -> torch.Tensor:
+def _plain_landed(state: GroupState, all_splits: list[list[int]], order: Optional[torch.Tensor],
+                  a: torch.Tensor) -> torch.Tensor:
     """Arrivals.landed, by the splits of all ranks."""
-    splits = route.counts(state.world)
-    all_splits = _plain.gather(state, torch.tensor(splits, dtype=torch.int64, device=a.device)).view(state.world, -1)
-    before = all_splits[:state.rank].sum(0)  # rows for each rank from the ranks before this one
-    counts = torch.tensor(splits, dtype=torch.int64, device=a.device)
+    table = _numbers(all_splits, a)
+    before = table[:state.rank].sum(0)  # rows for each rank from the ranks before this one
+    counts = table[state.rank]
     first = counts.cumsum(0) - counts
     ranks = torch.repeat_interleave(torch.arange(state.world, device=a.device), counts)
     landed = before[ranks] + torch.arange(len(ranks), device=a.device) - first[ranks]
@@ -87,10 +87,11 @@ def _plain_exchange(state: GroupState, route: _Route, a: torch.Tensor,
                     rows: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     """`rows`, in the order of a, sent; landed and rows_from."""
     order, splits = _plain_order(route, a), route.counts(state.world)
-    rows_from = _plain.exchange_splits(state, splits)
+    all_splits = _plain.exchange_splits(state, splits)
+    rows_from = [each[state.rank] for each in all_splits]
     sent = rows if order is None else rows[order]
     y = _plain.send_rows(state, sent, splits, rows_from)
-    return y, _plain_landed(state, route, order, a), torch.tensor(rows_from, dtype=torch.int64, device=a.device)
+    return y, _plain_landed(state, all_splits, order, a), _numbers(rows_from, a)
 
 
 def _set_route(operation: str, state: GroupState, layer: Layer, route: _Route, a: torch.Tensor,
@@ -104,7 +105,7 @@ def _set_route(operation: str, state: GroupState, layer: Layer, route: _Route, a
         raise AssertionError("fail() raises") from error
 
 
-def _numbers(values: Sequence[int], a: torch.Tensor) -> torch.Tensor:
+def _numbers(values: Sequence, a: torch.Tensor) -> torch.Tensor:
     return torch.tensor(values, dtype=torch.int64, device=a.device)
 
 

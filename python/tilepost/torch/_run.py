@@ -104,22 +104,21 @@ def uses_plain(operation: str, state: GroupState, layer: Layer, a: Tensor) -> bo
     return bool(reason)
 
 
-class _Ready:
+class Ready:
     """What serves calls with operands of one kind: found once, so that an eager call costs the host little."""
 
     def __init__(self, state: GroupState, layer: Layer, rows: int) -> None:
-        self.state, self.layer, self.rows = state, layer, rows
+        self.layer, self.rows = layer, rows
         self.served = state.served(layer, rows)
 
 
-_ready: dict[Any, _Ready] = {}
-_MOST_READY = 4096  # kinds of operands; with more the oldest are looked up again
+_MOST_READY = 4096  # kinds of operands in a group; with more the oldest are looked up again
 
 
-def _kind(operation: str, a: Tensor, w: Tensor, bias: Optional[Tensor], group_name: str) -> Any:
-    """All that decides how a call without scales is served."""
+def _kind(operation: str, a: Tensor, w: Tensor, bias: Optional[Tensor]) -> Any:
+    """All that decides how a call without scales is served in a group."""
     of_bias = None if bias is None else (bias.shape, bias.stride(), bias.dtype, bias.device)
-    return operation, group_name, a.shape, a.dtype, a.device, w.shape, w.stride(), w.dtype, w.device, of_bias
+    return operation, a.shape, a.dtype, a.device, w.shape, w.stride(), w.dtype, w.device, of_bias
 
 
 def run_again(operation: str, a: Tensor, w: Tensor, bias: Optional[Tensor], group_name: str, rows_out: int,
@@ -128,8 +127,9 @@ def run_again(operation: str, a: Tensor, w: Tensor, bias: Optional[Tensor], grou
     operand has to be copied first."""
     if not a.is_cuda:
         return None
-    ready = _ready.get(_kind(operation, a, w, bias, group_name))
-    if ready is None or ready.state.is_closed or _group.resolve(group_name) is not ready.state.group:
+    state = _group.state_of(group_name)
+    ready = state.ready.get(_kind(operation, a, w, bias))
+    if ready is None:
         return None
     a_at, w_at = a.data_ptr(), w.data_ptr()
     bias_at = None if bias is None else bias.data_ptr()
@@ -138,7 +138,7 @@ def run_again(operation: str, a: Tensor, w: Tensor, bias: Optional[Tensor], grou
     out = a.new_empty((rows_out, w.shape[0]))
     gathered = a.new_empty((rows_gathered, a.shape[1])) if rows_gathered else None
     try:
-        stream = ready.state.stream_of_run(ready.layer, ready.served, ready.rows)
+        stream = state.stream_of_run(ready.layer, ready.served, ready.rows)
         ready.served.op.run_addresses(a_at, w_at, out.data_ptr(), ready.rows, stream, bias_at,
                                       None if gathered is None else gathered.data_ptr())
     except Error as error:
@@ -146,15 +146,15 @@ def run_again(operation: str, a: Tensor, w: Tensor, bias: Optional[Tensor], grou
     return out, gathered
 
 
-def remember(operation: str, state: GroupState, layer: Layer, rows: int, a: Tensor, w: Tensor, bias: Optional[Tensor],
-             group_name: str) -> None:
+def remember(operation: str, state: GroupState, layer: Layer, rows: int, a: Tensor, w: Tensor,
+             bias: Optional[Tensor]) -> None:
     """Lets run_again serve calls like this one, which has run."""
     has_copies = layer.layout == "tn" and not w.is_contiguous() or bias is not None and not bias.is_contiguous()
     if not a.is_cuda or rows == 0 or has_copies:
         return
-    if len(_ready) >= _MOST_READY:
-        _ready.pop(next(iter(_ready)))
-    _ready[_kind(operation, a, w, bias, group_name)] = _Ready(state, layer, rows)
+    if len(state.ready) >= _MOST_READY:
+        state.ready.pop(next(iter(state.ready)))
+    state.ready[_kind(operation, a, w, bias)] = Ready(state, layer, rows)
 
 
 def run(operation: str, state: GroupState, layer: Layer, rows: int, a: Tensor, w: Tensor, out: Tensor,

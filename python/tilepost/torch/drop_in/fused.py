@@ -100,7 +100,7 @@ def scaled_matmul_reduce_scatter(A: Tensor, B: Tensor, A_scale: Tensor, B_scale:
                                  result_scale: Optional[Tensor] = None, out_dtype: Optional[torch.dtype] = None,
                                  use_fast_accum: bool = False) -> Tensor:
     """matmul_reduce_scatter of float8_e4m3fn with scales. A has the rows of a product of output_shape, of which
-    orig_scatter_dim is scattered; every rank adds its bias, as PyTorch's operation does."""
+    orig_scatter_dim is scattered. A bias is not served: in PyTorch's operation every rank adds its own."""
     shape = list(A.shape[:-1] if output_shape is None else output_shape[:-1])
     whole = A.reshape(*shape, A.shape[-1])
     rows, w = rows_of(whole, orig_scatter_dim), weight_of(B)
