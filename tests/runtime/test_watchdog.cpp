@@ -115,6 +115,32 @@ TEST_CASE_METHOD(Watched, "the watchdog ends a run that nobody asks about") {
   CHECK(run() == TILEPOST_ABORTED);
 }
 
+// Looking takes CUDA's locks, for which the calls that follow would wait.
+TEST_CASE_METHOD(Watched,
+                 "the watchdog looks a period after a run, and not while calls follow it") {
+  create(60);  // so that a period is 100 ms
+  const auto calls_within = [](std::chrono::milliseconds time) {
+    std::this_thread::sleep_for(time);
+    const std::lock_guard lock(world().mutex);
+    return world().calls;
+  };
+  bool in_time = false;
+  for (int attempt = 0; !in_time && attempt < 50; ++attempt) {
+    const auto begin = Clock::now();
+    REQUIRE(run() == TILEPOST_OK);
+    world().reset_calls();
+    const int calls = calls_within(std::chrono::milliseconds(20));
+    in_time =
+        Clock::now() - begin < std::chrono::milliseconds(90);  // not on a machine that is busy
+    if (in_time) CHECK(calls == 0);
+    for (int waited = 0; waited < 50 && calls_within(std::chrono::milliseconds(100)) == 0; ++waited)
+      continue;
+    CHECK(calls_within(std::chrono::milliseconds(0)) > 0);
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));  // it sleeps again
+  }
+  CHECK(in_time);
+}
+
 TEST_CASE_METHOD(Watched, "destroying an operation whose run hangs ends within the deadline") {
   const auto begin = Clock::now();
   create(kDeadline);

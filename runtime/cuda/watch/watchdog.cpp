@@ -90,16 +90,18 @@ void Watchdog::retire() {
   changed_.wait_for(lock, kRetirePatience, [this] { return !observing_; });
 }
 
+// The first look is a period after the call that woke this thread. A run that has just been issued
+// has hardly begun, and looking takes locks of CUDA's that the thread which issues runs takes too.
+// So calls that follow each other wake this thread once in a period.
 void Watchdog::watch() {
   std::unique_lock lock(mutex_);
   bool idle = true, has_device = false;
   while (!stopping_) {
     asleep_ = idle;
-    if (idle)
-      changed_.wait(lock, [this] { return stopping_ || woken_; });
-    else
-      changed_.wait_for(lock, period_, [this] { return stopping_; });
-    asleep_ = woken_ = false;
+    if (idle) changed_.wait(lock, [this] { return stopping_ || woken_; });
+    asleep_ = false;
+    changed_.wait_for(lock, period_, [this] { return stopping_; });
+    woken_ = false;
     if (stopping_) return;
     observing_ = true;
     lock.unlock();
