@@ -143,6 +143,30 @@ TEST_CASE_METHOD(Pointers, "tensor maps are made once for the pointers in use") 
   CHECK(encoded() == 6);
 }
 
+// The layers of a model that share an operation run in turn, each with operands of its own.
+TEST_CASE_METHOD(Pointers, "what was checked is not asked about again") {
+  create();
+  const auto calls_of = [&](uintptr_t layer) {
+    tilepost_run_operands_t operands = sample::operands();
+    operands.b = pointer(100 + layer);
+    world().reset_calls();
+    REQUIRE(run_with(operands) == TILEPOST_OK);
+    const int calls = world().calls;
+    REQUIRE(tilepost_op_synchronize(setup.op) == TILEPOST_OK);
+    return calls;
+  };
+  constexpr uintptr_t kLayers = 40;
+  const auto all_calls = [&] {
+    int calls = 0;
+    for (uintptr_t layer = 0; layer < kLayers; ++layer) calls += calls_of(layer);
+    return calls;
+  };
+  const int first = all_calls();
+  const int least = calls_of(0);
+  CHECK(first >= static_cast<int>(kLayers) * (least + 1));  // they ask
+  CHECK(all_calls() <= static_cast<int>(kLayers) * least + static_cast<int>(kLayers) / 4);
+}
+
 TEST_CASE_METHOD(Pointers, "wrong arguments are refused and change nothing") {
   create();
   const auto refused = [&](const void* a, const void* b, void* out, CUstream_st* stream) {

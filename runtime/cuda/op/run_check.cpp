@@ -1,12 +1,23 @@
 #include "runtime/cuda/op/run_check.h"
 
 namespace tilepost::cuda {
+namespace {
+
+// A number below 1024 for a pointer, from all of its bits: operands lie at multiples of large
+// powers of two.
+size_t place_of(const void* pointer) {
+  constexpr uint64_t kGolden = 0x9e3779b97f4a7c15;
+  uint64_t bits = reinterpret_cast<uintptr_t>(pointer) * kGolden;
+  bits = (bits ^ bits >> 32) * kGolden;
+  return static_cast<size_t>(bits >> (64 - 10));
+}
+
+}  // namespace
 
 // A stream that is being captured must not be queried for its device. A wrong device is reported at
 // the launch.
 tilepost_result_t RunCheck::check(const RunOperands& operands, cudaStream_t stream,
                                   cudaStreamCaptureStatus capture) {
-  const CaptureModeGuard relaxed;
   TILEPOST_TRY(operands.check());
   for (const RunOperand& operand : operands.list()) TILEPOST_TRY(check_pointer(operand));
   if (capture == cudaStreamCaptureStatusInvalidated)
@@ -17,7 +28,17 @@ tilepost_result_t RunCheck::check(const RunOperands& operands, cudaStream_t stre
 
 // A stream of a green context has only some of the SMs. A GEMM that waits for other ranks would
 // hang there, because the work that it waits for would be queued behind it.
-tilepost_result_t RunCheck::check_stream(cudaStream_t stream) const {
+tilepost_result_t RunCheck::check_stream(cudaStream_t stream) {
+  unsigned long long id = 0;
+  TILEPOST_CUDA(cudaStreamGetId(stream, &id));
+  if (id == checked_stream_) return TILEPOST_OK;
+  TILEPOST_TRY(check_new_stream(stream));
+  checked_stream_ = id;
+  return TILEPOST_OK;
+}
+
+tilepost_result_t RunCheck::check_new_stream(cudaStream_t stream) const {
+  const CaptureModeGuard relaxed;
   int device = -1;
   TILEPOST_CUDA(cudaStreamGetDevice(stream, &device));
   if (device != device_.ordinal)
@@ -43,8 +64,9 @@ tilepost_result_t RunCheck::check_stream(cudaStream_t stream) const {
 tilepost_result_t RunCheck::check_pointer(const RunOperand& operand) {
   const char* name = operand.name;
   const void* pointer = operand.pointer;
-  for (const void* checked : checked_)
-    if (checked == pointer) return TILEPOST_OK;
+  const void*& checked = checked_[place_of(pointer)];
+  if (checked == pointer) return TILEPOST_OK;
+  const CaptureModeGuard relaxed;
   cudaPointerAttributes attributes{};
   TILEPOST_CUDA(cudaPointerGetAttributes(&attributes, pointer));
   const bool managed = attributes.type == cudaMemoryTypeManaged;
@@ -55,8 +77,7 @@ tilepost_result_t RunCheck::check_pointer(const RunOperand& operand) {
     return fail(TILEPOST_INVALID_ARGUMENT,
                 "%s must be memory of the communicator's device %d, got memory of device %d", name,
                 device_.ordinal, attributes.device);
-  checked_[next_checked_] = pointer;
-  next_checked_ = (next_checked_ + 1) % static_cast<int>(checked_.size());
+  checked = pointer;
   return TILEPOST_OK;
 }
 

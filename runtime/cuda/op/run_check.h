@@ -22,12 +22,15 @@ class RunCheck {
 
  private:
   tilepost_result_t check_pointer(const RunOperand& operand);
-  tilepost_result_t check_stream(cudaStream_t stream) const;
+  tilepost_result_t check_stream(cudaStream_t stream);
+  tilepost_result_t check_new_stream(cudaStream_t stream) const;
 
   const DeviceInfo& device_;
   const Driver& driver_;
-  std::array<const void*, 32> checked_{};  // pointers that have passed check_pointer
-  int next_checked_ = 0;
+  // Pointers that have passed check_pointer, each in the place that its bits give it. The layers of
+  // a model that share an operation have some hundred.
+  std::array<const void*, 1024> checked_{};
+  unsigned long long checked_stream_ = 0;  // cudaStreamGetId of the last that has passed; 0: none
 };
 
 }  // namespace tilepost::cuda
