@@ -124,6 +124,37 @@ class Runs(unittest.TestCase):
             tilepost.Op(comm, plan)
 
 
+@unittest.skipUnless(hasattr(tilepost._c.lib, "tilepost_comm_init_with"), "this library has no CUDA")
+class Bootstraps(unittest.TestCase):
+    def test_what_a_bootstrap_raises_is_raised(self):
+        def all_gather(_):
+            raise KeyError("the store is gone")
+
+        with self.assertRaisesRegex(KeyError, "the store is gone"):
+            tilepost.Comm.init_with(all_gather, 0, 2)
+
+    def test_bytes_that_are_missing(self):
+        with self.assertRaisesRegex(ValueError, "expected [0-9]+ from each of 2 ranks"):
+            tilepost.Comm.init_with(lambda own: [own], 0, 2)
+
+    def test_bytes_of_another(self):
+        with self.assertRaisesRegex(tilepost.InvalidArgument, "did not come back"):
+            tilepost.Comm.init_with(lambda own: [bytes(len(own)), own], 0, 2)
+
+    def test_one_rank(self):
+        seen = []
+
+        def all_gather(own):
+            seen.append(own)
+            return [own]
+
+        try:
+            tilepost.Comm.init_with(all_gather, 0, 1).close()
+        except tilepost.CudaError as error:
+            self.assertIn("cudaGetDevice", str(error))  # there is no GPU
+        self.assertGreater(len(seen), 0)
+
+
 class WithoutCuda(unittest.TestCase):
     def test_it_says_so(self):
         if hasattr(tilepost._c.lib, "tilepost_comm_init"):

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import ctypes
 from collections import deque
-from typing import Any, NamedTuple, Sequence, Union
+from typing import Any, Callable, NamedTuple, Sequence, Union
 
 from tilepost import _c
 from tilepost._errors import Unsupported, check
@@ -70,6 +70,33 @@ class Comm:
         handle = ctypes.c_void_p()
         copied = _c.UniqueId.from_buffer_copy(unique_id)
         check(_c.lib.tilepost_comm_init(ctypes.byref(copied), rank, world, ctypes.byref(handle)))
+        return Comm(handle, rank, world)
+
+    @staticmethod
+    def init_with(all_gather: Callable[[bytes], Sequence[bytes]], rank: int, world: int) -> Comm:
+        """As init, for ranks that find each other by means of their own: all_gather(own) returns the bytes of all
+        ranks, as many as `own` has from each, in the order of ranks. It is called a few times, and not after this call.
+        Where all ranks share the memory of a host, NCCL's communicators are only made for operations that need them."""
+        _need_cuda("tilepost_comm_init_with")
+        raised: list[BaseException] = []
+
+        def gather(own: int, to: int, size: int, _: int) -> int:
+            try:
+                parts = all_gather(ctypes.string_at(own, size))
+                if [len(part) for part in parts] != [size] * world:
+                    raise ValueError(f"all_gather gave parts of {[len(part) for part in parts]} bytes, expected {size} "
+                                     f"from each of {world} ranks")
+                ctypes.memmove(to, b"".join(parts), size * world)
+                return 0
+            except BaseException as error:  # pylint: disable=broad-except
+                raised.append(error)  # nothing may be raised through C
+                return 1
+
+        handle = ctypes.c_void_p()
+        result = _c.lib.tilepost_comm_init_with(_c.AllGather(gather), None, rank, world, ctypes.byref(handle))
+        if raised:
+            raise raised[0]
+        check(result)
         return Comm(handle, rank, world)
 
     def close(self) -> None:

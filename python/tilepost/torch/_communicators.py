@@ -72,9 +72,7 @@ def cuda_communicator(group: dist.ProcessGroup, device: torch.device,
     """A communicator on the current device. `communicator` is what init() takes. Collective."""
     rank, world = dist.get_rank(group), dist.get_world_size(group)
     if communicator == "own":
-        made = attempt(group, lambda: tilepost.Comm.unique_id() if rank == 0 else None)
-        unique_id = on_all_ranks(group, made)[0]
-        return attempt(group, lambda: tilepost.Comm.init(unique_id, rank, world))
+        return attempt(group, lambda: tilepost.Comm.init_with(lambda own: on_all_ranks(group, own), rank, world))
     address = communicator if isinstance(communicator, int) else _of_process_group(group, device)
     return attempt(group, lambda: tilepost.Comm.adopt(address, rank, world))
 
