@@ -21,6 +21,10 @@ def bf16_memory(values):
     return view
 
 
+def address(view):
+    return ctypes.addressof(ctypes.c_char.from_buffer(view))
+
+
 def numbers(view):
     return [struct.unpack("<f", struct.pack("<I", word << 16))[0] for word in struct.unpack(f"<{len(view) // 2}H", view)]
 
@@ -95,6 +99,27 @@ class Runs(unittest.TestCase):
             self.assertEqual(numbers(gathered), [row // (m // world) + 1 for row in range(m) for _ in range(k)])
 
         on_ranks(world, rank_runs)
+
+    def test_prepared_runs(self):
+        m, n, k = 3, 8, 8
+        plan = self.plan(pattern="all_gather_gemm", ranks=1, gemm__m={"max": 16}, gemm__n=n, gemm__k=k)
+        [comm] = tilepost.Comm.host(1)
+        op = tilepost.Op(comm, plan)
+        b = bf16_memory([1] * (n * k))
+        prepared = op.prepared(m)
+        for value in (1, 2):
+            a, out, gathered = bf16_memory([value] * (m * k)), bf16_memory([0] * (m * n)), bf16_memory([0] * (m * k))
+            prepared(address(a), address(b), address(out), 0, gathered=address(gathered))
+            op.synchronize()
+            self.assertEqual(numbers(out), [k * value] * (m * n))
+            self.assertEqual(numbers(gathered), [value] * (m * k))
+        with self.assertRaisesRegex(tilepost.InvalidArgument, "out is null"):
+            prepared(address(a), address(b), 0, 0)
+        with self.assertRaisesRegex(tilepost.InvalidArgument, "17"):
+            op.prepared(17)(address(a), address(b), address(out), 0)
+        op.close()
+        with self.assertRaisesRegex(tilepost.InvalidArgument, "op is null"):
+            prepared(address(a), address(b), address(out), 0)
 
     def test_wrong_runs_are_errors(self):
         plan = self.plan(pattern="gemm_all_reduce", ranks=1, gemm__m={"max": 16}, gemm__n=8, gemm__k=8)

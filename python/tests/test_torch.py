@@ -2,6 +2,7 @@
 import os
 import threading
 import unittest
+import unittest.mock
 import warnings
 
 try:
@@ -17,6 +18,7 @@ from torch.testing._internal.distributed.multi_threaded_pg import (ProcessLocalG
 
 import tilepost
 import tilepost.torch as tp
+from tilepost.torch import _again
 
 CATALOGUE = os.environ.get("TILEPOST_TEST_CATALOGUE")
 OPERATIONS = torch.ops.tilepost
@@ -278,6 +280,35 @@ class Layers(unittest.TestCase):
 
     def test_without(self):
         self.mlp(False)
+
+
+class CallsLikeBefore(unittest.TestCase):
+    """What can be seen without a GPU; tests/gpu/torch has the rest."""
+
+    def test_the_environment_may_change(self):
+        with unittest.mock.patch.dict(os.environ):
+            for mode, is_off in (("off", True), ("strict", False), ("off", True)):
+                os.environ["TILEPOST"] = mode
+                self.assertEqual(_again.is_off(), is_off)
+            del os.environ["TILEPOST"]
+            self.assertFalse(_again.is_off())
+
+    def test_shapes(self):
+        for sizes in ((5,), (3, 4), (2, 3, 4)):
+            shape = _again.shape_of(*sizes)
+            self.assertEqual((shape.sizes, shape.strides), (sizes, torch.empty(sizes).stride()))
+
+    def test_kinds_differ(self):
+        a, w = torch.empty(4, 8, dtype=torch.bfloat16), torch.empty(8, 8, dtype=torch.bfloat16)
+        bias = torch.empty(8, dtype=torch.bfloat16)
+        calls = [("gemm_all_reduce", a, w, None), ("gemm_reduce_scatter", a, w, None),
+                 ("gemm_all_reduce", a[:2], w, None),
+                 ("gemm_all_reduce", a, w.t(), None), ("gemm_all_reduce", a, w[:4], None),
+                 ("gemm_all_reduce", a.half(), w, None), ("gemm_all_reduce", a, w.half(), None),
+                 ("gemm_all_reduce", a, w, bias), ("gemm_all_reduce", a, w, bias.half()),
+                 ("gemm_all_reduce", a, w, bias[::2]), ("gemm_all_reduce", a.view(2, 2, 8), w, None)]
+        self.assertEqual(len({_again._kind(*call) for call in calls}), len(calls))
+        self.assertEqual(_again._kind("x", a, w, bias), _again._kind("x", a.clone(), w.clone(), bias.clone()))
 
 
 class Fallback(unittest.TestCase):

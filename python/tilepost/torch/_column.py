@@ -6,6 +6,7 @@ from typing import Optional
 import torch
 import torch.nn.functional as F
 
+from tilepost.torch import _again, _run
 from tilepost.torch._weight_gradient import weight_gradient
 
 
@@ -23,12 +24,14 @@ class _ColumnGemm(torch.autograd.Function):
         a, w = ctx.saved_tensors
         needs = ctx.needs_input_grad
         dy = dy.contiguous()
-        da = torch.ops.tilepost.gemm_all_reduce(dy, w.t(), None, ctx.group_name) if needs[0] else None
+        da = _again.call("gemm_all_reduce", dy, w.t(), None, ctx.group_name)[0] if needs[0] else None
         return da, weight_gradient(w, dy, a) if needs[1] else None, dy.sum(0) if needs[2] else None, None
 
 
 def column_gemm(a: torch.Tensor, w: torch.Tensor, bias: Optional[torch.Tensor], group_name: str) -> torch.Tensor:
     """a [..., k] w^T: all ranks have the same a, and each its own w [n, k] and bias [n]. Local; collective is the
     gradient of a alone."""
+    if not _run.has_gradient(a, w, bias):
+        return F.linear(a, w, bias)
     rows = a.reshape(-1, a.shape[-1])
     return _ColumnGemm.apply(rows, w, bias, group_name).reshape(*a.shape[:-1], w.shape[0])

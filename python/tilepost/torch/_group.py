@@ -35,7 +35,10 @@ def resolve(group_name: str) -> dist.ProcessGroup:
     return dist.distributed_c10d._resolve_process_group(group_name)  # pylint: disable=protected-access
 
 
-def name_of(group: Union[dist.ProcessGroup, DeviceMesh, str, None]) -> str:
+Group = Union[dist.ProcessGroup, DeviceMesh, str, None]
+
+
+def name_of(group: Group) -> str:
     """The name of a group: of the default one for None, and of that of a mesh of one dimension."""
     if isinstance(group, str):
         return group
@@ -89,8 +92,8 @@ class GroupState:
         self._served: dict[Layer, list[Served]] = {}
         self._reasons: dict[Layer, str] = {}  # why PyTorch's own operations serve a layer, or ""
         self._device_reason: Union[str, None] = None  # why they serve all layers; None: not known yet
-        self._stream = 0  # of the last eager run
-        self.ready: dict[Any, Any] = {}  # what serves calls like those before (_run.Ready)
+        self.last_stream = 0  # of the last eager run; 0: the default one
+        self.ready: dict[Any, Any] = {}  # what serves calls like those before (_again.Ready)
 
     # ---- Whether this group can run a layer
 
@@ -243,11 +246,11 @@ class GroupState:
                     f"tilepost.torch.{layer.pattern}: a run of {rows} rows cannot be captured in a CUDA graph before "
                     f"one has run eagerly; run once with {rows} rows, as PyTorch's warm-up does")
             return stream
-        if stream != self._stream:
-            if self._stream:
-                last = torch.cuda.ExternalStream(self._stream, device=self.device)
+        if stream != self.last_stream:
+            if self.last_stream:
+                last = torch.cuda.ExternalStream(self.last_stream, device=self.device)
                 torch.cuda.current_stream(self.device).wait_stream(last)
-            self._stream = stream
+            self.last_stream = stream
         return stream
 
     # ---- The end
@@ -261,6 +264,8 @@ class GroupState:
     def close(self) -> None:
         """Destroys the operations and the communicator."""
         self.ready.clear()
+        for named in [named for named, state in _of_call.items() if state is self]:
+            del _of_call[named]
         served = [each for list_of in self._served.values() for each in list_of]
         self._served.clear()
         self._reasons.clear()
@@ -307,6 +312,19 @@ def state_of(group_name: str) -> GroupState:
     if state is not None:
         state.close()
     state = states[group_name] = GroupState(group_name)
+    return state
+
+
+_of_call: dict[Any, GroupState] = {}  # on GPUs, by what calls name a group with
+
+
+def state_of_call(group: Group) -> GroupState:
+    """state_of(name_of(group)), in less time where the group was found before."""
+    named = dist.group.WORLD if group is None else group
+    state = _of_call.get(named)
+    # PyTorch forgets a group that was destroyed.
+    if state is None or state.group not in dist.distributed_c10d._world.pg_map:  # pylint: disable=protected-access
+        state = _of_call[named] = state_of(name_of(group))
     return state
 
 
@@ -362,7 +380,7 @@ def release(group: Union[dist.ProcessGroup, str, None] = None) -> None:
 
 @atexit.register
 def _release_all() -> None:
-    for state in _of_process.values():
+    for state in list(_of_process.values()):
         try:
             state.close()
         except Error:  # a run that failed was reported when it did

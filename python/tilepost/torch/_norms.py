@@ -5,7 +5,7 @@ from typing import Optional
 
 import torch
 
-from tilepost.torch import _group, _plain, _run
+from tilepost.torch import _again, _group, _plain, _run
 from tilepost.torch._ops import Group, as_rows
 
 _library = torch.library.Library("tilepost", "FRAGMENT")
@@ -27,6 +27,10 @@ def _check(operation: str, a: torch.Tensor, w: torch.Tensor, bias: Optional[torc
 def _norm(pattern: str, a: torch.Tensor, w: torch.Tensor, bias: Optional[torch.Tensor], residual: torch.Tensor,
           norm_weight: torch.Tensor, eps: float, group_name: str) -> torch.Tensor:
     operation = f"{pattern}_norm"
+    norm = residual, norm_weight, eps
+    again = _again.run(operation, a, w, bias, group_name, norm=norm)
+    if again is not None:
+        return again[0]
     state = _group.state_of(group_name)
     rows = a.shape[0]
     if pattern == "gemm_reduce_scatter":
@@ -42,6 +46,7 @@ def _norm(pattern: str, a: torch.Tensor, w: torch.Tensor, bias: Optional[torch.T
     out = a.new_empty(rows, w.shape[0])
     _run.run(operation, state, layer, a.shape[0], a, w, out, bias=bias, norm_weight=_run.aligned(norm_weight),
              norm_residual=residual, norm_epsilon=eps)
+    _again.remember(operation, state, layer, a.shape[0], a, w, bias, out, norm=norm)
     return out
 
 
@@ -72,7 +77,7 @@ def _(a, w, bias, residual, norm_weight, eps, group_name):
 
 
 def _refuse_gradients(operation: str, *tensors: Optional[torch.Tensor]) -> None:
-    if torch.is_grad_enabled() and any(each is not None and each.requires_grad for each in tensors):
+    if _run.has_gradient(*tensors):
         raise RuntimeError(f"tilepost.torch.{operation} has no gradient, because it writes residual in its place; "
                            f"call it under torch.no_grad(), or use {operation.removesuffix('_norm')} and PyTorch's norm")
 
@@ -83,6 +88,9 @@ def gemm_all_reduce_norm(a: torch.Tensor, w: torch.Tensor, residual: torch.Tenso
     x / sqrt(mean(x^2) + eps) * norm_weight. a [..., k], w [n, k], residual and result [..., n], norm_weight [n]. `bias`
     [n] is added once, that of rank 0. It has no gradient."""
     _refuse_gradients("gemm_all_reduce_norm", a, w, residual, norm_weight, bias)
+    again = _again.run("gemm_all_reduce_norm", a, w, bias, group, norm=(residual, norm_weight, eps))
+    if again is not None:
+        return again[0]
     y = torch.ops.tilepost.gemm_all_reduce_norm(as_rows(a), w, bias, _in_place(residual), norm_weight, eps,
                                                 _group.name_of(group))
     return y.view(residual.shape)
@@ -93,6 +101,9 @@ def gemm_reduce_scatter_norm(a: torch.Tensor, w: torch.Tensor, residual: torch.T
                              bias: Optional[torch.Tensor] = None) -> torch.Tensor:
     """The same on this rank's rows of the sum: a [m, k], residual and result [m / ranks, n]."""
     _refuse_gradients("gemm_reduce_scatter_norm", a, w, residual, norm_weight, bias)
+    again = _again.run("gemm_reduce_scatter_norm", a, w, bias, group, norm=(residual, norm_weight, eps))
+    if again is not None:
+        return again[0]
     y = torch.ops.tilepost.gemm_reduce_scatter_norm(as_rows(a), w, bias, _in_place(residual), norm_weight, eps,
                                                     _group.name_of(group))
     return y.view(residual.shape)

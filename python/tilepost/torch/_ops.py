@@ -4,10 +4,9 @@ from __future__ import annotations
 from typing import Optional, Union
 
 import torch
-import torch.distributed as dist
-from torch.distributed.device_mesh import DeviceMesh
 
-from tilepost.torch import _group, _plain, _run
+from tilepost.torch import _again, _group, _plain, _run
+from tilepost.torch._group import Group
 from tilepost.torch._weight_gradient import weight_gradient
 
 _library = torch.library.Library("tilepost", "DEF")
@@ -29,10 +28,9 @@ def _first_bias(state: _group.GroupState, bias: Optional[torch.Tensor]) -> Optio
 def _gemm_all_reduce(a: torch.Tensor, w: torch.Tensor, bias: Optional[torch.Tensor], group_name: str,
                      scale_a: Optional[torch.Tensor] = None, scale_b: Optional[torch.Tensor] = None) -> torch.Tensor:
     operation = "gemm_all_reduce"
-    if scale_a is None and scale_b is None:
-        again = _run.run_again(operation, a, w, bias, group_name, a.shape[0])
-        if again is not None:
-            return again[0]
+    again = _again.run(operation, a, w, bias, group_name) if scale_a is None and scale_b is None else None
+    if again is not None:
+        return again[0]
     _run.check(operation, a, w, bias)
     scales = _run.scales_of(operation, a, w, scale_a, scale_b, a.shape[0])
     state, layer = _group.state_of(group_name), _run.layer_of(operation, a, w, bias, scales)
@@ -40,8 +38,7 @@ def _gemm_all_reduce(a: torch.Tensor, w: torch.Tensor, bias: Optional[torch.Tens
         return _plain.sum_over_ranks(state, _plain.product(a, w, _first_bias(state, bias), scale_a, scale_b))
     out = a.new_empty(a.shape[0], w.shape[0], dtype=_run.out_dtype(a))
     _run.run(operation, state, layer, a.shape[0], a, w, out, bias=bias, scale_a=scale_a, scale_b=scale_b)
-    if not scales and a.dtype == out.dtype:
-        _run.remember(operation, state, layer, a.shape[0], a, w, bias)
+    _again.remember(operation, state, layer, a.shape[0], a, w, bias, out)
     return out
 
 
@@ -49,10 +46,9 @@ def _gemm_reduce_scatter(a: torch.Tensor, w: torch.Tensor, bias: Optional[torch.
                          scale_a: Optional[torch.Tensor] = None,
                          scale_b: Optional[torch.Tensor] = None) -> torch.Tensor:
     operation = "gemm_reduce_scatter"
-    if scale_a is None and scale_b is None:
-        again = _run.run_again(operation, a, w, bias, group_name, a.shape[0] // _world(group_name))
-        if again is not None:
-            return again[0]
+    again = _again.run(operation, a, w, bias, group_name) if scale_a is None and scale_b is None else None
+    if again is not None:
+        return again[0]
     _run.check(operation, a, w, bias)
     scales = _run.scales_of(operation, a, w, scale_a, scale_b, a.shape[0])
     state, layer = _group.state_of(group_name), _run.layer_of(operation, a, w, bias, scales)
@@ -61,8 +57,7 @@ def _gemm_reduce_scatter(a: torch.Tensor, w: torch.Tensor, bias: Optional[torch.
         return _plain.share_of_sum(state, _plain.product(a, w, _first_bias(state, bias), scale_a, scale_b))
     out = a.new_empty(share, w.shape[0], dtype=_run.out_dtype(a))
     _run.run(operation, state, layer, a.shape[0], a, w, out, bias=bias, scale_a=scale_a, scale_b=scale_b)
-    if not scales and a.dtype == out.dtype:
-        _run.remember(operation, state, layer, a.shape[0], a, w, bias)
+    _again.remember(operation, state, layer, a.shape[0], a, w, bias, out)
     return out
 
 
@@ -70,11 +65,9 @@ def _all_gather_gemm(a: torch.Tensor, w: torch.Tensor, bias: Optional[torch.Tens
                      scale_a: Optional[torch.Tensor] = None,
                      scale_b: Optional[torch.Tensor] = None) -> tuple[torch.Tensor, torch.Tensor]:
     operation = "all_gather_gemm"
-    if scale_a is None and scale_b is None:
-        rows = a.shape[0] * _world(group_name)
-        again = _run.run_again(operation, a, w, bias, group_name, rows, rows)
-        if again is not None:
-            return again
+    again = _again.run(operation, a, w, bias, group_name) if scale_a is None and scale_b is None else None
+    if again is not None:
+        return again
     _run.check(operation, a, w, bias)
     state = _group.state_of(group_name)
     rows = a.shape[0] * state.world
@@ -88,8 +81,7 @@ def _all_gather_gemm(a: torch.Tensor, w: torch.Tensor, bias: Optional[torch.Tens
     gathered = a.new_empty(rows, a.shape[1])
     out = a.new_empty(rows, w.shape[0], dtype=_run.out_dtype(a))
     _run.run(operation, state, layer, rows, a, w, out, bias=bias, gathered=gathered, scale_a=scale_a, scale_b=scale_b)
-    if not scales and a.dtype == out.dtype:
-        _run.remember(operation, state, layer, rows, a, w, bias)
+    _again.remember(operation, state, layer, rows, a, w, bias, out, gathered)
     return out, gathered
 
 
@@ -130,7 +122,7 @@ class _GemmAllReduce(torch.autograd.Function):
     @staticmethod
     def forward(ctx, a, w, bias, group_name):
         ctx.save_for_backward(a, w)
-        return torch.ops.tilepost.gemm_all_reduce(a, w, bias, group_name)
+        return _again.call("gemm_all_reduce", a, w, bias, group_name)[0]
 
     @staticmethod
     def backward(ctx, dy):
@@ -147,13 +139,13 @@ class _GemmReduceScatter(torch.autograd.Function):
     def forward(ctx, a, w, bias, group_name):
         ctx.save_for_backward(a, w)
         ctx.group_name = group_name
-        return torch.ops.tilepost.gemm_reduce_scatter(a, w, bias, group_name)
+        return _again.call("gemm_reduce_scatter", a, w, bias, group_name)[0]
 
     @staticmethod
     def backward(ctx, dy):
         a, w = ctx.saved_tensors
         needs = ctx.needs_input_grad
-        da, gathered = torch.ops.tilepost.all_gather_gemm(dy.contiguous(), w.t(), None, ctx.group_name)
+        da, gathered = _again.call("all_gather_gemm", dy.contiguous(), w.t(), None, ctx.group_name)
         return (da if needs[0] else None, weight_gradient(w, gathered, a) if needs[1] else None,
                 _bias_gradient(needs[2], gathered), None)
 
@@ -163,7 +155,7 @@ class _AllGatherGemm(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx, a, w, bias, group_name):
-        y, gathered = torch.ops.tilepost.all_gather_gemm(a, w, bias, group_name)
+        y, gathered = _again.call("all_gather_gemm", a, w, bias, group_name)
         ctx.save_for_backward(gathered, w)
         ctx.group_name = group_name
         ctx.mark_non_differentiable(gathered)
@@ -175,28 +167,8 @@ class _AllGatherGemm(torch.autograd.Function):
         needs = ctx.needs_input_grad
         da = None
         if needs[0]:
-            da = torch.ops.tilepost.gemm_reduce_scatter(dy.contiguous(), w.t(), None, ctx.group_name)
+            da = _again.call("gemm_reduce_scatter", dy.contiguous(), w.t(), None, ctx.group_name)[0]
         return da, weight_gradient(w, dy, gathered) if needs[1] else None, _bias_gradient(needs[2], dy), None
-
-
-Group = Union[dist.ProcessGroup, DeviceMesh, str, None]
-
-
-_PLAIN_TYPES = torch.Tensor, torch.nn.Parameter
-
-
-def _call(operation: str, a: torch.Tensor, w: torch.Tensor, *others):
-    """Calls an operation: past PyTorch's dispatcher, which costs the host as much as a third of the call, where nothing
-    looks at the operations, such as a compiler, a mode or a kind of tensors of its own."""
-    if not torch.compiler.is_compiling() and type(a) in _PLAIN_TYPES and type(w) in _PLAIN_TYPES and \
-            torch._C._len_torch_dispatch_stack() == 0:
-        return _IMPLEMENTATIONS[operation](a, w, *others)
-    return getattr(torch.ops.tilepost, operation)(a, w, *others)
-
-
-def _has_gradient(*tensors: Optional[torch.Tensor]) -> bool:
-    """Whether autograd will ask for the gradient of one of these."""
-    return torch.is_grad_enabled() and any(each is not None and each.requires_grad for each in tensors)
 
 
 def as_rows(a: torch.Tensor) -> torch.Tensor:
@@ -209,11 +181,15 @@ def gemm_all_reduce(a: torch.Tensor, w: torch.Tensor, *, group: Group = None, bi
     """The sum over ranks of a w^T, on all ranks: a [..., k], w [n, k], result [..., n]. `bias` [n] is added once, that
     of rank 0. `w` may be the transpose of a matrix. `scale_a` and `scale_b`, which have no gradients, scale this rank's
     product: fp32, one number each, or one for each row of a and of w. The result of float8_e4m3fn is bfloat16."""
+    scaled = scale_a is not None or scale_b is not None
+    again = None if scaled else _again.run("gemm_all_reduce", a, w, bias, group)
+    if again is not None:
+        return again[0]
     rows, name = as_rows(a), _group.name_of(group)
-    if scale_a is None and scale_b is None and _has_gradient(a, w, bias):
+    if not scaled and _run.has_gradient(a, w, bias):
         y = _GemmAllReduce.apply(rows, w, bias, name)
     else:
-        y = _call("gemm_all_reduce", rows, w, bias, name, scale_a, scale_b)
+        y = torch.ops.tilepost.gemm_all_reduce(rows, w, bias, name, scale_a, scale_b)
     return y if a.dim() == 2 else y.reshape(*a.shape[:-1], w.shape[0])
 
 
@@ -223,10 +199,14 @@ def gemm_reduce_scatter(a: torch.Tensor, w: torch.Tensor, *, group: Group = None
     """This rank's rows of the sum over ranks of a w^T: a [m, k], w [n, k], result [m / ranks, n]. More dimensions of a
     are flattened. `bias` [n] is added once, that of rank 0; its gradient is that of all rows. The rest is as for
     gemm_all_reduce."""
+    scaled = scale_a is not None or scale_b is not None
+    again = None if scaled else _again.run("gemm_reduce_scatter", a, w, bias, group)
+    if again is not None:
+        return again[0]
     rows, name = as_rows(a), _group.name_of(group)
-    if scale_a is None and scale_b is None and _has_gradient(a, w, bias):
+    if not scaled and _run.has_gradient(a, w, bias):
         return _GemmReduceScatter.apply(rows, w, bias, name)
-    return _call("gemm_reduce_scatter", rows, w, bias, name, scale_a, scale_b)
+    return torch.ops.tilepost.gemm_reduce_scatter(rows, w, bias, name, scale_a, scale_b)
 
 
 def all_gather_gemm(a: torch.Tensor, w: torch.Tensor, *, group: Group = None, bias: Optional[torch.Tensor] = None,
@@ -235,9 +215,13 @@ def all_gather_gemm(a: torch.Tensor, w: torch.Tensor, *, group: Group = None, bi
     """All ranks' rows of a, times w^T: a [m / ranks, k], w [n, k], result [m, n]. More dimensions of a are flattened.
     With `return_gathered` also these rows, [m, k], through which no gradient goes. `scale_a` has a number for all rows,
     for each of this rank's, which are gathered first, or for each of all ranks'."""
+    scaled = scale_a is not None or scale_b is not None
+    again = None if scaled else _again.run("all_gather_gemm", a, w, bias, group, return_gathered)
+    if again is not None:
+        return again if return_gathered else again[0]
     rows, name = as_rows(a), _group.name_of(group)
-    if scale_a is None and scale_b is None and _has_gradient(a, w, bias):
+    if not scaled and _run.has_gradient(a, w, bias):
         y, gathered = _AllGatherGemm.apply(rows, w, bias, name)
     else:
-        y, gathered = _call("all_gather_gemm", rows, w, bias, name, scale_a, scale_b)
+        y, gathered = torch.ops.tilepost.all_gather_gemm(rows, w, bias, name, scale_a, scale_b)
     return (y, gathered) if return_gathered else y

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import os
-from typing import Any, Optional, Union
+from typing import Optional, Union
 
 import torch
 
@@ -22,6 +22,11 @@ def is_transposed(w: Tensor) -> bool:
 def out_dtype(a: Tensor) -> torch.dtype:
     """The type of products of a."""
     return torch.bfloat16 if a.dtype == torch.float8_e4m3fn else a.dtype
+
+
+def has_gradient(*tensors: Optional[Tensor]) -> bool:
+    """Whether autograd will ask for the gradient of one of these."""
+    return torch.is_grad_enabled() and any(each is not None and each.requires_grad for each in tensors)
 
 
 def check(operation: str, a: Tensor, w: Tensor, bias: Optional[Tensor]) -> None:
@@ -102,59 +107,6 @@ def uses_plain(operation: str, state: GroupState, layer: Layer, a: Tensor) -> bo
     if reason:
         _group.warn_once(operation, reason)
     return bool(reason)
-
-
-class Ready:
-    """What serves calls with operands of one kind: found once, so that an eager call costs the host little."""
-
-    def __init__(self, state: GroupState, layer: Layer, rows: int) -> None:
-        self.layer, self.rows = layer, rows
-        self.served = state.served(layer, rows)
-
-
-_MOST_READY = 4096  # kinds of operands in a group; with more the oldest are looked up again
-
-
-def _kind(operation: str, a: Tensor, w: Tensor, bias: Optional[Tensor]) -> Any:
-    """All that decides how a call without scales is served in a group."""
-    of_bias = None if bias is None else (bias.shape, bias.stride(), bias.dtype, bias.device)
-    return operation, a.shape, a.dtype, a.device, w.shape, w.stride(), w.dtype, w.device, of_bias
-
-
-def run_again(operation: str, a: Tensor, w: Tensor, bias: Optional[Tensor], group_name: str, rows_out: int,
-              rows_gathered: int = 0) -> Union[tuple[Tensor, Optional[Tensor]], None]:
-    """A run on a GPU like one before, with its out and its gathered rows; None where there was none like that, or an
-    operand has to be copied first."""
-    if not a.is_cuda:
-        return None
-    state = _group.state_of(group_name)
-    ready = state.ready.get(_kind(operation, a, w, bias))
-    if ready is None:
-        return None
-    a_at, w_at = a.data_ptr(), w.data_ptr()
-    bias_at = None if bias is None else bias.data_ptr()
-    if (a_at | w_at | (bias_at or 0)) % 16 != 0 or not a.is_contiguous() or os.environ.get("TILEPOST") == "off":
-        return None
-    out = a.new_empty((rows_out, w.shape[0]))
-    gathered = a.new_empty((rows_gathered, a.shape[1])) if rows_gathered else None
-    try:
-        stream = state.stream_of_run(ready.layer, ready.served, ready.rows)
-        ready.served.op.run_addresses(a_at, w_at, out.data_ptr(), ready.rows, stream, bias_at,
-                                      None if gathered is None else gathered.data_ptr())
-    except Error as error:
-        _group.fail(operation, error, a=a.shape, w=w.shape)
-    return out, gathered
-
-
-def remember(operation: str, state: GroupState, layer: Layer, rows: int, a: Tensor, w: Tensor,
-             bias: Optional[Tensor]) -> None:
-    """Lets run_again serve calls like this one, which has run."""
-    has_copies = layer.layout == "tn" and not w.is_contiguous() or bias is not None and not bias.is_contiguous()
-    if not a.is_cuda or rows == 0 or has_copies:
-        return
-    if len(state.ready) >= _MOST_READY:
-        state.ready.pop(next(iter(state.ready)))
-    state.ready[_kind(operation, a, w, bias)] = Ready(state, layer, rows)
 
 
 def run(operation: str, state: GroupState, layer: Layer, rows: int, a: Tensor, w: Tensor, out: Tensor,

@@ -7,7 +7,7 @@ from typing import Optional, Sequence
 import torch
 from torch.distributed._symmetric_memory import _maybe_convert_scalar_types_to_dtypes as dtypes_of
 
-from tilepost.torch import _group
+from tilepost.torch import _again, _group
 from tilepost.torch.drop_in import scales
 from tilepost.torch.drop_in.serving import NotServed, batch_of, check, rows_of, weight_of
 
@@ -32,7 +32,8 @@ def all_gather_matmul(A: Tensor, Bs: list[Tensor], gather_dim: int, group_name: 
     shape[gather_dim] *= _group.resolve(group_name).size()
     products: list[Tensor] = [rows] * len(weights)
     first, *others = _largest_first(weights)
-    products[first], gathered = _operations.all_gather_gemm(rows.contiguous(), weights[first], None, group_name)
+    products[first], gathered = _again.call("all_gather_gemm", rows.contiguous(), weights[first], None,
+                                                    group_name)
     for index in others:
         products[index] = gathered @ Bs[index]
     whole = batch_of(gathered, shape, gather_dim) if return_A else None
@@ -44,7 +45,7 @@ def matmul_reduce_scatter(A: Tensor, B: Tensor, reduce_op: str, scatter_dim: int
     rows, w = rows_of(A, scatter_dim), weight_of(B)
     world = _check_reduction(reduce_op, A.shape[scatter_dim], group_name)
     check("gemm_reduce_scatter", rows, w, group_name)
-    y = _operations.gemm_reduce_scatter(rows.contiguous(), w, None, group_name)
+    y, _ = _again.call("gemm_reduce_scatter", rows.contiguous(), w, None, group_name)
     return _scattered(y, list(A.shape[:-1]), scatter_dim, reduce_op, world)
 
 
