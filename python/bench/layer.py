@@ -123,13 +123,15 @@ def check(case: Case, results: dict[str, list[torch.Tensor]], first: str) -> Non
             raise SystemExit(f"{case}: {name} differs from {first} by {error:.2e}, the limit is {LIMIT}")
 
 
-def measure(case: Case, layers: list[Weights], rank: int, device: torch.device, rounds: int) -> dict[str, float]:
+def measure(case: Case, layers: list[Weights], rank: int, device: torch.device,
+            options: argparse.Namespace) -> dict[str, float]:
     """Checks and times all forms. Collective."""
     world, shape = dist.get_world_size(), SHAPES[case.model]
     calls: dict[str, Callable[[], object]] = {}
     results: dict[str, list[torch.Tensor]] = {}
     train = case.mode == "train"
-    chosen = [forms.NCCL_SP, forms.TILEPOST_SP] if train else forms.for_inference(device)
+    every = [forms.NCCL_SP, forms.TILEPOST_SP] if train else forms.for_inference(device)
+    chosen = [form for form in every if form.name not in options.without]
     for form in chosen:
         if form.sequence_parallel and case.rows % world != 0:
             continue
@@ -148,7 +150,7 @@ def measure(case: Case, layers: list[Weights], rank: int, device: torch.device, 
         if case.mode == "graph" and device.type == "cuda":
             results[form.name + " (graph)"] = [whole(form, calls[form.name]().clone())]
     check(case, results, chosen[0].name)
-    return {name: time / LAYERS for name, time in timing.interleaved(calls, rounds, device).items()}
+    return {name: time / LAYERS for name, time in timing.interleaved(calls, options.rounds, device).items()}
 
 
 def _inference(a, layers, shape, form, world):
@@ -194,6 +196,8 @@ def main() -> int:
     parser.add_argument("--model", nargs="+", choices=list(SHAPES), default=["8b", "70b"])
     parser.add_argument("--rows", nargs="+", type=int, default=[8192, 2048, 512, 64, 16, 1])
     parser.add_argument("--mode", nargs="+", choices=["eager", "graph"], default=["eager", "graph"])
+    parser.add_argument("--without", nargs="+", choices=COLUMNS, default=[], metavar="FORM",
+                        help="forms to leave out, as the table names them, such as \"async-TP SP\" on one GPU")
     parser.add_argument("--train", action="store_true", help="forward and backward, with sequence parallelism")
     options = parser.parse_args()
     if options.host:
@@ -213,7 +217,7 @@ def main() -> int:
             for rows in options.rows:
                 for mode in ["train"] if options.train else options.mode:
                     case = Case(model, rows, mode)
-                    times = measure(case, layers, rank, device, options.rounds)
+                    times = measure(case, layers, rank, device, options)
                     if rank == 0:
                         print(table_line(case, times), flush=True)
 

@@ -13,6 +13,8 @@ import sys
 import tempfile
 import time
 
+from one_gpu import environment_of
+
 WORLD = 2
 SIZES = {"hidden_size": 512, "intermediate_size": 1024, "num_hidden_layers": 2, "num_attention_heads": 8,
          "num_key_value_heads": 4, "head_dim": 64, "vocab_size": 512, "max_position_embeddings": 512,
@@ -195,9 +197,7 @@ def start_ranks(kernels, parts):
         for rank in range(WORLD):
             env = dict(os.environ, RANK=str(rank), TILEPOST=os.environ.get("TILEPOST", "strict"))
             if os.environ.get("ONE_GPU"):
-                # NCCL takes two ranks on one GPU only if they seem to be on two hosts.
-                env.update(NCCL_HOSTID=f"rank{rank}", NCCL_SOCKET_IFNAME="lo", NCCL_IB_DISABLE="1",
-                           NCCL_MNNVL_ENABLE="0", NCCL_P2P_DISABLE="1")
+                env.update(environment_of(rank))
             processes.append(subprocess.Popen([sys.executable, __file__, kernels, "--rank", f"{folder}/store", *parts],
                                               env=env))
         end, good = time.monotonic() + SECONDS, True

@@ -6,9 +6,10 @@
 #   torch.sh models <folder> [part …]                            there: models and drop-ins on two ranks; transformers too
 #   torch.sh measure <folder> [catalogue]                        there: python/bench on two GPUs, with the kernels of
 #                                                                `tilepost catalogue --arch sm_90a` for the best times
+#   torch.sh example <folder>                                    there: example 07 on two ranks
 #
-# With ONE_GPU=1, `run` has all ranks on the first GPU, which take turns: that shows whether results are right, not how
-# fast they come. The library must then be built with -DTILEPOST_TEST_ONE_GPU=ON.
+# With ONE_GPU=1 all ranks are on the first GPU, which take turns: that shows whether results are right, not how fast they
+# come; `measure` then runs small sizes. The library must be built with -DTILEPOST_TEST_ONE_GPU=ON.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 case ${1:-} in
@@ -25,7 +26,7 @@ case ${1:-} in
     cp "$library" "$folder/package/tilepost/lib/libtilepost.so"
     printf '"""What the library of this package has."""\n\nCUDA = True\n' >"$folder/package/tilepost/_built.py"
     cp "$here"/*.py "$here/torch.sh" "$folder"
-    cp -r "$here/../../../python/bench" "$folder"
+    cp -r "$here/../../../python/bench" "$here/../../../examples/07_pytorch/llama.py" "$folder"
     ;;
   run)
     folder=$2
@@ -40,15 +41,33 @@ case ${1:-} in
   measure)
     folder=$2 kernels=${3:-$2/kernels}
     export NCCL_NVLS_ENABLE=0 PYTHONPATH=$folder/package${PYTHONPATH:+:$PYTHONPATH}
-    # A form that hangs, or a library without kernels for a shape, must not cost the others.
-    bench() { timeout "${SECONDS_EACH:-240}" torchrun --nproc-per-node 2 "$@" --catalogue "$kernels" || echo "# $1: $?"; }
     cd "$folder/bench"
+    one=()
+    [[ -z ${ONE_GPU:-} ]] || one=(../one_gpu.py)
+    # A form that hangs, or a library without kernels for a shape, must not cost the others.
+    bench() {
+      timeout "${SECONDS_EACH:-240}" torchrun --nproc-per-node 2 "${one[@]}" "$@" --catalogue "$kernels" || echo "# $1: $?"
+    }
+    if [[ -n ${ONE_GPU:-} ]]; then
+      # Ranks on one GPU have no symmetric memory of PyTorch's.
+      bench layer.py --model 8b --rows 1024 64 --rounds 1 --without 'async-TP SP'
+      bench layer.py --model 8b --rows 1024 --rounds 1 --train
+      bench model.py --layers 2 --prefill 1024 --decode 8 --rounds 1
+      exit
+    fi
     bench layer.py --model 8b 70b --rows 8192 2048 512 64
     bench layer.py --model 8b --rows 8192 --train
     bench model.py --prefill 2048 8192 --decode 1 8 64
     ;;
+  example)
+    folder=$2
+    export NCCL_NVLS_ENABLE=0 PYTHONPATH=$folder/package${PYTHONPATH:+:$PYTHONPATH} TILEPOST=strict
+    one=()
+    [[ -z ${ONE_GPU:-} ]] || one=("$folder/one_gpu.py")
+    exec torchrun --nproc-per-node 2 "${one[@]}" "$folder/llama.py" --catalogue "$folder/kernels"
+    ;;
   *)
-    sed -n '2,12s/^# \?//p' "$0"
+    sed -n '2,13s/^# \?//p' "$0"
     exit 2
     ;;
 esac
