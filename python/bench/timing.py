@@ -36,7 +36,7 @@ def captured(call: Call, device: torch.device) -> Call:
 def interleaved(calls: dict[str, Call], rounds: int, device: torch.device, least_ms: float = 20.0) -> dict[str, float]:
     """Microseconds of a call: the median of the rounds, in each of which every call is timed, for `least_ms` or longer;
     the slowest rank counts. Collective."""
-    counts = {name: _count_for(call, least_ms, device) for name, call in calls.items()}
+    counts = {name: _count_for(name, call, least_ms, device) for name, call in calls.items()}
     times: dict[str, list[float]] = {name: [] for name in calls}
     for turn in range(rounds):
         names = list(calls)
@@ -47,9 +47,12 @@ def interleaved(calls: dict[str, Call], rounds: int, device: torch.device, least
     return dict(zip(calls, medians.tolist()))
 
 
-def _count_for(call: Call, least_ms: float, device: torch.device) -> int:
-    """How often all ranks make a call in one go."""
-    once = _time(call, 2, device)
+def _count_for(name: str, call: Call, least_ms: float, device: torch.device) -> int:
+    """How often all ranks make a call in one go. One that fails ends the program with its name."""
+    try:
+        once = _time(call, 2, device)
+    except RuntimeError as error:
+        raise RuntimeError(f"{name}: {error}") from error
     count = torch.tensor([max(2, int(least_ms * 1000 / max(once, 1.0)))], device=device)
     dist.all_reduce(count, dist.ReduceOp.MAX)
     return min(int(count.item()), 200)

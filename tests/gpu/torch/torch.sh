@@ -29,17 +29,17 @@ case ${1:-} in
     cp -r "$here/../../../python/bench" "$here/../../../examples/07_pytorch/llama.py" "$folder"
     ;;
   run)
-    folder=$2
+    folder=$(realpath "$2")
     export NCCL_NVLS_ENABLE=0 PYTHONPATH=$folder/package${PYTHONPATH:+:$PYTHONPATH}
     exec python3 "$folder/check_torch.py" run "$folder/kernels" "${@:3}"
     ;;
   models)
-    folder=$2
+    folder=$(realpath "$2")
     export NCCL_NVLS_ENABLE=0 PYTHONPATH=$folder/package${PYTHONPATH:+:$PYTHONPATH}
     exec python3 "$folder/check_models.py" "$folder/kernels" "${@:3}"
     ;;
   measure)
-    folder=$2 kernels=${3:-$2/kernels}
+    folder=$(realpath "$2") kernels=$(realpath "${3:-$2/kernels}")
     export NCCL_NVLS_ENABLE=0 PYTHONPATH=$folder/package${PYTHONPATH:+:$PYTHONPATH}
     cd "$folder/bench"
     one=()
@@ -60,7 +60,7 @@ case ${1:-} in
     bench model.py --prefill 2048 8192 --decode 1 8 64
     ;;
   example)
-    folder=$2
+    folder=$(realpath "$2")
     export NCCL_NVLS_ENABLE=0 PYTHONPATH=$folder/package${PYTHONPATH:+:$PYTHONPATH} TILEPOST=strict
     one=()
     [[ -z ${ONE_GPU:-} ]] || one=("$folder/one_gpu.py")
