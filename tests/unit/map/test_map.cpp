@@ -2,8 +2,8 @@
 // order.
 #include <set>
 
+#include "runtime/map/tile_map.h"
 #include "tests/catch.h"
-#include "tests/unit/plan/build_plan.h"
 
 namespace tilepost::test {
 namespace {
@@ -197,17 +197,6 @@ TEST_CASE("the hash tells schedules apart") {
   }
   // With the tile layout, n = 7 and n = 9 have the same tiles and slots, and so the same schedule.
   REQUIRE(static_cast<int>(hashes.size()) == maps - 4);
-}
-
-TEST_CASE("offsets need 64 bits and have them") {
-  SmallPlan small;
-  small.m = 1 << 17, small.n = 1 << 17;
-  small.tile_m = 256, small.tile_n = 256;
-  small.gemm_ctas = 128, small.cluster = 2, small.band = 8;
-  small.cuts = {256, 512};
-  const Plan p = build_plan(small);
-  REQUIRE(p.tile_map().groups[1].offset == int64_t{1} << 33);
-  REQUIRE(verify_plan(p).empty());
 }
 
 }  // namespace

@@ -306,5 +306,16 @@ TEST_CASE("the oracle and the verifier agree on plans with a random fault") {
   REQUIRE(wrong > 30000);
 }
 
+TEST_CASE("offsets need 64 bits and have them") {
+  SmallPlan small;
+  small.m = 1 << 17, small.n = 1 << 17;
+  small.tile_m = 256, small.tile_n = 256;
+  small.gemm_ctas = 128, small.cluster = 2, small.band = 8;
+  small.cuts = {256, 512};
+  const Plan p = build_plan(small);
+  REQUIRE(p.tile_map().groups[1].offset == int64_t{1} << 33);
+  REQUIRE(verify_plan(p).empty());
+}
+
 }  // namespace
 }  // namespace tilepost::test
