@@ -56,7 +56,7 @@ Items list_archs(const MachineProfile&) {
 Items list_machines(const MachineProfile&) {
   Items items;
   for (const KnownMachine& known : known_machines())
-    items.push_back({fmt::format("{:<8}{}", known.key, known.profile.words()),
+    items.push_back({fmt::format("{:<15}{}", known.key, known.profile.words()),
                      Object{{"name", std::string(known.key)},
                             {"machine", known.profile.name},
                             {"measured", known.profile.measured},

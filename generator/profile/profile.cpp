@@ -83,15 +83,17 @@ struct Base {
 };
 
 // The profile that what is not measured is taken from: the one asked for, or the known machine with
-// such GPUs, or one with GPUs of the same architecture, or the usual one.
+// such GPUs, or one with GPUs of the same architecture, or the usual one. Of two that fit it is the
+// one whose GPUs reach each other, or do not, as is asked for.
 Base choose_base(const ProfileOptions& options, const std::string& gpu, Arch arch) {
   if (options.base_machine != nullptr) return {options.base, &options.base_machine->profile};
   const KnownMachine* best = nullptr;
   int most = -1;
   for (const KnownMachine& known : known_machines()) {
     const bool same_gpu = gpu.find(known.profile.gpu) != std::string::npos;
-    const int fits =
-        4 * same_gpu + 2 * (known.profile.arch == arch) + (known.key == kDefaultMachine);
+    const bool same_reach = known.profile.peers.peer_access != options.without_peer_access;
+    const int fits = 8 * same_gpu + 4 * (known.profile.arch == arch) + 2 * same_reach +
+                     (known.key == kDefaultMachine);
     if (fits > most) best = &known, most = fits;
   }
   return {std::string(best->key), &best->profile};

@@ -37,6 +37,7 @@ MachineProfile other_machine() {
   p.peers.copies.rows_us_per_mib = {{2, 8.0}};
   p.peers.copies.push_us = 5;
   p.peers.host_copies.us_per_mib = {{2, 40}};
+  p.peers.host_copies.beside_gemm = 1.5;
   return p;
 }
 
@@ -104,6 +105,7 @@ TEST_CASE("constants of collectives and copies are found again") {
   CHECK(found.peers.copies.rows_us_per_mib.front().y == Approx(8).epsilon(0.03));
   CHECK(found.peers.copies.push_us == Approx(5).epsilon(0.1));
   CHECK(found.peers.host_copies.us_per_mib.front().y == Approx(40).epsilon(0.03));
+  CHECK(found.peers.host_copies.beside_gemm == Approx(1.5).epsilon(0.03));
   CHECK(found.peers.peer_access);
   CHECK(report.is_measured("peers.copies.push_us"));
   CHECK_FALSE(report.is_measured("peers.tiles.tall"));

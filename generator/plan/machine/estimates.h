@@ -9,6 +9,9 @@ namespace tilepost {
 // What an estimate begins with: the profile of four H200, not measured.
 MachineProfile estimate_from_h200();
 
+// Multiplies what links take of a collective. Its latency stays.
+void scale_links(CollectiveProfile& collective, double factor);
+
 // Links that take `factor` times as long as those of the profile, whatever moves data over them.
 // Latencies stay.
 void slow_links(MachineProfile& profile, double factor);

@@ -223,6 +223,8 @@ void Fields::host_copies(HostCopyProfile& p) {
   us("latency_us", p.latency_us, "of a group");
   us("chunk_us", p.chunk_us, "by which the last chunk arrives later than it was sent");
   ratio("beside_copies", p.beside_copies, "GEMM time next to them");
+  ratio("beside_gemm", p.beside_gemm, "their time next to the GEMM whose product they carry");
+  ratio("both_ways", p.both_ways, "AllReduce: parts and sums");
   v_.end();
 }
 

@@ -33,6 +33,8 @@ struct HostCopyProfile {
   double latency_us;     // of a group: from its last tile until the last rank has one chunk of it
   double chunk_us;       // by which the last chunk arrives later than it was sent to host memory
   double beside_copies;  // GEMM time next to them, against alone
+  double beside_gemm;    // their time next to the GEMM whose product they carry, against alone
+  double both_ways;      // AllReduce: time of parts and sums, against as many bytes of either
 };
 
 // tilepost_transport_t peer: the kernel stores into other ranks' memory.

@@ -68,8 +68,10 @@ TransferModel HostCopies::model(const TransferProblem& problem) const {
   model.wave = problem.wave * copies.beside_copies;
   if (problem.plan.ranks == 1) return model;
   const int ways = pattern.product_spreads() ? 2 : 1;
+  const double alone = ways * (ways > 1 ? copies.both_ways : 1) *
+                       per_byte(problem, interpolate(copies.us_per_mib, problem.plan.ranks));
   const double transfers =
-      ways * per_byte(problem, interpolate(copies.us_per_mib, problem.plan.ranks));
+      pattern.moves_input() ? alone : partly_beside(problem, alone, copies.beside_gemm);
   model.group.per_byte = pattern.sums ? with_sums(problem, 0, transfers) : transfers;
   model.group.latency = ways * copies.latency_us;
   model.group.tail = ways * copies.chunk_us;
@@ -81,8 +83,10 @@ TransferModel HostCopies::model(const TransferProblem& problem) const {
   model.group.latency += profile.collectives.wait_of(problem.plan.wait) -
                          profile.collectives.wait_of(TILEPOST_WAIT_POLL);
   if (problem.comm.lanes == 1 && host_groups_join(pattern, problem.plan.consumer)) return model;
-  // A group's copies follow those of the group before at once.
-  const double shown = std::min(model.group.latency, profile.collectives.step_us);
+  // A group's copies follow those of the group before. What is left of its latency are the waits
+  // and the writes of its chunks, of which it has at least two.
+  constexpr double kShown = 0.5;
+  const double shown = model.group.latency * kShown;
   model.group.tail += model.group.latency - shown;
   model.group.latency = shown;
   return model;

@@ -53,6 +53,10 @@ double copy_per_byte(const TransferProblem& problem);
 // byte of rows that are only passed on.
 double with_sums(const TransferProblem& problem, double passed_on, double transfers);
 
+// Time for one byte of a group of the product, on the whole: `alone` when the GEMM has ended, and
+// `slower` times that beside the GEMM, from the first group on.
+double partly_beside(const TransferProblem& problem, double alone, double slower);
+
 // Moves the time that other lanes hide from a group's latency to the group's tail, since nothing
 // hides it for the last group.
 void hide_latency(const TransferProblem& problem, CollectiveModel& group);

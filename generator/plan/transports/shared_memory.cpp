@@ -107,6 +107,12 @@ double with_sums(const TransferProblem& problem, double passed_on, double transf
   return std::max(shown * moved.per_byte, transfers);
 }
 
+double partly_beside(const TransferProblem& problem, double alone, double slower) {
+  const double meanwhile = std::max(0.0, problem.computed - kFirstWaves * problem.wave);
+  const double beside = std::min(alone * problem.bytes, meanwhile / slower);
+  return alone + beside * (slower - 1) / problem.bytes;
+}
+
 void hide_latency(const TransferProblem& problem, CollectiveModel& group) {
   const int lanes = problem.comm.lanes;
   if (lanes == 1) return;

@@ -272,9 +272,10 @@ void fit_relief(const Measurements& measurements, MachineProfile& profile, FitRe
   report.measured.emplace_back("gemm.relief");
 }
 
-// Budgets of few CTAs where these are as fast as more: on slow links NCCL needs no more.
+// Budgets of few CTAs where these are not much slower than more. On slow links NCCL needs no more,
+// and where the GEMM takes longest it gains from every SM.
 void fit_choices(MachineProfile& profile, FitReport& report) {
-  constexpr double kAsFast = 1.05;
+  constexpr double kAsFast = 1.6;
   CollectivesProfile& all = profile.collectives;
   const std::vector<ProfilePoint>& slopes = all.groups.at(Collective::reduce_scatter).us_per_mib;
   std::vector<CommChoice> more;

@@ -170,11 +170,13 @@ std::optional<CopyLine> fit_host_paths(const Measurements& measurements, FitRepo
   return line;
 }
 
-// us for a MiB of copies to and from the host on `ranks` GPUs at once; 0 if not measured.
-double host_us_per_mib(const Measurements& measurements, const std::string& how, int ranks) {
+// us for a MiB of copies to and from the host on `ranks` GPUs at once, alone or beside a GEMM; 0 if
+// not measured.
+double host_us_per_mib(const Measurements& measurements, const std::string& how, int ranks,
+                       bool beside = false) {
   for (const Measurement* time : measurements.select("host"))
     if (time->text("how") == how && (*time)["ranks"] == ranks && (*time)["chunk"] == kHostChunk &&
-        (*time)["beside"] == 0)
+        ((*time)["beside"] != 0) == beside)
       return (*time)["us_per_mib"];
   return 0;
 }
@@ -217,6 +219,12 @@ void fit_host_copies(const Measurements& measurements, MachineProfile& profile, 
       copies.beside_copies = std::max(1.0, (*time)["gemm_us"] / (*time)["gemm_alone_us"]);
       report.measured.push_back(path + "beside_copies");
     }
+  const double alone = host_us_per_mib(measurements, "both", measurements.gpus());
+  const double beside = host_us_per_mib(measurements, "both", measurements.gpus(), true);
+  if (alone > 0 && beside > 0) {
+    copies.beside_gemm = std::max(1.0, beside / alone);
+    report.measured.push_back(path + "beside_gemm");
+  }
 }
 
 // Whether GPUs reach each other, all of them: plans rely on every pair.

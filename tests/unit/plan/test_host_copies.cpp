@@ -76,7 +76,7 @@ TEST_CASE("where GPUs reach each other, copies through the host are never chosen
   for (const tilepost_pattern_t pattern : kCommunicating)
     for (const int64_t m : {16, 1000, 8192}) {
       MachineProfile machine = default_machine();
-      machine.peers.host_copies = {true, {{2, 0.001}}, 0, 0, 1};  // faster than anything
+      machine.peers.host_copies = {true, {{2, 0.001}}, 0, 0, 1, 1, 1};  // faster than anything
       CHECK(only_on(machine, of_two(pattern, std::nullopt, m)).planned_transport !=
             TILEPOST_TRANSPORT_HOST_COPIES);
     }

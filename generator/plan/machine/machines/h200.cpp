@@ -115,11 +115,11 @@ CopyProfile copies() {
           {{2, 0}, {4, 0.2}},    1.02, 3,    18};
 }
 
-// Measured on two H100 (PCIe 5, one NUMA node) on 27 November 2026, with chunks of 2 MiB: 41 GB/s
-// out of each GPU with both directions full, and a GEMM beside them as fast as alone. The latencies
-// are estimates.
+// Measured on two H200 (PCIe 5, one NUMA node) on 29 November 2026: 38.8 GB/s out of each GPU with
+// both directions full, and a GEMM beside them as fast as alone. The last two are of whole
+// programs, and the latencies are estimates.
 HostCopyProfile host_copies() {
-  return {true, {{2, 25.6}}, 40, 45, 1};
+  return {true, {{2, 27}}, 40, 45, 1, 1.16, 1.05};
 }
 
 TileProfile tiles() {
