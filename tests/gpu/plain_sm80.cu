@@ -43,8 +43,23 @@ namespace sm80_128x128x32_2ctas {
 #include "templates/gemm_sm80.cu"
 }
 #undef CONFIG
-#define CONFIG "TILE_M=64 TILE_K=64 STAGES=3 WARP_M=32"
+#define CONFIG "TILE_K=64"
+namespace sm80_128x128x64 {
+#include "templates/gemm_sm80.cu"
+}
+#undef CONFIG
+#define CONFIG "TILE_M=64 TILE_K=64 STAGES=6 WARP_M=32"
 namespace sm80_64x128x64 {
+#include "templates/gemm_sm80.cu"
+}
+#undef CONFIG
+#define CONFIG "TILE_M=64 TILE_N=64 TILE_K=64 STAGES=8 WARP_M=32 WARP_N=32"
+namespace sm80_64x64x64 {
+#include "templates/gemm_sm80.cu"
+}
+#undef CONFIG
+#define CONFIG "TILE_M=16 TILE_N=32 TILE_K=64 STAGES=12 WARP_M=16 WARP_N=16"
+namespace sm80_16x32x64 {
 #include "templates/gemm_sm80.cu"
 }
 #undef CONFIG
@@ -91,9 +106,11 @@ std::vector<plain::Kernel> sm80_kernels() {
       TILEPOST_SM80(sm80_256x128x64_vector2, false), TILEPOST_SM80(sm80_256x128x64_vector1, false),
       TILEPOST_SM80(sm80_128x256x32, true),          TILEPOST_SM80(sm80_128x128x32, false),
       TILEPOST_SM80(sm80_256x128x32, false),         TILEPOST_SM80(sm80_128x128x32_2ctas, false),
-      TILEPOST_SM80(sm80_64x128x64, false),          TILEPOST_SM80(sm80_256x128x64_overlap, true),
-      TILEPOST_SM80(sm80_256x128x64_4stages, true),  TILEPOST_SM80(sm80_256x128x32_5stages, true),
-      TILEPOST_SM80(sm80_128x256x32_overlap, true),  TILEPOST_SM80(sm80_128x256x64, true),
-      TILEPOST_SM80(sm80_128x256x64_overlap, true),  TILEPOST_SM80(sm80_128x128x64_2ctas, true),
+      TILEPOST_SM80(sm80_128x128x64, false),         TILEPOST_SM80(sm80_64x128x64, false),
+      TILEPOST_SM80(sm80_64x64x64, false),           TILEPOST_SM80(sm80_16x32x64, false),
+      TILEPOST_SM80(sm80_256x128x64_overlap, true),  TILEPOST_SM80(sm80_256x128x64_4stages, true),
+      TILEPOST_SM80(sm80_256x128x32_5stages, true),  TILEPOST_SM80(sm80_128x256x32_overlap, true),
+      TILEPOST_SM80(sm80_128x256x64, true),          TILEPOST_SM80(sm80_128x256x64_overlap, true),
+      TILEPOST_SM80(sm80_128x128x64_2ctas, true),
   };
 }

@@ -30,8 +30,24 @@ namespace sm80_nn_128x128x32_2ctas {
 #include "templates/gemm_sm80.cu"
 }
 #undef CONFIG
-#define CONFIG "NN=1 TILE_M=64 TILE_K=64 STAGES=3 WARP_M=32 LOAD_VECTOR=1"
+#define CONFIG "NN=1 TILE_M=64 TILE_K=64 STAGES=6 WARP_M=32 LOAD_VECTOR=1"
 namespace sm80_nn_64x128x64 {
+#include "templates/gemm_sm80.cu"
+}
+#undef CONFIG
+#define CONFIG "NN=1 TILE_M=64 TILE_N=64 TILE_K=64 STAGES=8 WARP_M=32 WARP_N=32"
+namespace sm80_nn_64x64x64 {
+#include "templates/gemm_sm80.cu"
+}
+#undef CONFIG
+#define CONFIG "NN=1 TILE_M=16 TILE_N=32 TILE_K=64 STAGES=12 WARP_M=16 WARP_N=16"
+namespace sm80_nn_16x32x64 {
+#include "templates/gemm_sm80.cu"
+}
+#undef CONFIG
+#define CONFIG \
+  "EPILOGUE=105 TILE_M=16 TILE_N=32 TILE_K=64 STAGES=12 WARP_M=16 WARP_N=16 LOAD_VECTOR=1"
+namespace sm80_16x32x64_all_silu_vector1 {
 #include "templates/gemm_sm80.cu"
 }
 #undef CONFIG
@@ -105,6 +121,9 @@ std::vector<plain::Kernel> sm80_more_kernels() {
       TILEPOST_SM80(sm80_nn_128x256x32_overlap, false),
       TILEPOST_SM80(sm80_nn_128x128x32_2ctas, false),
       TILEPOST_SM80(sm80_nn_64x128x64, false),
+      TILEPOST_SM80(sm80_nn_64x64x64, false),
+      TILEPOST_SM80(sm80_nn_16x32x64, false),
+      TILEPOST_SM80(sm80_16x32x64_all_silu_vector1, false),
       TILEPOST_SM80(sm80_e4m3_128x128x64, true),
       TILEPOST_SM80(sm80_e4m3_128x128x64_vector8, false),
       TILEPOST_SM80(sm80_e4m3_128x128x64_vector2, false),

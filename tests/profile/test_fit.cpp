@@ -159,6 +159,6 @@ TEST_CASE("a machine of mma.sync alone gets the constants of its kernels") {
   const MachineProfile found = fit_machine(default_machine(), machine.measure(), report);
   CHECK(found.arch == Arch::sm_80);
   CHECK(part_of(report, "gemm_sm80") < 0.02);
-  CHECK(found.gemm.times_of("gemm_sm80/128x128x32").efficiency ==
-        Approx(p.gemm.times_of("gemm_sm80/128x128x32").efficiency).epsilon(0.05));
+  CHECK(found.gemm.times_of("gemm_sm80/128x128x64").efficiency ==
+        Approx(p.gemm.times_of("gemm_sm80/128x128x64").efficiency).epsilon(0.05));
 }

@@ -92,17 +92,22 @@ const Sm80Shape& sm80_shape(const KernelConfig& config) {
   return static_cast<const Sm80Shape&>(*config.shape);
 }
 
+// Few rows have few tiles, and each of them waits for memory, so small tiles have many stages.
 const std::vector<KernelConfig>& sm80_configs(Arch arch) {
   static const std::vector<KernelConfig> large = {
       sm80("gemm_sm80/256x128x64", 256, 128, 64, 3, 64, 64, 1),
-      sm80("gemm_sm80/128x256x32", 128, 256, 32, 4, 64, 64, 1),
-      sm80("gemm_sm80/128x128x32", 128, 128, 32, 4, 64, 64, 1),
-      sm80("gemm_sm80/64x128x64", 64, 128, 64, 3, 32, 64, 1),
+      sm80("gemm_sm80/128x256x64", 128, 256, 64, 3, 64, 64, 1),
+      sm80("gemm_sm80/128x128x64", 128, 128, 64, 4, 64, 64, 1),
+      sm80("gemm_sm80/64x128x64", 64, 128, 64, 6, 32, 64, 1),
+      sm80("gemm_sm80/64x64x64", 64, 64, 64, 8, 32, 32, 1),
+      sm80("gemm_sm80/16x32x64", 16, 32, 64, 12, 16, 16, 1),
   };
   static const std::vector<KernelConfig> small = {
       sm80("gemm_sm80/256x128x32", 256, 128, 32, 3, 64, 64, 1),
       sm80("gemm_sm80/128x128x32/2 per SM", 128, 128, 32, 3, 64, 64, 2),
-      sm80("gemm_sm80/64x128x64", 64, 128, 64, 3, 32, 64, 1),
+      sm80("gemm_sm80/64x128x64", 64, 128, 64, 4, 32, 64, 1),
+      sm80("gemm_sm80/64x64x64", 64, 64, 64, 6, 32, 32, 1),
+      sm80("gemm_sm80/16x32x64", 16, 32, 64, 12, 16, 16, 1),
   };
   return arch == Arch::sm_86 || arch == Arch::sm_89 ? small : large;
 }
