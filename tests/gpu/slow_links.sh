@@ -8,15 +8,19 @@
 #
 #   verify    `tilepost verify` of every pattern and routing by host_copies: ragged shapes, any m, neighbours, tiles
 #   bench     four patterns of four shapes by host_copies, by nccl and in sequence, with NCCL_P2P_DISABLE=1
-#   stress    tests/gpu/trust.sh on programs of host_copies: mixed runs, processes, graphs, ranks that fail
-#   memory    compute-sanitizer on small ones
+#   soak      10 000 runs of mixed operations, eager and replayed, with pauses of random length in front of them
+#   faults    ranks that are stopped or killed, in every pattern, eager and replayed
+#   memory    compute-sanitizer's memcheck of small programs
+#   stress    soak and faults, and tests/gpu/trust.sh processes, graph and cycles on the same programs
 #
-# Environment: RANKS (2), ARCH (sm_90a), EACH (300) seconds at most for a part; TILEPOST, for bench: the generator on
-# that machine; RESULTS (OUT/results) where logs and tables go.
+# Environment: RANKS (2), ARCH (sm_90a), EACH (300) seconds at most for a part; RUNS (10000) of soak; JOBS (4) programs
+# at a time in faults and memory, which wait most of the time; TILEPOST, for bench: the generator on that machine, and
+# PROFILE (h200_no_peers) what `tilepost profile --without-peer-access` made there; RESULTS (OUT/results) where logs and
+# tables go. With ONE_GPU=1 soak, faults and memory need one GPU only (tests/gpu/trust.sh).
 #
 # A part that fails leaves the others to run. The exit code is 1 if one has failed, or if shared memory is left.
 set -uo pipefail
-[ $# -ge 2 ] || { sed -n '2,18p' "$0" >&2; exit 2; }
+[ $# -ge 2 ] || { sed -n '2,21p' "$0" >&2; exit 2; }
 here=$(cd "$(dirname "$0")" && pwd)
 root=$(cd "$here/../.." && pwd)
 ranks=${RANKS:-2} arch=${ARCH:-sm_90a} each=${EACH:-300}
@@ -84,21 +88,32 @@ run() {
   [ "$rc" = 0 ] || failed+=("$name")
 }
 
-# trust PART: runs a part of tests/gpu/trust.sh on programs of host_copies.
+# trust PART: runs a part of tests/gpu/trust.sh on programs of host_copies. FLAGS and PATTERNS are its own.
 trust() {
-  GENERATED=$out/programs BUILD=$results/build OUT=$results/trust EACH=$((each - 60)) \
+  GENERATED=$out/programs BUILD=${BUILD:-$results/build} OUT=$results/trust EACH=$((each - 30)) \
     run "trust_$1" bash "$here/trust.sh" "$1"
 }
 
-# The profile of a machine without peer access: that of the default machine, with the field set.
+# Ranks come up to 2 ms later than each other. The runs come to an end, or the time does.
+soak() { FLAGS="--runs ${RUNS:-10000} --delay 2000" trust soak; }
+
+# Many processes on one GPU take turns, so that a run may take seconds.
+faults() {
+  PATTERNS=${PATTERNS:-'!(small_*|*_any)'} \
+    FLAGS="--kinds kill,stop --jobs ${JOBS:-4} --deadline $(( ${ONE_GPU:-0} ? 5 : 2 ))" trust faults
+}
+
+# racecheck sees no memory that ranks share, and has nothing to say of copies.
+memory() { TOOLS=memcheck AT_ONCE=${JOBS:-4} trust sanitize; }
+
+# PROFILE is of this machine, or the one that is known of two H200 without peer access.
 bench_all() {
   if [ ! -x "${TILEPOST:-}" ]; then
     echo "== bench: TILEPOST has to name the generator on this machine, and names '${TILEPOST:-}'"
     failed+=(bench)
     return
   fi
-  local profile=$results/slow.yaml transport specs=$root/tests/bench/shapes
-  "$TILEPOST" list machine --machine h200 | sed 's/peer_access: 1/peer_access: 0/' >"$profile"
+  local profile=${PROFILE:-h200_no_peers} transport specs=$root/tests/bench/shapes
   for transport in host_copies nccl; do
     run "bench_$transport" "$TILEPOST" bench "$specs"/{reduce_scatter,all_reduce,all_gather,all_to_all}.yaml \
       -D "ranks=$ranks" -D "transport=$transport" --machine "$profile" --mode cool --rounds 4 \
@@ -125,9 +140,13 @@ else
     case $part in
       verify) run verify "$out/verify/harness" --runs 2 ;;
       bench) bench_all ;;
-      stress) for drivers in soak processes graph cycles faults; do trust "$drivers"; done ;;
-      memory) trust sanitize ;;
-      *) echo "no part '$part'; there are verify, bench, stress and memory" && failed+=("$part") ;;
+      soak | faults | memory) "$part" ;;
+      stress)
+        soak
+        faults
+        for drivers in processes graph cycles; do trust "$drivers"; done
+        ;;
+      *) echo "no part '$part'; there are verify, bench, soak, faults, memory and stress" && failed+=("$part") ;;
     esac
   done
   [ "$(left)" = "$before" ] || { echo "== shared memory is left:"; cat /proc/sysvipc/shm; failed+=(left); }

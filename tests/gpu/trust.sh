@@ -7,9 +7,9 @@
 # Environment: GENERATED (.carry/trust) what programs.sh has made, BUILD (build/trust) where to build, OUT
 # (build/trust/out) gets trust.tsv, a line for every case of every part, and PART.log; EACH (540) seconds at
 # most for each part, PATTERNS which programs, FLAGS more flags of the driver, JOBS compilers at a time. With
-# FIRST_RUN=4294967276u numbers of runs come to 2^32 soon (CMakeLists.txt). With ONE_GPU=1 parts soak, processes,
-# graph, sweep and cycles have all ranks on the first GPU, a process for each: whether results are right can be seen
-# so on a machine with one GPU.
+# FIRST_RUN=4294967276u numbers of runs come to 2^32 soon (CMakeLists.txt). With ONE_GPU=1 parts faults, soak,
+# processes, graph, sweep, cycles and sanitize have all ranks on the first GPU, a process for each: whether results are
+# right can be seen so on a machine with one GPU.
 #
 # A part that fails leaves the others to run. The exit code is 1 if one has failed. Parts can be repeated:
 # with RESUME a file like trust.tsv, faults, pairs and foreign leave out what has passed by it.
@@ -18,8 +18,8 @@ set -u
 root=$(cd "$(dirname "$0")/../.." && pwd)
 generated=$(readlink -f "${GENERATED:-$root/.carry/trust}")
 build=${BUILD:-$root/build/trust} out=${OUT:-$root/build/trust/out} each=${EACH:-540}
-same=()
-[ -z "${ONE_GPU:-}" ] || same=(--processes 1 --devices same)
+same=() where=()
+[ -z "${ONE_GPU:-}" ] || same=(--processes 1 --devices same) where=(--devices same)
 # A program that hangs in NVLink multicast may take the host's GPUs with it.
 export NCCL_NVLS_ENABLE=0
 mkdir -p "$build" "$out"
@@ -68,7 +68,7 @@ echo "built after $SECONDS s"
 for part in "$@"; do
   case $part in
     build) ;;
-    faults) driver faults "$main" faults ;;
+    faults) driver faults "$main" faults "${where[@]}" ;;
     threads) driver threads "$main" dead_rank ;;
     pairs) driver pairs '' beside pairs ;;
     foreign) driver foreign '@(ar|rs)_@(peer|nccl|host_copies|copy_engine)' beside foreign --expect "${EXPECT:-ok}" ;;
@@ -79,7 +79,7 @@ for part in "$@"; do
     sweep) driver sweep '@(ar|rs|ag|a2a_even)_tiles_*any' soak sweep "${same[@]}" ;;
     cycles) driver cycles '@(ar_peer|rs_nccl2|ar_host_copies|ag_copy_engine)' soak cycles "${same[@]}" ;;
     sanitize)
-      export TSV=$out/trust.tsv BUDGET=$((each - 160))
+      export TSV=$out/trust.tsv BUDGET=${BUDGET:-$((each > 320 ? each - 160 : each / 2))}
       # shellcheck disable=SC2086 # PATTERNS are words
       run sanitize bash "$root/tests/gpu/sanitize.sh" "$build/processes" ${PATTERNS:-'small_*'}
       ;;

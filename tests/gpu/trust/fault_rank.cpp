@@ -122,7 +122,8 @@ class FaultRank {
 }  // namespace
 
 int run_fault_rank(int argc, char** argv) {
-  EXPECT(argc == 4, "rank, device, program, deadline");
+  EXPECT(argc == 5, "rank, device, program, deadline, host");
+  if (*argv[4] != '\0') setenv("NCCL_HOSTID", argv[4], 1);
   Orders orders;
   ::signal(SIGUSR1, [](int) { _exit(0); });
   const tilepost_program_t* program = find_program(argv[2]);

@@ -15,7 +15,8 @@
 
 namespace gpu_test {
 
-// The words of the command line behind '--rank': rank, device, program, deadline.
+// The words of the command line behind '--rank': rank, device, program, deadline, and what NCCL is
+// to take for this host, or nothing.
 int run_fault_rank(int argc, char** argv);
 
 }  // namespace gpu_test

@@ -3,7 +3,7 @@
 //
 //   faults [pattern …] [--kinds stop,kill,exit,leave,late] [--modes eager,graph] [--when any]
 //          [--deadline 2] [--slack 5] [--resume-victim before] [--seed 1] [--jobs 1] [--part i/n]
-//          [--seconds N] [--tsv FILE] [--resume FILE]
+//          [--devices all] [--seconds N] [--tsv FILE] [--resume FILE]
 //
 // There is a process for each rank. For each program there is a case for each kind and mode, in the
 // same processes as long as these live. One rank, chosen by the seed, fails:
@@ -22,8 +22,12 @@
 // missing rank. The others destroy operation and communicator within 5 s, and make new ones with
 // all ranks. A new process takes the place of a dead rank. They must then have right results in 5
 // eager and 5 replayed runs. At the end all processes exit with 0.
+//
+// --jobs N tests N programs at a time, on other GPUs if there are enough. --devices same puts all
+// ranks of all programs on the first GPU (needs a build with TILEPOST_TEST_ONE_GPU).
 #include <signal.h>
 
+#include <algorithm>
 #include <atomic>
 #include <memory>
 #include <random>
@@ -48,6 +52,7 @@ struct Settings {
   uint32_t seed;
   std::string when, resume_victim;
   std::vector<std::string> kinds, modes;
+  bool on_one_gpu;
 };
 
 struct Case {
@@ -132,9 +137,11 @@ class Team {
 
  private:
   void start(int rank) {
-    ranks_[rank] = std::make_unique<Child>(std::vector<std::string>{
-        kRankOption, std::to_string(rank), std::to_string(first_device_ + rank), program_.name,
-        std::to_string(settings_.deadline)});
+    const int device = settings_.on_one_gpu ? 0 : first_device_ + rank;
+    const std::string host = settings_.on_one_gpu ? host_of(rank, world(), world()) : "";
+    ranks_[rank] = std::make_unique<Child>(
+        std::vector<std::string>{kRankOption, std::to_string(rank), std::to_string(device),
+                                 program_.name, std::to_string(settings_.deadline), host});
   }
 
   std::string answer_of(int rank, const std::string& what, Clock::time_point until) {
@@ -322,7 +329,8 @@ void test_program(const tilepost_program_t& program, int first_device, const Set
            Outcome{.recovered = true, .text = {}, .complaint = wrong});
 }
 
-// Runs programs in `jobs` threads. Teams that fit beside each other use different GPUs.
+// Runs programs in `jobs` threads. Teams that fit beside each other use different GPUs. On one GPU
+// all teams use the same.
 void test_all(const std::vector<const tilepost_program_t*>& programs, int jobs,
               const Settings& settings, Report& results) {
   const int gpus = num_gpus();
@@ -332,7 +340,8 @@ void test_all(const std::vector<const tilepost_program_t*>& programs, int jobs,
     threads.emplace_back([&, job] {
       for (size_t i = next++; i < programs.size(); i = next++) {
         const int ranks = plan_of(*programs[i]).ranks;
-        test_program(*programs[i], job % (gpus / ranks) * ranks, settings, results);
+        const int teams = std::max(1, gpus / ranks);
+        test_program(*programs[i], job % teams * ranks, settings, results);
       }
     });
   for (std::thread& thread : threads) thread.join();
@@ -352,6 +361,8 @@ int main(int argc, char** argv) {
   settings.resume_victim = arguments.text("resume-victim", "before");
   settings.kinds = split(arguments.text("kinds", "stop,kill,exit,leave,late"));
   settings.modes = split(arguments.text("modes", "eager,graph"));
+  settings.on_one_gpu = arguments.on_one_gpu();
+  if (settings.on_one_gpu) use_loopback();
   Report results(
       arguments, "faults",
       {"when", "victim", "error s", "free s", "join s", "named", "recovered", "complaint", "text"});
