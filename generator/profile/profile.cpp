@@ -16,6 +16,7 @@
 #include "generator/spec/names.h"
 #include "generator/whole_files.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/JSON.h"
 
 namespace tilepost {
 namespace {
@@ -84,14 +85,15 @@ struct Base {
 
 // The profile that what is not measured is taken from: the one asked for, or the known machine with
 // such GPUs, or one with GPUs of the same architecture, or the usual one. Of two that fit it is the
-// one whose GPUs reach each other, or do not, as is asked for.
-Base choose_base(const ProfileOptions& options, const std::string& gpu, Arch arch) {
+// one whose GPUs reach each other, or do not, as was asked for.
+Base choose_base(const ProfileOptions& options, const std::string& gpu, Arch arch,
+                 bool without_peer_access) {
   if (options.base_machine != nullptr) return {options.base, &options.base_machine->profile};
   const KnownMachine* best = nullptr;
   int most = -1;
   for (const KnownMachine& known : known_machines()) {
     const bool same_gpu = gpu.find(known.profile.gpu) != std::string::npos;
-    const bool same_reach = known.profile.peers.peer_access != options.without_peer_access;
+    const bool same_reach = known.profile.peers.peer_access != without_peer_access;
     const int fits = 8 * same_gpu + 4 * (known.profile.arch == arch) + 2 * same_reach +
                      (known.key == kDefaultMachine);
     if (fits > most) best = &known, most = fits;
@@ -113,6 +115,17 @@ std::string head_of(const ProfileOptions& options, const GemmCases& cases,
       "{{\"record\": \"measurements\", \"gpus\": \"{}\", \"peer_access\": {}, \"base\": \"{}\", "
       "\"cases\": \"{}\"}}",
       gpu_identity(), options.without_peer_access ? 0 : 1, base, hash_of(kernels).substr(0, 16));
+}
+
+// Whether the measurements that begin with this line were asked for without peer access.
+bool is_without_peer_access(llvm::StringRef head) {
+  llvm::Expected<llvm::json::Value> record = llvm::json::parse(head);
+  if (!record) {
+    llvm::consumeError(record.takeError());
+    return false;
+  }
+  const llvm::json::Object* const fields = record->getAsObject();
+  return fields != nullptr && fields->getInteger("peer_access") == 0;
 }
 
 // Only the lines of steps that have ended, and the machine's.
@@ -226,7 +239,9 @@ int fit_kept(const ProfileOptions& options, llvm::raw_ostream& out, ProfileResul
     return kFailed;
   }
   result.measurements = *text;
-  return finish(choose_base(options, machine.text("gpu"), *arch), log, out, result, diagnostics);
+  const bool apart = is_without_peer_access(llvm::StringRef(*text).split('\n').first);
+  return finish(choose_base(options, machine.text("gpu"), *arch, apart), log, out, result,
+                diagnostics);
 }
 
 void say_where(const PartFile& part, Diagnostics& diagnostics) {
@@ -246,7 +261,7 @@ int profile(const ProfileOptions& options, llvm::raw_ostream& out, ProfileResult
   if (!target) return kFailed;
   const std::optional<Arch> arch = arch_for(target->sm, diagnostics);
   if (!arch) return kFailed;
-  const Base base = choose_base(options, gpu_identity(), *arch);
+  const Base base = choose_base(options, gpu_identity(), *arch, options.without_peer_access);
   MachineProfile guess = *base.profile;
   guess.arch = *arch;
   target->sms = options.no_run ? arch_info(*arch).default_sms : gpu_sms();

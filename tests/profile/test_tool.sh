@@ -93,6 +93,10 @@ spec=$here/../bench/shapes/reduce_scatter.yaml
 expect 0 "2 x X900, no peer access" "$tool" explain "$spec" --machine mine.yaml -D ranks=2
 expect 0 "" "$tool" profile --from all.jsonl -o again.yaml
 cmp -s mine.yaml again.yaml || fail "the same measurements give another profile"
+# Without peer access the base is a machine of such GPUs that has none, also for measurements that are read again.
+expect 0 "taken from h200_no_peers" "${run[@]}" --without-peer-access -o apart.yaml --measurements apart.jsonl
+expect 0 "" "$tool" profile --from apart.jsonl -o apart_again.yaml
+cmp -s apart.yaml apart_again.yaml || fail "the same measurements without peer access give another profile"
 # The default is machine.yaml, and the base can be named.
 expect 0 "taken from a100" "${run[@]}" --machine a100
 [ -e machine.yaml ] || fail "there is no machine.yaml"
