@@ -64,7 +64,7 @@ void add_collectives(const Synthetic& machine, Recorder& recorder) {
       {"reduce_scatter", Collective::reduce_scatter},
       {"all_to_all", Collective::all_to_all}};
   for (const auto& [name, which] : kNamed)
-    for (const int ctas : {4, 8, 16, 24})
+    for (const int ctas : {2, 4, 8, 16, 24})
       for (const double mib : {1, 4, 8, 16, 32, 64, 128}) {
         const CollectiveProfile& collective = all.groups.at(which);
         Measurement& time = recorder.add("collective");

@@ -137,6 +137,23 @@ TEST_CASE("GPUs that do not reach each other are in the profile as such") {
   CHECK(found.peers.host_copies.available);
 }
 
+TEST_CASE("few CTAs are tried where they are not much slower than many") {
+  const auto offers = [](double slower) {
+    Synthetic machine{other_machine()};
+    for (auto& [which, collective] : machine.profile.collectives.groups) {
+      collective.us_per_mib = {{2, 40 * slower}, {4, 40}};
+      collective.wire_us_per_mib = {{2, 1}};
+    }
+    FitReport report;
+    const MachineProfile found = fit_machine(default_machine(), machine.measure(), report);
+    return std::ranges::any_of(found.collectives.choices, [](const CommChoice& choice) {
+      return choice.ctas == 2 && choice.lanes == 1;
+    });
+  };
+  CHECK(offers(1.2));
+  CHECK_FALSE(offers(2));
+}
+
 TEST_CASE("one GPU measures its part, and the rest is the base's") {
   Synthetic machine{other_machine()};
   machine.gpus = 1;

@@ -64,7 +64,7 @@ void without_peer_access(MachineProfile& profile, double nccl_us_per_mib, double
       pass_through_host(collective, all.most_ranks, nccl_us_per_mib);
   all.choices.insert(all.choices.begin(), {{4, 1}, {4, 2}, {2, 1}, {2, 2}});
   all.least_lane_ctas = 2;
-  all.lane_share = 0.5;  // one lane carries the last group, and it alone is long
+  all.lane_share = 1;
   all.lane_beside_gemm = {{2, 1}};
   profile.gemm.beside_collective = 1;
   // A group's launch takes little beside what it sends.

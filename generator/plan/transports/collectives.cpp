@@ -7,15 +7,23 @@
 namespace tilepost {
 namespace {
 
+// The CTAs by which several lanes are as fast as one on as many. Links through the host are so slow
+// that the last group alone takes long, and that is carried by one lane.
+double busy_ctas(const MachineProfile& profile, CommChoice comm) {
+  if (comm.lanes == 1) return comm.ctas;
+  const double share =
+      profile.peers.peer_access ? profile.collectives.lane_share : 1.0 / comm.lanes;
+  return comm.ctas * share;
+}
+
 // One collective with this budget. `slower`: its time per byte next to a GEMM, relative to that
 // with nothing beside it.
 CollectiveModel model_one(const MachineProfile& profile, const CollectiveProfile& collective,
                           const Plan& plan, CommChoice comm, double slower) {
   // CTAs bound what a rank sends per second, and so does its link.
   const auto sent = [&](double world) { return collective.sent * (world - 1) / world; };
-  const double busy = comm.lanes > 1 ? comm.ctas * profile.collectives.lane_share : comm.ctas;
-  const double by_ctas = interpolate(collective.us_per_mib, busy) * sent(plan.ranks) /
-                         sent(profile.collectives.most_ranks);
+  const double by_ctas = interpolate(collective.us_per_mib, busy_ctas(profile, comm)) *
+                         sent(plan.ranks) / sent(profile.collectives.most_ranks);
   const double by_wire = interpolate(collective.wire_us_per_mib, plan.ranks) * sent(plan.ranks);
   return {interpolate(collective.latency_us, plan.ranks),
           std::max(by_ctas, by_wire) / kMib * slower, 0};
