@@ -4,16 +4,7 @@
 // Warpgroup 0 gives up registers and moves data: one thread loads operands with TMA, and one for
 // each consumer stores finished panels with TMA. Its last warp is the helper warp or, if FUSED,
 // begins the run and brings other ranks' parts of a tile. The other warpgroups, the consumers,
-// multiply. All threads synchronise at mbarriers only: those of stages and panels (pipeline.cuh),
-// those of sources, which tell a consumer that a panel may be written and, in a tile with sources,
-// holds one, and those of turns (ping-pong), which tell it that the tensor cores are free.
-//
-// Consumers share every tile or (PINGPONG) take turns at whole tiles, so that one rounds and stores
-// while the other multiplies. The 64 rows of the matrix instruction are rows of A or, with SWAP,
-// columns of B, so that a tile arises transposed. CTAs of a cluster load operands for each other
-// (mates.cuh). A consumer never waits for global memory, and looks its tile up only for an
-// epilogue, sources or scales. The store threads call tile_done, because only they can wait for
-// their stores: one signal for each tile and consumer of it. README.md: how it is launched.
+// multiply. README.md says more of it, and how it is launched.
 #include <tilepost/plan.h>
 #include <tilepost/device/element.cuh>
 #include <tilepost/device/mates.cuh>
@@ -43,6 +34,7 @@ constexpr bool kPingPong = tilepost::tunable("PINGPONG", 0);   // consumers take
 constexpr bool kNN = tilepost::tunable("NN", 0);               // B is [k, n] row-major, not [n, k]
 constexpr bool kPrecise = tilepost::tunable("PRECISE", 0);     // e4m3: adds stages' sums in fp32
 constexpr int kScales = tilepost::tunable("SCALES", 0);        // of blocks: a ScalesTunable
+constexpr bool kScalesArrive = tilepost::tunable("SCALES_ARRIVE", 0);  // with A's rows, meanwhile
 constexpr bool kRouted = tilepost::tunable("ROUTED", 0);  // every row goes to a place of its own
 constexpr bool kAdd = tilepost::tunable("ADD", 0);        // C += A * B, in C's type
 constexpr int kHelper = tilepost::tunable("HELPER_BYTES", 0);  // bytes lent to a helper warp
@@ -332,12 +324,7 @@ __device__ __forceinline__ void route_tiles(const Shared& shared, const tilepost
   }
 }
 
-// A thread of a consumer: the consumer's number, the thread's number in it, and the CTA's mates.
-struct Consumer {
-  int number, thread;
-  Mates mates;
-};
-
+using Consumer = tilepost::Consumer<Mates>;
 using Products = tilepost::Products<kBlocks, kWidth, kParts, kStep, kStages, kSwap, kNN, kElement>;
 using Sums = Products::Sums;
 using ScaledProducts = tilepost::ScaledProducts<kBlocks, kWidth, kStep, kStages, kSwap, kElement>;
@@ -393,12 +380,20 @@ __device__ __forceinline__ void write_panels(const Shared& shared, tilepost::Rin
   }
 }
 
-// Starts to load the scales of the consumer's part of a tile.
-__device__ __forceinline__ void open_scales(Scales& scales, const tilepost_shape_t& shape,
+// Starts to load the scales of the consumer's part of the tile at `position`. Returns false if they
+// may still have to arrive: they have when the tile's first stage, the ring's next one, is full.
+__device__ __forceinline__ bool open_scales(const Shared& shared,
+                                            const tilepost::Ring<kStages>& ring, Scales& scales,
+                                            const tilepost_shape_t& shape,
                                             const tilepost_epilogue_t& epilogue,
-                                            const tilepost::Tile& tile, const Consumer& consumer) {
-  scales.open(shape, epilogue, {tile.m + consumer.number * kStep, tile.n + own_column()},
-              consumer.thread);
+                                            const tilepost::TileGrid& grid, int position,
+                                            const Consumer& consumer) {
+  const uint32_t full = shared.stages().full(ring.index);
+  if (kScalesArrive && !tilepost::ptx::has_completed(full, ring.parity)) return false;
+  const tilepost::Tile tile = tilepost::tile(grid, position);
+  scales.open(shape, tilepost::in_scales(epilogue.scale_a, tile), epilogue.scale_b,
+              {tile.m + consumer.number * kStep, tile.n + own_column()}, consumer.thread);
+  return true;
 }
 
 // The work of a consumer. All of its 128 threads call this.
@@ -414,15 +409,20 @@ __device__ __forceinline__ void multiply_tiles(const Shared& shared, const tilep
   Scales scales;
   if (kPingPong && consumer.number == 1) ring.skip(stages);
   const int last = tiles - 1;
+  bool opened = false;  // whether the scales of the next tile are being loaded
   if constexpr (kScales != 0)
-    open_scales(scales, shape, epilogue, tilepost::tile(grid, min(positions.first, last)),
-                consumer);
+    opened = open_scales(shared, ring, scales, shape, epilogue, grid, min(positions.first, last),
+                         consumer);
   for (int position = positions.first; position < tiles; position += positions.stride) {
     bool adds = false;
     if constexpr (kSources > 0) adds = tilepost::num_sources(tilepost::tile(grid, position)) > 0;
     if constexpr (kPingPong) {
       tilepost::ptx::wait_barrier(shared.turn(consumer.number), turn_parity);
       turn_parity ^= 1;
+    }
+    if constexpr (kScalesArrive) {
+      tilepost::ptx::wait_barrier(shared.stages().full(ring.index), ring.parity);
+      if (!opened) open_scales(shared, ring, scales, shape, epilogue, grid, position, consumer);
     }
     const int last_stage =
         kScales != 0 ? ScaledProducts::multiply_tile(shared, ring, sums, stages, consumer, scales)
@@ -434,8 +434,8 @@ __device__ __forceinline__ void multiply_tiles(const Shared& shared, const tilep
       ring.skip(stages);
     }
     if constexpr (kScales != 0)
-      open_scales(scales, shape, epilogue,
-                  tilepost::tile(grid, min(position + positions.stride, last)), consumer);
+      opened = open_scales(shared, ring, scales, shape, epilogue, grid,
+                           min(position + positions.stride, last), consumer);
     tilepost::panel::Place place{};  // only an epilogue needs it
     if constexpr (kEpilogue != 0) {
       const tilepost::Tile tile = tilepost::tile(grid, position);

@@ -25,8 +25,10 @@ bool takes_epilogue(const KernelConfig& config, Plan plan, int cluster) {
   return cluster < 4 && can_sum(config, plan);
 }
 
-void print(const List& list, const KernelConfig& config, const Plan& plan, int cluster) {
+void print(const List& list, const KernelConfig& config, const Plan& plan, int cluster,
+           bool scales_arrive = false) {
   KernelRequest request = request_for(plan);
+  request.scales_arrive = scales_arrive;
   request.cluster = cluster;
   request.tasks = is_for_tasks(config);
   request.band = band_of(config, cluster, plan.map.m, list.machine.gemm.band_rows);
@@ -58,6 +60,12 @@ void list_sm90(const List& list, const Plan& plan, bool first_only) {
         print(list, config, plan, cluster);
     if (first_only) return;
   }
+}
+
+// Lists variants in which the scales of A's blocks arrive with its rows.
+void list_arriving_scales(const List& list, const Plan& plan) {
+  for (const KernelConfig& config : sm90_block_configs())
+    if (can_sum(config, plan) && can_load(config, plan)) print(list, config, plan, 2, true);
 }
 
 void list_sm80(const List& list, const std::vector<KernelConfig>& configs, const Plan& plan,
@@ -128,6 +136,7 @@ void list_narrow(const List& list, Arch arch, tilepost_dtype_t input) {
     if (arch != Arch::sm_90a || accumulate != TILEPOST_PRECISE) continue;
     plan.scales = TILEPOST_SCALES_BLOCKS;
     list_sm90(list, plan, false);
+    list_arriving_scales(list, plan);
     list_small(list, plan, true);
   }
 }

@@ -304,6 +304,13 @@ TILEPOST_INLINE const Map* in_map(const Map* map, const Tile& /*tile*/,
   return map;
 }
 
+// The scales of A's blocks for the tile's rows, by row of A. `scales` has those of A. Woven, where
+// A arrives while the kernel runs: those of this rank's own rows, or those that arrive with other
+// rows. They are there when the rows are.
+TILEPOST_INLINE const float* in_scales(const float* scales, const Tile& /*tile*/) {
+  return scales;
+}
+
 // One thread calls this before the first barrier of the CTA. `arrived` is a word of shared memory
 // that the kernel itself does not use. Woven, where helper warps count in that word the tiles whose
 // rows have arrived: sets the word to 0.

@@ -75,7 +75,8 @@ typedef struct tilepost_shape {
 // The epilogue's operands, device pointers (host pointers on the host target). Which of them are
 // read is fixed by the plan's epilogue and its scales; the others may be anything.
 typedef struct tilepost_epilogue {
-  const float* scale_a;  // [1], or [m] with SCALE_ROWS, or of A's blocks (tilepost_scales_order_t)
+  const float* scale_a;  // [1], or [m] with SCALE_ROWS, or of A's blocks (tilepost_scales_order_t),
+                         // for all rows that the kernel multiplies (tilepost_view_t::in_scales)
   const float* scale_b;  // [1], or [n] with SCALE_COLUMNS, or of B's blocks; experts: [experts,
                          // rows of B]
   const void* bias;      // [n], of the output's type; null adds nothing; experts: as scale_b
@@ -205,7 +206,10 @@ typedef struct tilepost_view {
   const int32_t* expert_ends;
   int32_t experts;
   uint32_t unused_word;
-  uint64_t unused[2];  // fills the structure up
+  // ARRIVALS with scales of blocks, where scale_a has those of this rank's own rows alone, at their
+  // places among all rows: where the scales of all rows arrive. Null: scale_a has those of all.
+  const float* in_scales;
+  uint64_t unused[1];  // fills the structure up
 } tilepost_view_t;
 
 // Counters are 128 bytes apart, so that no two share a cache line.

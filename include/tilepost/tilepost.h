@@ -199,17 +199,19 @@ tilepost_result_t tilepost_op_run(tilepost_op_t op, const void* a, const void* b
 // its scales and its consumer name must be given. The other operands are ignored. Where the
 // products of ranks are summed, rank 0's bias is added, and the other ranks' are ignored. bias,
 // residual, norm_weight, norm_residual and gathered are 16-byte aligned, scales are 4-byte aligned,
-// and all are in memory of the same kind as a and b. What a run writes, which is out, norm_residual
-// and gathered, may not overlap another operand. There are two exceptions: a may be this rank's
-// rows in gathered, and where a rank keeps the product that it computes (gemm, all_gather_gemm,
-// all_to_all_gemm), in rows, residual may be out itself.
+// and all are in memory of the same kind as a and b. What a run writes, which is out,
+// norm_residual, gathered and gathered_scales, may not overlap another operand. There are two
+// exceptions: a may be this rank's rows in gathered, and where a rank keeps the product that it
+// computes (gemm, all_gather_gemm, all_to_all_gemm), in rows, residual may be out itself.
 typedef struct tilepost_run_operands {
   size_t struct_size;  // sizeof(tilepost_run_operands_t): lets the structure grow
   const void* a;
   const void* b;
   void* out;
   const float* scale_a;  // as tilepost_epilogue_t says, or the scales of A's and of B's blocks
-  const float* scale_b;  // (tilepost_scales_t), in the order that tilepost_scales_order_t says
+  const float*
+      scale_b;  // (tilepost_scales_t), in the order that tilepost_scales_order_t says. Where
+                // rows of A move, those of A are of the rows of a, and move with them
   const void* bias;
   const void* residual;
   int64_t m;  // rows of this run, the same on all ranks. A plan for any m takes 0 to the plan's m,
@@ -234,6 +236,10 @@ typedef struct tilepost_run_operands {
                                // at most m: the rows behind it are not computed. Memory of the same
                                // kind as a, 4-byte aligned, read when the run executes. A structure
                                // without this member is accepted too
+  float* gathered_scales;  // scales of blocks where rows of A move: [rows, ceil(k / 128)], gets the
+                           // scales of the rows of gathered, in their order. Null: they stay in
+                           // memory of the operation. A structure without this member is accepted
+                           // too
 } tilepost_run_operands_t;
 
 // As tilepost_op_run, with more operands. The operands must not change until the run has ended.

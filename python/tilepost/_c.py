@@ -32,7 +32,8 @@ class RunOperands(ctypes.Structure):
     _fields_ = [("struct_size", c_size_t), ("a", c_void_p), ("b", c_void_p), ("out", c_void_p),
                 ("scale_a", c_void_p), ("scale_b", c_void_p), ("bias", c_void_p), ("residual", c_void_p),
                 ("m", c_int64), ("gathered", c_void_p), ("norm_weight", c_void_p), ("norm_residual", c_void_p),
-                ("norm_epsilon", c_float), ("user", c_void_p), ("expert_ends", c_void_p)]
+                ("norm_epsilon", c_float), ("user", c_void_p), ("expert_ends", c_void_p),
+                ("gathered_scales", c_void_p)]
 
 
 class Route(ctypes.Structure):

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "runtime/core/error.h"
+#include "runtime/map/moved_scales.h"
 #include "runtime/map/run_path.h"
 #include "runtime/map/tile_map.h"
 #include "tilepost/dtype.h"
@@ -85,6 +86,10 @@ RunOperands::RunOperands(const tilepost_plan_t& plan, int rank, const RowsOfRank
   const int64_t row_of_a = plan.k * element_bytes(plan.input);
   if (row_of(plan).moves_input() && operands.gathered != nullptr)
     add({"gathered", operands.gathered, kVectorAlignment, rows.product * row_of_a, "", true});
+  const MovedScales moved = moved_scales(plan);
+  if (moved.exist() && operands.gathered_scales != nullptr)
+    add({"gathered_scales", operands.gathered_scales, alignof(float),
+         moved.bytes_of(rows.product * plan.k), "", true});
 }
 
 void RunOperands::add(const RunOperand& operand) {
@@ -104,15 +109,17 @@ void RunOperands::add_matrices(const tilepost_plan_t& plan, const RowsOfRank& ro
          int64_t{plan.experts} * static_cast<int64_t>(sizeof(int32_t)), kPattern});
 }
 
-// A plan with scales of blocks has no others.
+// A plan with scales of blocks has no others. Where rows of A move, a rank brings the scales of the
+// rows that it brings.
 void RunOperands::add_scales(const tilepost_plan_t& plan, const RowsOfRank& rows) {
   if (plan.scales == TILEPOST_SCALES_NONE) return;
   for_kernel_.scale_a = given_.scale_a;
   for_kernel_.scale_b = given_.scale_b;
-  const int64_t m = rows.product, along_k = scale_blocks(plan.k);
+  const int64_t m = moved_scales(plan).exist() ? rows.a : rows.product;
+  const int64_t along_k = scale_blocks(plan.k);
   const ScaleSteps a = scale_steps_of_a(plan.scales_a == TILEPOST_SCALES_COLUMNS, m, plan.k);
   const int64_t of_a = m > 0 ? (m - 1) * a.row + (along_k - 1) * a.block + 1 : 0;
-  const int64_t of_b = m > 0 ? scale_blocks(plan.map.n) * along_k : 0;
+  const int64_t of_b = rows.product > 0 ? scale_blocks(plan.map.n) * along_k : 0;
   constexpr auto kBytes = static_cast<int64_t>(sizeof(float));
   add({"scale_a", given_.scale_a, alignof(float), of_a * kBytes, kScales});
   add({"scale_b", given_.scale_b, alignof(float), of_b * kBytes, kScales});

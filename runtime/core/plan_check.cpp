@@ -7,16 +7,15 @@
 
 #include "runtime/core/error.h"
 #include "runtime/map/enumerators.h"
+#include "runtime/map/moved_scales.h"
 #include "runtime/map/run_path.h"
 #include "runtime/map/tile_map.h"
-#include "tilepost/dtype.h"
 #include "tilepost/internal/task_chunks.h"
 
 namespace tilepost {
 namespace {
 
 constexpr int64_t kMostExtent = std::numeric_limits<int32_t>::max();
-
 // Each rule returns whether it holds. The first rule that does not hold sets the error.
 class PlanRules {
  public:
@@ -139,9 +138,8 @@ class PlanRules {
   }
 
   bool launcher() {
-    const tilepost_kernel_t& kernel = plan_.kernel;
-    return kernel.launch != TILEPOST_LAUNCH_CUSTOM ||
-           is_there(reinterpret_cast<const void*>(kernel.launcher), "launcher");
+    return plan_.kernel.launch != TILEPOST_LAUNCH_CUSTOM ||
+           is_there(reinterpret_cast<const void*>(plan_.kernel.launcher), "launcher");
   }
 
   // Whether kernel.block is all 0, or has as many threads as a CTA.
@@ -195,6 +193,8 @@ class PlanRules {
                       fits_windows(row(), is_routed(plan_)),
                   "transport", plan_.transport,
                   "none that sends out of windows where routed rows are in the caller's memory") &&
+           expect(moves_scales_as_it_may(plan_), "transport", plan_.transport,
+                  "one that moves scales of blocks, in rows, with rows of A") &&
            expect(!none || map_.num_groups == 1, "number of groups", map_.num_groups,
                   "1 where nothing overlaps");
   }

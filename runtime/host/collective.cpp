@@ -2,8 +2,6 @@
 
 #include <vector>
 
-#include "runtime/host/elements.h"
-
 namespace tilepost {
 namespace {
 
@@ -44,8 +42,8 @@ void all_gather(const HostTeam& team, int rank, size_t index, const Step& step) 
   for (int other = 0; other < team.ranks; ++other) {
     const Step& theirs = team.buffers[other]->steps[index];
     if (other != rank)
-      copy_elements(team.buffers[other]->gathered, theirs.from, team.buffers[rank]->gathered,
-                    theirs.from, step.count, team.input_bytes);
+      copy_input(team.input, team.buffers[other]->gathered, theirs.from,
+                 team.buffers[rank]->gathered, theirs.from, step.count);
   }
 }
 
@@ -75,10 +73,13 @@ class Receiver {
     const HostBuffers& own = *team_.buffers[rank_];
     const Step* send = find_send(peer, rows, rank_, received_[step.peer]++);
     if (send == nullptr || send->count != step.count) return false;
-    const void* from = rows ? peer.gathered : peer.send;
-    if (send->kind == StepKind::send_own_rows) from = peer.a;
-    copy_elements(from, send->from, rows ? own.gathered : own.received, step.to, step.count,
-                  rows ? team_.input_bytes : static_cast<int>(element_bytes(team_.output)));
+    const bool from_a = send->kind == StepKind::send_own_rows;
+    if (rows)
+      copy_input(team_.input, from_a ? peer.a : peer.gathered, send->from, own.gathered, step.to,
+                 step.count);
+    else
+      copy_elements(peer.send, send->from, own.received, step.to, step.count,
+                    static_cast<int>(element_bytes(team_.output)));
     return true;
   }
 
@@ -112,10 +113,10 @@ void run_collective(const HostTeam& team, int rank, size_t index, const Step& st
 
 }  // namespace
 
-void copy_own_rows(const HostBuffers& own, int input_bytes) {
+void copy_own_rows(const HostBuffers& own, const InputFormat& input) {
   for (const Step& step : own.steps)
     if (step.kind == StepKind::own_rows)
-      copy_elements(own.a, step.from, own.gathered, step.to, step.count, input_bytes);
+      copy_input(input, own.a, step.from, own.gathered, step.to, step.count);
 }
 
 std::string receive_steps(const HostTeam& team, int rank) {

@@ -6,6 +6,7 @@
 #include <span>
 #include <string>
 
+#include "runtime/host/elements.h"
 #include "runtime/map/steps.h"
 #include "tilepost/plan.h"
 
@@ -16,19 +17,18 @@ namespace tilepost {
 struct HostBuffers {
   void* send;                   // elements have the output's type
   void* received;               // where steps receive; elements have the output's type
-  const void* a;                // this rank's rows of A
-  void* gathered;               // all ranks' rows of A
+  InputRows a;                  // this rank's rows of A
+  InputRows gathered;           // all ranks' rows of A
   std::span<const Step> steps;  // the steps of the group; not used if ranks share memory
 };
 
 // Carries out own_rows steps. They need no other rank, and must be done before other ranks read.
-// `input_bytes`: bytes of an element of A.
-void copy_own_rows(const HostBuffers& own, int input_bytes);
+void copy_own_rows(const HostBuffers& own, const InputFormat& input);
 
 // The ranks that take part in a group's steps, with the buffers of each.
 struct HostTeam {
   tilepost_dtype_t output;
-  int input_bytes;  // bytes of an element of A
+  InputFormat input;
   int ranks;
   const HostBuffers* const* buffers;  // [ranks]
 };

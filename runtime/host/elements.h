@@ -6,6 +6,7 @@
 #include <cstring>
 #include <vector>
 
+#include "runtime/map/moved_scales.h"
 #include "tilepost/internal/kernel_dtype.h"
 #include "tilepost/numeric.h"
 #include "tilepost/plan.h"
@@ -18,6 +19,31 @@ inline void copy_elements(const void* from, int64_t first_read, void* to, int64_
   std::memmove(static_cast<char*>(to) + first_written * bytes,
                static_cast<const char*>(from) + first_read * bytes,
                static_cast<size_t>(count) * bytes);
+}
+
+// Rows of A in memory, and the scales that travel with them; null where none do.
+struct InputRows {
+  void* rows;
+  float* scales;
+};
+
+// Rows of A as they move: bytes of an element, and the scales of a row.
+struct InputFormat {
+  int bytes;
+  MovedScales scales;
+
+  explicit InputFormat(const tilepost_plan_t& plan)
+      : bytes(static_cast<int>(element_bytes(plan.input))), scales(moved_scales(plan)) {}
+};
+
+// Copies `count` elements of A, which are whole rows, and the scales that travel with them.
+inline void copy_input(const InputFormat& format, const InputRows& from, int64_t first_read,
+                       const InputRows& to, int64_t first_written, int64_t count) {
+  copy_elements(from.rows, first_read, to.rows, first_written, count, format.bytes);
+  const MovedScales& scales = format.scales;
+  if (scales.exist())
+    copy_elements(from.scales, scales.of(first_read), to.scales, scales.of(first_written),
+                  scales.of(count), sizeof(float));
 }
 
 // Calls `body` with a value of the host type of an output's elements.

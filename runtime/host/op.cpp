@@ -32,7 +32,10 @@ HostBytes host_bytes_of(const tilepost_plan_t& plan) {
   HostBytes bytes;
   if (paths.any(&RunPath::stores_apart)) bytes.staging = most.send * width;
   bytes.received = most.receive * width;
-  if (paths.planned.sorts_a) bytes.packed = plan.rows_sent * row_bytes;
+  if (paths.planned.sorts_a) {
+    bytes.packed = plan.rows_sent * row_bytes;
+    bytes.packed_scales = moved_scales(plan).bytes_of(plan.rows_sent * plan.k);
+  }
   if (most.slots > 0 && plan.access != TILEPOST_ACCESS_TILES)
     bytes.slots = host_slots_of(plan).elements() * width;
   bytes.sums = most.sums * width;
@@ -44,8 +47,9 @@ void add_host_needs(const tilepost_plan_t& plan, int rank, tilepost_memory_t& me
   const HostBytes bytes = host_bytes_of(plan);
   size_t shared = bytes.slots + bytes.sums + bytes.landed;
   if (paths_of(plan).planned.exchanged == Memory::shared) shared += bytes.staging;
-  const size_t all = bytes.staging + bytes.received + bytes.packed + bytes.slots + bytes.sums +
-                     bytes.landed + counter_words(plan) * sizeof(uint32_t);
+  const size_t all = bytes.staging + bytes.received + bytes.packed + bytes.packed_scales +
+                     bytes.slots + bytes.sums + bytes.landed +
+                     counter_words(plan) * sizeof(uint32_t);
   memory.shared_bytes += static_cast<int64_t>(shared);
   memory.device_bytes += static_cast<int64_t>(all);
   if (is_routed(plan)) return;
@@ -66,7 +70,7 @@ HostOp::HostOp(std::shared_ptr<HostFamily> family, const tilepost_plan_t& plan,
       paths_(paths_of(plan)),
       deadline_seconds_(options.deadline_seconds),
       num_workers_(workers),
-      input_bytes_(static_cast<int>(element_bytes(plan.input))),
+      input_(plan),
       output_bytes_(static_cast<int>(element_bytes(plan.output))),
       counters_(counter_words(plan), 0),
       reached_(static_cast<size_t>(plan.map.num_groups), 0),
@@ -78,6 +82,7 @@ HostOp::HostOp(std::shared_ptr<HostFamily> family, const tilepost_plan_t& plan,
   staging_.assign(bytes.staging, 0);
   received_.assign(bytes.received, 0);
   packed_.assign(bytes.packed, 0);
+  packed_scales_.assign(bytes.packed_scales / sizeof(float), 0);
   slots_.assign(bytes.slots, 0);
   sums_.assign(bytes.sums, 0);
   landed_.assign(bytes.landed, 0);
@@ -120,6 +125,29 @@ void* HostOp::at(Buffer place, const Request& request) {
   return request.operands.out;
 }
 
+InputRows HostOp::input_of(const Request& request) {
+  if (request.run->path.sorts_a) return {packed_.data(), packed_scales_.data()};
+  return {const_cast<void*>(request.operands.a), const_cast<float*>(request.operands.scale_a)};
+}
+
+// Where rows of A come together: the caller's memory, or the operation's, which is made for the
+// first run that needs it.
+InputRows HostOp::gathered_of(const tilepost_run_operands_t& operands, const RunPath& path) {
+  const int64_t elements = plan_.map.m * plan_.k;
+  InputRows rows{};
+  if (path.gathers_for_caller) rows = {operands.gathered, operands.gathered_scales};
+  if (rows.rows == nullptr) {
+    if (gathered_.empty()) gathered_.assign(static_cast<size_t>(elements) * input_.bytes, 0);
+    rows.rows = gathered_.data();
+  }
+  if (rows.scales == nullptr && input_.scales.exist()) {
+    if (gathered_scales_.empty())
+      gathered_scales_.assign(static_cast<size_t>(input_.scales.of(elements)), 0);
+    rows.scales = gathered_scales_.data();
+  }
+  return rows;
+}
+
 // The map of a run. It is made for the first run with this number of rows, and made again if the
 // cache has dropped it since.
 std::shared_ptr<const RunMap> HostOp::run_map(int64_t rows) {
@@ -155,10 +183,8 @@ tilepost_result_t HostOp::run(const tilepost_run_operands_t& given, CUstream_st*
   const RunPath& path = request.run->path;
   request.epilogue.out = at(path.stores, request);
   if (path.reads != InputFrom::a && !path.whole_run) {
-    const bool own = !path.gathers_for_caller || operands.gathered == nullptr;
-    if (own && gathered_.empty())
-      gathered_.assign(static_cast<size_t>(plan_.map.m * plan_.k) * input_bytes_, 0);
-    request.gathered = own ? gathered_.data() : operands.gathered;
+    request.gathered = gathered_of(operands, path);
+    if (input_.scales.exist()) request.epilogue.scale_a = request.gathered.scales;
   }
   if (path.lends_out) {
     const RegisteredRange* output = nullptr;
@@ -211,10 +237,11 @@ tilepost_result_t HostOp::synchronize() {
 // Memory that other ranks read or write is counted as shared.
 void HostOp::add_memory(tilepost_memory_t& memory) {
   size_t shared = slots_.size() + sums_.size() + landed_.size();
-  if (paths_.planned.exchanged == Memory::shared) shared += staging_.size() + gathered_.size();
+  const size_t gathered = gathered_.size() + gathered_scales_.size() * sizeof(float);
+  if (paths_.planned.exchanged == Memory::shared) shared += staging_.size() + gathered;
   const size_t all = (counters_.size() + rows_.size()) * sizeof(uint32_t) + staging_.size() +
-                     received_.size() + slots_.size() + sums_.size() + landed_.size() +
-                     gathered_.size() + packed_.size();
+                     received_.size() + slots_.size() + sums_.size() + landed_.size() + gathered +
+                     packed_.size() + packed_scales_.size() * sizeof(float);
   memory.shared_bytes += static_cast<int64_t>(shared);
   memory.device_bytes += static_cast<int64_t>(all) + others_.bytes();
   for (const auto& run : {planned_, routed_})

@@ -35,7 +35,7 @@ struct HostExchangeMemory {
 
 // How many bytes of memory an operation has for data.
 struct HostBytes {
-  size_t staging = 0, received = 0, packed = 0, slots = 0, sums = 0, landed = 0;
+  size_t staging = 0, received = 0, packed = 0, packed_scales = 0, slots = 0, sums = 0, landed = 0;
 };
 HostBytes host_bytes_of(const tilepost_plan_t& plan);
 
@@ -87,7 +87,7 @@ class HostOp final : public tilepost_op {
     tilepost_epilogue_t epilogue{};
     std::shared_ptr<const RunMap> run;
     uint32_t ready = 0;        // tilepost_view_t::ready
-    void* gathered = nullptr;  // where all ranks' rows of A arrive and are read
+    InputRows gathered{};      // where all ranks' rows of A arrive and are read
     uint32_t output = 0;       // RunTerms::output
     std::vector<void*> there;  // [ranks] the registered output on every rank; empty if out is not
                                // registered
@@ -121,9 +121,8 @@ class HostOp final : public tilepost_op {
   void finish_run(const Request& request);
   void pack(const Request& request);
   // The rows of A from which steps read.
-  const void* input_of(const Request& request) const {
-    return request.run->path.sorts_a ? packed_.data() : request.operands.a;
-  }
+  InputRows input_of(const Request& request);
+  InputRows gathered_of(const tilepost_run_operands_t& operands, const RunPath& path);
 
   // Runs whose ranks share memory (op_shared.cpp).
   bool share_memory(uint64_t run, const Request& request);
@@ -170,15 +169,17 @@ class HostOp final : public tilepost_op {
   const RunPaths paths_;
   const double deadline_seconds_;
   const int num_workers_;
-  const int input_bytes_;   // bytes of an element of A and B
+  const InputFormat input_;
   const int output_bytes_;  // bytes of an element of the output
   std::vector<uint32_t> counters_;
-  std::vector<uint32_t> reached_;  // [groups] the counter's value after the runs so far
-  std::vector<uint8_t> staging_;   // Buffer::send
-  std::vector<uint8_t> received_;  // Buffer::received
-  std::vector<uint8_t> packed_;    // rows of A by destination: RunPath::sorts_a
+  std::vector<uint32_t> reached_;     // [groups] the counter's value after the runs so far
+  std::vector<uint8_t> staging_;      // Buffer::send
+  std::vector<uint8_t> received_;     // Buffer::received
+  std::vector<uint8_t> packed_;       // rows of A by destination: RunPath::sorts_a
+  std::vector<float> packed_scales_;  // and the scales that move with them
   std::vector<uint8_t> gathered_;  // all ranks' rows of A, if the caller passes no memory for them,
                                    // or if other ranks read or write them
+  std::vector<float> gathered_scales_;  // likewise, the scales that move with them
   // The host keeps a block for every rank, even with TILEPOST_SUM_ADDED, so that the order of
   // additions does not depend on which rank stores first.
   const Slots blocks_;

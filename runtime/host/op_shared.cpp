@@ -5,8 +5,6 @@
 // be written again. They meet where a rank announces something, because the others read it from
 // then on. And they meet where the run ends. A kernel that stores into other ranks' memory starts
 // after the first meeting.
-#include <cstring>
-
 #include "runtime/host/op.h"
 #include "runtime/host/shared.h"
 
@@ -38,12 +36,15 @@ bool HostOp::share_memory(uint64_t run, const Request& request) {
                              memory.data(),
                              input_of(request),
                              at(map.path.results, request),
-                             input_bytes_};
+                             input_};
   for (int g = 0; g < map.num_groups(); ++g)
     if (!shared_group(place_of(request, g), request, shared)) return false;
-  if (map.path.reads != InputFrom::a && operands.gathered != nullptr)
-    std::memcpy(operands.gathered, request.gathered,
-                static_cast<size_t>(map.rows * plan_.k) * input_bytes_);
+  const int64_t gathered = map.path.reads != InputFrom::a ? map.rows * plan_.k : 0;
+  if (operands.gathered != nullptr)
+    copy_elements(request.gathered.rows, 0, operands.gathered, 0, gathered, input_.bytes);
+  if (operands.gathered_scales != nullptr && input_.scales.exist())
+    copy_elements(request.gathered.scales, 0, operands.gathered_scales, 0,
+                  input_.scales.of(gathered), sizeof(float));
   return visit.end_collective(rank_, place_of(request, HostStep::kEnd), deadline_seconds_);
 }
 

@@ -1,6 +1,5 @@
 // The work of the threads of an operation.
 #include <bit>
-#include <cstring>
 #include <limits>
 #include <new>
 
@@ -106,8 +105,8 @@ void HostOp::compute_alone(const Request& request, int worker) {
 const void* HostOp::rows_of_a(const Request& request) const {
   const RunMap& run = *request.run;
   if (run.path.reads == InputFrom::a) return request.operands.a;
-  if (!run.path.whole_run) return request.gathered;
-  const auto before = static_cast<uintptr_t>(run.own.first * plan_.k) * input_bytes_;
+  if (!run.path.whole_run) return request.gathered.rows;
+  const auto before = static_cast<uintptr_t>(run.own.first * plan_.k) * input_.bytes;
   return std::bit_cast<const void*>(std::bit_cast<uintptr_t>(request.operands.a) - before);
 }
 
@@ -198,13 +197,12 @@ bool HostOp::exchange_messages(uint64_t run, const Request& request) {
 // Sorts rows of A by destination. Earlier runs have ended on all ranks that read the rows which
 // those runs sorted.
 void HostOp::pack(const Request& request) {
-  const auto bytes = static_cast<size_t>(plan_.k) * input_bytes_;
-  const auto* from = static_cast<const uint8_t*>(request.operands.a);
-  uint8_t* to = packed_.data();
-  for (const int32_t row : request.run->order) {
-    std::memcpy(to, from + static_cast<size_t>(row) * bytes, bytes);
-    to += bytes;
-  }
+  const tilepost_run_operands_t& given = request.operands;
+  const InputRows from{const_cast<void*>(given.a), const_cast<float*>(given.scale_a)};
+  const InputRows to{packed_.data(), packed_scales_.data()};
+  int64_t packed = 0;
+  for (const int32_t row : request.run->order)
+    copy_input(input_, from, row * plan_.k, to, packed++ * plan_.k, plan_.k);
 }
 
 // Does the work after the kernel and the steps. This includes a norm, which on GPUs the kernel
@@ -233,7 +231,7 @@ HostBuffers HostOp::buffers_of(const Request& request, int group) {
 
 // Carries out a group's steps. All ranks meet, even if this rank neither sends nor receives.
 bool HostOp::carry_out(const HostStep& place) {
-  copy_own_rows(own_, input_bytes_);
+  copy_own_rows(own_, input_);
   if (!group_->begin_collective(rank_, place, &own_, deadline_seconds_)) return false;
   HostGroup::Visit visit(*group_);
   std::vector<const HostBuffers*> buffers;
@@ -241,7 +239,7 @@ bool HostOp::carry_out(const HostStep& place) {
   for (int rank = 0; rank < plan_.ranks; ++rank)
     buffers.push_back(&group_->brought<HostBuffers>(rank));
   const std::string wrong =
-      receive_steps({plan_.output, input_bytes_, plan_.ranks, buffers.data()}, rank_);
+      receive_steps({plan_.output, input_, plan_.ranks, buffers.data()}, rank_);
   if (!wrong.empty())
     group_->abort(TILEPOST_INTERNAL_ERROR, name_step(rank_, place) + ": " + wrong);
   return visit.end_collective(rank_, place, deadline_seconds_);

@@ -1,7 +1,5 @@
 #include "runtime/host/shared.h"
 
-#include "runtime/host/elements.h"
-
 namespace tilepost {
 namespace {
 
@@ -36,7 +34,7 @@ void carry_out_step(const HostSharedRun& run, const Step& step) {
   };
   switch (step.kind) {
     case StepKind::own_rows:
-      copy(run.a, own.gathered, step.to, run.input_bytes);
+      copy_input(run.input, run.a, step.from, own.gathered, step.to, step.count);
       break;
     case StepKind::pull_part:
       copy(peer.send, own.slots, run.slots.at(step.peer, step.to), width);
@@ -48,7 +46,7 @@ void carry_out_step(const HostSharedRun& run, const Step& step) {
       copy(peer.sums, run.received, step.to, width);
       break;
     case StepKind::push_rows:
-      copy(run.a, peer.gathered, step.to, run.input_bytes);
+      copy_input(run.input, run.a, step.from, peer.gathered, step.to, step.count);
       break;
     case StepKind::push_sums:
       copy(run.received, peer.landed, step.to, width);

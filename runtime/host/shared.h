@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "runtime/host/elements.h"
 #include "runtime/map/run_path.h"
 #include "runtime/map/slots.h"
 #include "runtime/map/steps.h"
@@ -17,7 +18,7 @@ struct HostMemory {
   void* slots;
   void* sums;
   void* landed;
-  void* gathered;
+  InputRows gathered;
   uint32_t* counters;
 };
 
@@ -28,9 +29,9 @@ struct HostSharedRun {
   int rank;
   Slots slots;                      // the slots of every rank
   const HostMemory* const* memory;  // [ranks]
-  const void* a;                    // this rank's rows of A
+  InputRows a;                      // this rank's rows of A
   void* received;                   // RunPath::results
-  int input_bytes;                  // bytes of an element of A
+  InputFormat input;
 };
 
 // Carries out one step. The caller makes announcements itself. Sums are added in fp32, in the order

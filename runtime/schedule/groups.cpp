@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "runtime/map/cut_points.h"
+#include "runtime/map/moved_scales.h"
 #include "runtime/map/patterns.h"
 #include "runtime/map/run_path.h"
 #include "runtime/schedule/cuts.h"
@@ -210,7 +211,7 @@ GroupProblem problem_of(const tilepost_plan_t& plan, int64_t m) {
   GroupProblem problem{plan.map, 0, element_bytes(plan.output), plan.model};
   problem.map.m = m;
   problem.at_once = at_most(plan.gemm_ctas / ctas_of_tile(plan), problem.map);
-  if (waits(problem)) problem.unit_bytes = plan.k * element_bytes(plan.input);
+  if (waits(problem)) problem.unit_bytes = moved_row_bytes(plan);
   problem.launches = path_of(plan, true).waits == Waits::launches;
   return problem;
 }

@@ -1,6 +1,7 @@
 #include "runtime/verify/check.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "runtime/harness/text.h"
 #include "runtime/map/patterns.h"
@@ -121,6 +122,7 @@ void Check::compare_run(int rank, int set, int run) {
   compare_out(operation, rank, set, run);
   if (problem_.keeps_sum()) compare_kept(buffers, rank, run);
   if (buffers.gathers()) compare_gathered(buffers, rank, run);
+  if (buffers.gathers_scales()) compare_gathered_scales(buffers, rank, run);
 }
 
 // Compares the output. If rows of the product are routed, the output has rows of every rank's
@@ -163,6 +165,28 @@ void Check::compare_gathered(const RunBuffers& buffers, int rank, int run) {
         throw TargetError(harness::format(
             "run %d: the gathered A differs at (%lld, %lld): expected %.9g", run + 1,
             static_cast<long long>(row), static_cast<long long>(i), static_cast<double>(value)));
+    }
+  if (!overwritten.empty()) throw TargetError(harness::format("run %d: ", run + 1) + overwritten);
+}
+
+// Compares the scales that have moved with the checked rows of A.
+void Check::compare_gathered_scales(const RunBuffers& buffers, int rank, int run) {
+  std::vector<unsigned char> gathered;
+  const std::string overwritten = buffers.fetch_gathered_scales(gathered);
+  const RowSource source{seed_, run, rank, shape_.input_rows(rank).data()};
+  const int64_t blocks = problem_.blocks();
+  for (const int64_t row : expected_[reference_of(rank)].rows)
+    for (int64_t i = 0; i < blocks; ++i) {
+      const float expected = scale_at(distribution_, source.stream(row, Matrix::scale_a),
+                                      source.row_there(row) * blocks + i);
+      float found = 0;
+      std::memcpy(&found, &gathered[static_cast<size_t>(row * blocks + i) * sizeof found],
+                  sizeof found);
+      if (found != expected)
+        throw TargetError(harness::format(
+            "run %d: the gathered scales differ at (%lld, %lld): expected %.9g, got %.9g", run + 1,
+            static_cast<long long>(row), static_cast<long long>(i), static_cast<double>(expected),
+            static_cast<double>(found)));
     }
   if (!overwritten.empty()) throw TargetError(harness::format("run %d: ", run + 1) + overwritten);
 }

@@ -43,6 +43,7 @@ class Check {
   void compare_out(const RankOperation& operation, int rank, int set, int run);
   void compare_kept(const RunBuffers& buffers, int rank, int run);
   void compare_gathered(const RunBuffers& buffers, int rank, int run);
+  void compare_gathered_scales(const RunBuffers& buffers, int rank, int run);
   void hold(const Comparison& comparison, const std::string& what, int run);
   // The source of the rows of the residual of `rank`.
   RowSource residual_source(int rank, int run) const;

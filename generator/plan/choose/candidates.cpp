@@ -9,6 +9,7 @@
 #include "generator/plan/cost/predict.h"
 #include "generator/plan/kernels/operands.h"
 #include "runtime/map/cut_points.h"
+#include "runtime/map/moved_scales.h"
 #include "runtime/map/tile_map.h"
 #include "tilepost/internal/expert_tiles.h"
 
@@ -114,8 +115,8 @@ std::vector<CommChoice> open_choices(const Draft& draft, const KernelChoice& ker
 
 // Bytes that one collective over the whole problem sends or brings in.
 int64_t bytes_sent(const Plan& plan) {
-  return plan.map.m * (row_of(plan).moves_input() ? plan.k * bytes_of(plan.input)
-                                                  : plan.map.n * bytes_of(plan.output));
+  return plan.map.m *
+         (row_of(plan).moves_input() ? moved_row_bytes(plan) : plan.map.n * bytes_of(plan.output));
 }
 
 GemmModel model_gemm(const Draft& draft, const KernelChoice& kernel, bool fused = false) {

@@ -11,6 +11,7 @@
 #include "generator/plan/choose/choices.h"
 #include "generator/plan/kernels/operands.h"
 #include "runtime/map/cut_points.h"
+#include "runtime/map/moved_scales.h"
 
 namespace tilepost {
 namespace {
@@ -149,6 +150,8 @@ void take(Draft& draft, const Candidate& chosen) {
   request_exchange(plan, request);
   request.whole_run = plan.whole_run != 0;
   request.added = request_for(plan).added;
+  request.scales_arrive =
+      moved_scales(plan).exist() && paths_of(plan).planned.waits == Waits::tiles;
   plan.set_kernel(make_kernel(config, request));
   const MachineProfile& profile = draft.profile;
   plan.pace =

@@ -3,15 +3,15 @@
 #include <algorithm>
 
 #include "generator/plan/kernels/operands.h"
-#include "runtime/map/patterns.h"
+#include "runtime/map/moved_scales.h"
 
 namespace tilepost {
 
 std::optional<double> links_us(const Plan& plan) {
   if (plan.link_bytes_per_us == 0) return std::nullopt;
   if (row_of(plan).routes() && plan.routing != TILEPOST_ROUTING_EVEN) return std::nullopt;
-  const double row = row_of(plan).moves_input() ? plan.k * bytes_of(plan.input)
-                                                : plan.map.n * bytes_of(plan.output);
+  const auto row = static_cast<double>(
+      row_of(plan).moves_input() ? moved_row_bytes(plan) : plan.map.n * bytes_of(plan.output));
   const double times = plan.pattern == TILEPOST_GEMM_ALL_REDUCE ? 2 : 1;
   return times * static_cast<double>(plan.map.m) * row * (plan.ranks - 1) / plan.ranks /
          plan.link_bytes_per_us;

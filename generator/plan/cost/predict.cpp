@@ -7,6 +7,7 @@
 
 #include "generator/plan/kernels/operands.h"
 #include "runtime/map/cut_points.h"
+#include "runtime/map/moved_scales.h"
 #include "runtime/schedule/launches.h"
 
 namespace tilepost {
@@ -113,8 +114,7 @@ double copy_us(const MachineProfile& profile, double bytes) {
 }
 
 int64_t unit_bytes(const Plan& plan, tilepost_division_t division) {
-  return division == TILEPOST_DIVISION_ARRIVALS ? plan.k * bytes_of(plan.input)
-                                                : bytes_of(plan.output);
+  return division == TILEPOST_DIVISION_ARRIVALS ? moved_row_bytes(plan) : bytes_of(plan.output);
 }
 
 std::string number_text(double value) {
@@ -128,7 +128,7 @@ double nine_digits(double value) {
 int64_t bytes_of_group(const Plan& plan, size_t g) {
   if (!row_of(plan).moves_input()) return plan.tile_map().groups[g].count * bytes_of(plan.output);
   const tilepost_map_t map = plan.map;
-  const int64_t row = plan.k * bytes_of(plan.input);
+  const int64_t row = moved_row_bytes(plan);
   if (plan.map.division != TILEPOST_DIVISION_ARRIVALS) return plan.map.m * row;
   return bytes_of_arrivals(map, g, row);
 }

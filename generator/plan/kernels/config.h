@@ -49,7 +49,8 @@ struct KernelRequest {
   tilepost_accumulate_t accumulate = TILEPOST_PRECISE;
   tilepost_scales_t scales = TILEPOST_SCALES_NONE;
   tilepost_scales_order_t scales_a = TILEPOST_SCALES_ROWS;
-  int epilogue = 0;                             // a set of TILEPOST_SCALE …
+  bool scales_arrive = false;  // whether A's scales arrive with its rows while the kernel runs
+  int epilogue = 0;            // a set of TILEPOST_SCALE …
   tilepost_gate_t gate = TILEPOST_GATE_HALVES;  // where B has gate and up (experts)
   int cluster = 1;                              // tiles of a cluster, one below the other
   int band = 1;                                 // tile rows that are swept together (band_of)

@@ -15,6 +15,7 @@
 #include "generator/plan/report/timeline.h"
 #include "generator/plan/transports/transports.h"
 #include "generator/spec/names.h"
+#include "runtime/map/moved_scales.h"
 #include "runtime/map/patterns.h"
 #include "tilepost/internal/expert_ops.h"
 
@@ -64,6 +65,10 @@ void print_problem(std::string& out, const Plan& plan) {
     line(out, "",
          fmt::format("every rank has {0}{1} rows of A and multiplies what it receives, at most {2}",
                      plan.any_m ? "at most " : "", plan.rows_sent, plan.map.m));
+  if (const MovedScales scales = moved_scales(plan); scales.exist())
+    line(out, "",
+         fmt::format("scales of A move with its rows: {0} bytes beside the {1} of each",
+                     scales.row_bytes(), plan.k * bytes_of(plan.input)));
   if (plan.epilogue != 0) line(out, "", "then " + epilogue_of(plan));
   line(out, "",
        fmt::format("{0:.1f} GFLOP and {1:.1f} MiB of {2} on each rank", flops / 1e9,

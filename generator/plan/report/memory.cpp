@@ -7,6 +7,7 @@
 
 #include "generator/plan/kernels/operands.h"
 #include "runtime/map/host_rings.h"
+#include "runtime/map/moved_scales.h"
 #include "runtime/map/slots.h"
 #include "runtime/schedule/run_map.h"
 #include "tilepost/internal/exchange_words.h"
@@ -69,9 +70,9 @@ std::vector<PlannedMemory> planned_memory(const Plan& plan) {
   const auto add = [&](const char* name, int64_t bytes, const char* shared) {
     if (bytes > 0) memory.push_back({name, bytes, shared});
   };
-  if (path.sorts_a) add("packed", plan.rows_sent * plan.k * bytes_of(plan.input), "");
+  if (path.sorts_a) add("packed", place_of_rows(plan, plan.rows_sent).bytes, "");
   if (path.reads != InputFrom::a)
-    add("gathered", path.places_of_rows() * plan.map.m * plan.k * bytes_of(plan.input), exchanged);
+    add("gathered", path.places_of_rows() * place_of_rows(plan, plan.map.m).bytes, exchanged);
   if (paths.any(&RunPath::stores_apart)) add("send", sizes.send * width, exchanged);
   add("slots", sizes.slots * width, "shared");
   add("sums", sizes.sums * width, "shared");

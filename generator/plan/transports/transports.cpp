@@ -5,6 +5,7 @@
 #include "generator/plan/transports/objects.h"
 #include "generator/spec/rules/rules.h"
 #include "generator/spec/text.h"
+#include "runtime/map/moved_scales.h"
 
 namespace tilepost {
 namespace {
@@ -70,8 +71,9 @@ std::vector<const Transport*> transports_to_try(const Spec& spec, const Plan& pl
   const std::optional<tilepost_transport_t> wish = spec.transport.value;
   if (!row_of(plan).communicates()) return {};
   std::vector<const Transport*> to_try;
+  const bool any = !moved_scales(plan).exist();
   for (const Transport* transport : all_transports())
-    if (transport->row.overlaps &&
+    if (transport->row.overlaps && (any || brings_scales(transport->row.value)) &&
         (wish ? transport->row.value == *wish : transport->may_try(spec, plan, profile)))
       to_try.push_back(transport);
   return to_try;

@@ -8,6 +8,7 @@
 #include "generator/plan/arch.h"
 #include "generator/plan/verify/traffic.h"
 #include "generator/plan/verify/verify_plan.h"
+#include "runtime/map/moved_scales.h"
 #include "tilepost/dtype.h"
 #include "tilepost/internal/task_chunks.h"
 
@@ -318,10 +319,14 @@ void check_operations(const Plan& plan, Findings& findings) {
   const int scales = TILEPOST_SCALE | TILEPOST_SCALE_ROWS | TILEPOST_SCALE_COLUMNS;
   const bool scaled = plan.scales != TILEPOST_SCALES_NONE;
   if (scaled && (!row_of(plan.input).is_narrow() || (plan.epilogue & scales) != 0 ||
-                 plan.accumulate != TILEPOST_PRECISE || row_of(plan).moves_input()))
+                 plan.accumulate != TILEPOST_PRECISE || row_of(plan).has_experts()))
     findings.add(fmt::format("scales of blocks of {0} summed {1}, epilogue {2:#x}, with {3}",
                              name_of(plan.input), name_of(plan.accumulate), plan.epilogue,
                              name_of(plan.pattern)));
+  if (moved_scales(plan).exist() &&
+      (plan.scales_a != TILEPOST_SCALES_ROWS || !brings_scales(plan.planned_transport)))
+    findings.add(fmt::format("scales in {0} move with rows of A by {1}", name_of(plan.scales_a),
+                             name_of(plan.planned_transport)));
   if (!row_of(plan.input).is_narrow()) return;
   if (plan.operands == TILEPOST_NN) findings.add(fmt::format("{0} along n", name_of(plan.input)));
   if (plan.arch == Arch::sm_80 || plan.arch == Arch::sm_86)

@@ -3,6 +3,7 @@
 #include "generator/spec/names.h"
 #include "generator/spec/rules/rules.h"
 #include "generator/spec/text.h"
+#include "runtime/map/moved_scales.h"
 
 namespace tilepost {
 namespace {
@@ -57,18 +58,30 @@ void check_kernels(const Spec& spec, Diagnostics& diagnostics) {
              fmt::format("gemm.scales 'blocks' is not available on {}; use sm_90a or host",
                          name_of(arch)),
              diagnostics);
-  if (spec.pattern.given() && row_of(spec.pattern.value).moves_input())
-    refuse(
-        spec, where,
-        fmt::format("gemm.scales 'blocks' is not available with pattern {}, whose rows of A "
-                    "arrive without their scales; gather rows and scales, and use pattern 'gemm'",
-                    quote(row_of(spec.pattern.value).name)),
-        diagnostics);
   if (spec.pattern.given() && row_of(spec.pattern.value).has_experts())
     refuse(spec, where,
            fmt::format("gemm.scales 'blocks' is not available with pattern {}; use scale_rows and "
                        "scale_columns in gemm.epilogue",
                        quote(row_of(spec.pattern.value).name)),
+           diagnostics);
+}
+
+// Where rows of A move, their scales move with them, as rows of their own.
+void check_moved(const Spec& spec, Diagnostics& diagnostics) {
+  if (!spec.pattern.given() || !row_of(spec.pattern.value).moves_input()) return;
+  if (spec.gemm.scales_a.value == TILEPOST_SCALES_COLUMNS)
+    refuse(spec, spec.gemm.scales_a.where,
+           fmt::format("gemm.scales_a 'columns' is not possible with pattern {}: the scales of A "
+                       "move with its rows, and in columns each rank's would lie between those of "
+                       "other ranks; use 'rows', the default",
+                       quote(row_of(spec.pattern.value).name)),
+           diagnostics);
+  const std::optional<tilepost_transport_t> transport = spec.transport.value;
+  if (transport && !brings_scales(*transport))
+    refuse(spec, spec.transport.where,
+           fmt::format("transport {} does not move the scales of blocks with the rows of A; use "
+                       "'auto', 'nccl', 'copy_engine' or 'none'",
+                       quote(name_of(*transport))),
            diagnostics);
 }
 
@@ -79,6 +92,7 @@ void check_scales(const Spec& spec, Diagnostics& diagnostics) {
   if (gemm.scales.value == TILEPOST_SCALES_BLOCKS) {
     if (gemm.a.given()) check_operands(spec, diagnostics);
     check_kernels(spec, diagnostics);
+    check_moved(spec, diagnostics);
   } else if (gemm.scales_a.given()) {
     diagnostics.error(gemm.scales_a.where,
                       fmt::format("gemm.scales_a {} says how scales of blocks lie, and there are "

@@ -43,8 +43,9 @@ constexpr const char* kMarkNames[] = {"",
                                       "exchange_tiles",
                                       "finish_exchange",
                                       "exchange_rows",
-                                      "tile_done"};
-static_assert(std::size(kMarkNames) == static_cast<size_t>(Mark::tile_done) + 1);
+                                      "tile_done",
+                                      "in_scales"};
+static_assert(std::size(kMarkNames) == static_cast<size_t>(Mark::in_scales) + 1);
 
 using clang::dyn_cast;
 using clang::isa;

@@ -46,7 +46,8 @@ enum class Mark {
   exchange_tiles,
   finish_exchange,
   exchange_rows,
-  tile_done
+  tile_done,
+  in_scales
 };
 
 // The mark as it is spelled in sources: "tile_done".

@@ -125,6 +125,20 @@ __device__ __forceinline__ const Map* in_map(const View& view, const Map* map, c
   return in_map(view, map, tile, BulkLoads{});
 }
 
+// The scales of a tile's rows of A, where in_map has the rows. The caller has acquired what the
+// thread that loads the rows has acquired: it has waited for a barrier at which that thread
+// arrived.
+template <class View>
+__device__ __forceinline__ const float* in_scales(const View& view, const float* scales,
+                                                  const Tile& tile) {
+  if constexpr (View::kReadsOwn) {
+    if (view.in_scales == nullptr || (tile.group == 0 && !tile.is_padding())) return scales;
+    return view.in_scales;
+  } else {
+    return scales;
+  }
+}
+
 // Acquires the maps, once for all of a thread's loads: no thread changes the maps while the kernel
 // runs.
 template <class View>

@@ -22,13 +22,12 @@ template <int kAcross>
 class ScalesOfB {
  public:
   // Starts at block `first` along k for columns from `column` on.
-  __device__ __forceinline__ void open(const tilepost_shape_t& shape,
-                                       const tilepost_epilogue_t& epilogue, int column, int first,
-                                       int lane) {
+  __device__ __forceinline__ void open(const tilepost_shape_t& shape, const float* scale_b,
+                                       int column, int first, int lane) {
     const int across = (shape.n - 1) / TILEPOST_SCALE_BLOCK;  // the last block along n
     const int block = min(column / TILEPOST_SCALE_BLOCK, across);
     const auto along_k = static_cast<int>(scale_blocks(shape.k));
-    rows_ = epilogue.scale_b + static_cast<int64_t>(block) * along_k;
+    rows_ = scale_b + static_cast<int64_t>(block) * along_k;
     second_ = block < across ? along_k : 0;
     last_ = along_k - 1;
     next_block_ = first + lane;
@@ -70,12 +69,11 @@ class ScalesOfA {
  public:
   // Starts at block `first` along k. Row i is `row` + i * `stride`. Rows below A have the scales of
   // its last row. Beyond the last block along k scales are zero.
-  __device__ __forceinline__ void open(const tilepost_shape_t& shape,
-                                       const tilepost_epilogue_t& epilogue, int row, int stride,
-                                       int first) {
+  __device__ __forceinline__ void open(const tilepost_shape_t& shape, const float* scale_a, int row,
+                                       int stride, int first) {
     const ScaleSteps steps = scale_steps_of_a(kScales == kScalesInColumns, shape.m, shape.k);
     const int first_row = min(row, shape.m - 1);
-    scales_ = epilogue.scale_a + first_row * steps.row + first * steps.block;
+    scales_ = scale_a + first_row * steps.row + first * steps.block;
     step_ = static_cast<int>(steps.block);
     left_ = static_cast<int>(scale_blocks(shape.k)) - first;
 #pragma unroll
@@ -123,9 +121,8 @@ class BlockScales {
 
   // Starts to load the scales of the first block along k. The consumer's part of a tile begins at
   // `part`.
-  __device__ __forceinline__ void open(const tilepost_shape_t& shape,
-                                       const tilepost_epilogue_t& epilogue, panel::Place part,
-                                       int thread) {
+  __device__ __forceinline__ void open(const tilepost_shape_t& shape, const float* scale_a,
+                                       const float* scale_b, panel::Place part, int thread) {
     // An un-woven kernel without scales is compiled with this, too, and never calls it.
     static_assert(!kUsed || in_two_scale_blocks(kWidth),
                   "columns of a tile lie in at most two blocks of B");
@@ -135,8 +132,8 @@ class BlockScales {
     constexpr int kBlock = TILEPOST_SCALE_BLOCK;
     ptx::wait_for_previous_kernels();  // which may have made the scales
     const int lane = thread % 32, row = part.row + thread / 32 * 16 + lane % 16;
-    a_.open(shape, epilogue, kBlocks > 1 ? row + lane / 16 * 64 : row, 0, 0);
-    b_.open(shape, epilogue, part.col, 0, lane);
+    a_.open(shape, scale_a, kBlocks > 1 ? row + lane / 16 * 64 : row, 0, 0);
+    b_.open(shape, scale_b, part.col, 0, lane);
     border_ = (kBlock - part.col % kBlock) / kChunk;
   }
 
@@ -209,8 +206,8 @@ class SwappedBlockScales {
   __device__ __forceinline__ void open(const tilepost_shape_t& shape,
                                        const tilepost_epilogue_t& epilogue, panel::Place place,
                                        int block, int lane) {
-    a_.open(shape, epilogue, place.row + lane, 32, block);
-    b_.open(shape, epilogue, place.col, block, lane);
+    a_.open(shape, epilogue.scale_a, place.row + lane, 32, block);
+    b_.open(shape, epilogue.scale_b, place.col, block, lane);
   }
 
   // Takes the scales of the next block along k, in step `step`, counted from 0. `slot` is

@@ -85,6 +85,13 @@ struct Mates {
   }
 };
 
+// A thread of a consumer: the consumer's number, the thread's number in it, and the CTA's mates.
+template <class Mates>
+struct Consumer {
+  int number, thread;
+  Mates mates;
+};
+
 }  // namespace tilepost
 
 #endif  // TILEPOST_DEVICE_MATES_CUH

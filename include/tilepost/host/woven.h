@@ -152,6 +152,12 @@ inline void input_ready(const View& view, const Tile& tile, BlockLoads) {
   }
 }
 
+// The scales of all rows are in one place, into which steps bring those of other ranks' rows.
+template <class View>
+inline const float* in_scales(const View& /*view*/, const float* scales, const Tile& /*tile*/) {
+  return scales;
+}
+
 // Adds one to the counter of the tile's group. This is a release operation: what is sequenced
 // before it happens before everything after an acquire load that reads its value, or a value that
 // later additions made from it, since read-modify-writes continue the release sequence (C++20

@@ -33,9 +33,12 @@ const Variant kVariants[] = {
     {2, pack_kernel<uint16_t>}, {1, pack_kernel<uint8_t>},
 };
 
-const Variant& widest(int64_t row_bytes) {
+const Variant& widest(const PackArguments& arguments) {
+  const uint64_t places = reinterpret_cast<uintptr_t>(arguments.rows) |
+                          reinterpret_cast<uintptr_t>(arguments.packed) |
+                          static_cast<uint64_t>(arguments.row_bytes);
   const Variant* variant = kVariants;
-  while (row_bytes % variant->bytes != 0) ++variant;
+  while (places % variant->bytes != 0) ++variant;
   return *variant;
 }
 
@@ -51,7 +54,7 @@ cudaError_t preload_pack() {
 
 cudaError_t launch_pack(const PackArguments& arguments, cudaStream_t stream) {
   const dim3 grid(static_cast<unsigned>(std::min(arguments.count, kMostBlocks)));
-  return launch_kernel(widest(arguments.row_bytes).kernel, grid, dim3(kThreads), stream, arguments);
+  return launch_kernel(widest(arguments).kernel, grid, dim3(kThreads), stream, arguments);
 }
 
 }  // namespace tilepost::cuda

@@ -1,5 +1,5 @@
-// Sorts rows of A by destination rank. A run of a plan with routing rows sorts its rows before it
-// sends any of them.
+// Sorts rows of A, or their scales, by destination rank. A run of a plan with routing rows sorts
+// its rows before it sends any of them.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -19,7 +19,7 @@ struct PackArguments {
 // Loads every variant of the kernel.
 cudaError_t preload_pack();
 
-// Uses the widest accesses that row_bytes allows. Both pointers must be aligned to 16 bytes.
+// Uses the widest accesses, of at most 16 bytes, that row_bytes and both pointers allow.
 cudaError_t launch_pack(const PackArguments& arguments, cudaStream_t stream);
 
 }  // namespace tilepost::cuda

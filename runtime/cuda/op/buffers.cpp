@@ -1,5 +1,7 @@
 #include "runtime/cuda/op/buffers.h"
 
+#include "runtime/map/moved_scales.h"
+
 namespace tilepost::cuda {
 
 namespace {
@@ -19,13 +21,12 @@ BufferBytes bytes_of(const tilepost_plan_t& plan, const RunSizes& sizes, int lan
   const RunPaths paths = paths_of(plan);
   const bool own = paths.planned.exchanged == Memory::own;
   const int64_t width = element_bytes(plan.output);
-  const int64_t row_bytes = plan.k * element_bytes(plan.input);
   BufferBytes bytes;
   if (own && paths.any(&RunPath::stores_apart)) bytes.send = sizes.send * width;
   if (paths.planned.receives_in == Memory::own) bytes.received = sizes.receive * width;
   bytes.scratch = lanes * sizes.scratch * width;
-  if (paths.planned.sorts_a) bytes.packed = plan.rows_sent * row_bytes;
-  if (own && row_of(plan).moves_input()) bytes.gathered = plan.map.m * row_bytes;
+  if (paths.planned.sorts_a) bytes.packed = place_of_rows(plan, plan.rows_sent).bytes;
+  if (own && row_of(plan).moves_input()) bytes.gathered = place_of_rows(plan, plan.map.m).bytes;
   return bytes;
 }
 
@@ -76,6 +77,7 @@ Buffers OpBuffers::of(const tilepost_run_operands_t& operands, const RunPath& pa
   buffers.out = received_of(operands, path);
   buffers.a = path.sorts_a ? packed_.get() : operands.a;
   if (row_of(plan_).moves_input()) buffers.gathered = gathered_of(operands, path);
+  if (moved_scales(plan_).exist()) find_scales(operands, path, buffers);
   if (path.receives_in == Memory::own) buffers.scratch = scratch_.get();
   buffers.reduced = path.stores_apart() ? buffers.send : operands.out;
   if (path.copies_out()) buffers.result = operands.out;
@@ -106,8 +108,31 @@ void* OpBuffers::kernel_output(const tilepost_run_operands_t& operands, const Ru
 
 void* OpBuffers::gathered_of(const tilepost_run_operands_t& operands, const RunPath& path) const {
   if (path.gathers_for_caller && operands.gathered != nullptr) return operands.gathered;
+  return place_of_gathered(path);
+}
+
+void* OpBuffers::place_of_gathered(const RunPath& path) const {
   if (path.exchanged == Memory::window) return transports_.windows->gathered();
   return path.exchanged == Memory::shared ? shared_at(&SharedLayout::gathered) : gathered_.get();
+}
+
+float* OpBuffers::packed_scales() const {
+  return scales_behind(packed_.get(), plan_.rows_sent);
+}
+
+// Where scales move with rows of A, they come together in the caller's memory or behind the
+// operation's rows.
+void OpBuffers::find_scales(const tilepost_run_operands_t& operands, const RunPath& path,
+                            Buffers& buffers) const {
+  buffers.scales = path.sorts_a ? packed_scales() : operands.scale_a;
+  const bool for_caller = path.gathers_for_caller && operands.gathered_scales != nullptr;
+  buffers.gathered_scales =
+      for_caller ? operands.gathered_scales : scales_behind(place_of_gathered(path), plan_.map.m);
+}
+
+// The scales behind `rows` rows of A in memory of this operation.
+float* OpBuffers::scales_behind(void* place, int64_t rows) const {
+  return reinterpret_cast<float*>(static_cast<char*>(place) + place_of_rows(plan_, rows).scales);
 }
 
 void* OpBuffers::shared_at(int64_t SharedLayout::*region) const {

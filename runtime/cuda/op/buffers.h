@@ -37,8 +37,10 @@ class OpBuffers {
   // caller has waited until all runs so far have ended.
   tilepost_result_t grow_received(int64_t elements, cudaStream_t stream, bool& grown);
 
-  // Memory for the rows of A sorted by destination rank (RunPath::sorts_a), or null.
+  // Memory for the rows of A sorted by destination rank (RunPath::sorts_a), or null, and for the
+  // scales that move with them.
   void* packed() const { return packed_.get(); }
+  float* packed_scales() const;
 
   // How many elements the buffers have room for. `scratch` is the room of one lane.
   const RunSizes& sizes() const { return sizes_; }
@@ -67,6 +69,10 @@ class OpBuffers {
   void* received_of(const tilepost_run_operands_t& operands, const RunPath& path) const;
   void* kernel_output(const tilepost_run_operands_t& operands, const RunPath& path) const;
   void* gathered_of(const tilepost_run_operands_t& operands, const RunPath& path) const;
+  void* place_of_gathered(const RunPath& path) const;
+  float* scales_behind(void* place, int64_t rows) const;
+  void find_scales(const tilepost_run_operands_t& operands, const RunPath& path,
+                   Buffers& buffers) const;
   void* shared_at(int64_t SharedLayout::*region) const;
 
   const tilepost_plan_t& plan_;
@@ -75,9 +81,9 @@ class OpBuffers {
   RunSizes sizes_;
   DeviceMemory send_;      // where the kernel stores: Buffer::send in Memory::own
   DeviceMemory received_;  // where steps receive: Buffer::received in Memory::own
-  DeviceMemory gathered_;  // all rows of A, for runs whose caller passes no memory for them:
-                           // Memory::own
-  DeviceMemory packed_;    // rows of A by destination: RunPath::sorts_a
+  // Rows of A, and behind them the scales that move with them (place_of_rows):
+  DeviceMemory gathered_;  // all rows, for runs whose caller passes no memory for them: Memory::own
+  DeviceMemory packed_;    // rows by destination: RunPath::sorts_a
   DeviceMemory scratch_;   // a part for each lane
 };
 

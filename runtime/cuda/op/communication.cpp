@@ -7,6 +7,7 @@
 #include "runtime/cuda/consumers/norm.h"
 #include "runtime/cuda/consumers/pack.h"
 #include "runtime/cuda/consumers/unpermute.h"
+#include "runtime/map/moved_scales.h"
 #include "runtime/map/slots.h"
 #include "tilepost/dtype.h"
 
@@ -204,6 +205,17 @@ tilepost_result_t Consumption::hand_out_gathered(const Run& run) const {
   return copy_gathered(run, plan.own.first + plan.own.count, plan.rows);
 }
 
+// The scales of all rows, whether or not the caller wants the rows.
+tilepost_result_t Consumption::hand_out_scales(const Run& run) const {
+  const MovedScales scales = moved_scales(plan_);
+  float* const to = run.operands->gathered_scales;
+  if (!scales.exist() || to == nullptr || to == run.buffers.gathered_scales) return TILEPOST_OK;
+  TILEPOST_CUDA(cudaMemcpyAsync(to, run.buffers.gathered_scales,
+                                static_cast<size_t>(scales.bytes_of(run.run_map().rows * plan_.k)),
+                                cudaMemcpyDeviceToDevice, run.comm));
+  return TILEPOST_OK;
+}
+
 tilepost_result_t Consumption::copy_gathered(const Run& run, int64_t first_row,
                                              int64_t end_row) const {
   if (first_row >= end_row) return TILEPOST_OK;
@@ -251,6 +263,11 @@ tilepost_result_t Communication::pack(const Run& run) const {
   const PackArguments pack{run.operands->a, buffers_.packed(), run.map->order, run.run_map().m,
                            plan_.k * element_bytes(plan_.input)};
   TILEPOST_CUDA(launch_pack(pack, run.user));
+  const MovedScales scales = moved_scales(plan_);
+  if (!scales.exist()) return TILEPOST_OK;
+  const PackArguments of_scales{run.operands->scale_a, buffers_.packed_scales(), run.map->order,
+                                run.run_map().m, scales.row_bytes()};
+  TILEPOST_CUDA(launch_pack(of_scales, run.user));
   return TILEPOST_OK;
 }
 
@@ -266,7 +283,22 @@ tilepost_result_t Communication::bring_own_rows(const Run& run) const {
   if (!transport.posts())
     return fail(TILEPOST_INTERNAL_ERROR,
                 "nothing brings the own rows that tiles share with others'");
-  return transport.communicate(run.buffers, {{}, 0, lane}, run.comm);
+  TILEPOST_TRY(transport.communicate(run.buffers, {{}, 0, lane}, run.comm));
+  return bring_own_scales(run);
+}
+
+// Where the GEMM reads own rows in the caller's memory, some of its tiles read own scales where
+// those of all rows come together. All own scales are copied there, before anything is posted,
+// because they are few.
+tilepost_result_t Communication::bring_own_scales(const Run& run) const {
+  const MovedScales scales = moved_scales(plan_);
+  const RunMap::OwnRows& own = run.run_map().own;
+  if (!scales.exist() || own.count == 0) return TILEPOST_OK;
+  TILEPOST_CUDA(cudaMemcpyAsync(run.buffers.gathered_scales + own.first * scales.row,
+                                run.buffers.scales + own.in_a * scales.row,
+                                static_cast<size_t>(scales.bytes_of(own.count * plan_.k)),
+                                cudaMemcpyDeviceToDevice, run.comm));
+  return TILEPOST_OK;
 }
 
 EdgeRows Communication::edges(const Run& run) const {
@@ -310,6 +342,7 @@ tilepost_result_t Communication::finish(const Run& run) const {
   if (run.begun || apart) TILEPOST_TRY(transports_.overlapping->rejoin(run.comm));
   TILEPOST_TRY(consumption_.move_landed(run, buffers_.lent_out()));
   TILEPOST_TRY(consumption_.hand_out_gathered(run));
+  TILEPOST_TRY(consumption_.hand_out_scales(run));
   return consumption_.normalise(run);
 }
 

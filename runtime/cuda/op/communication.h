@@ -53,6 +53,9 @@ class Consumption {
   // Copies the gathered rows of A to the caller's `gathered`, if the caller passed one and the rows
   // were gathered elsewhere.
   tilepost_result_t hand_out_gathered(const Run& run) const;
+  // Copies the scales that have moved with rows of A to the caller's `gathered_scales`, if the
+  // caller passed one and they came together elsewhere.
+  tilepost_result_t hand_out_scales(const Run& run) const;
 
  private:
   tilepost_result_t unpermute_slots(const Run& run, const tilepost_group_t& group) const;
@@ -104,6 +107,7 @@ class Communication {
   tilepost_result_t warm_up(const Run& run, DeviceMap& map) const;
 
  private:
+  tilepost_result_t bring_own_scales(const Run& run) const;
   int lane_of(const Run& run, int group) const;
   Run on_lane(const Run& run, int lane) const;
   // The edge rows of a run that begins beside its GEMM; empty for any other run.

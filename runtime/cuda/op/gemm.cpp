@@ -5,6 +5,7 @@
 #include <cstring>
 #include <limits>
 
+#include "runtime/map/moved_scales.h"
 #include "runtime/map/slots.h"
 #include "runtime/map/tile_map.h"
 #include "runtime/schedule/groups.h"
@@ -43,6 +44,7 @@ tilepost_result_t Gemm::find_arguments(Run& run) {
   arguments.c = run.buffers.send;
   arguments.epilogue = run.epilogue;
   find_view(run, arguments.view);
+  if (moved_scales(plan_).exist()) find_scales(run, arguments);
   // A tensor map that the kernel stores with has at least one row.
   arguments.out_rows = std::max<int64_t>(1, plan.tiles.send_elements / plan.shape.ldc);
   if (run.path().is_fused) {
@@ -52,6 +54,21 @@ tilepost_result_t Gemm::find_arguments(Run& run) {
   arguments.user = run.operands->user;
   return plan_.kernel.launch == TILEPOST_LAUNCH_TMA ? find_tensor_maps(run, arguments)
                                                     : TILEPOST_OK;
+}
+
+// Where the kernel reads own rows in the caller's memory, it reads their scales there too. They
+// then have their places among those of all rows, as place_own_rows() says of rows.
+void Gemm::find_scales(const Run& run, GemmArguments& arguments) const {
+  const Buffers& buffers = run.buffers;
+  if (run.path().reads != InputFrom::split) {
+    arguments.epilogue.scale_a = buffers.gathered_scales;
+    return;
+  }
+  const RunMap::OwnRows& own = run.run_map().own;
+  const int64_t before = moved_scales(plan_).bytes_of((own.first - own.in_a) * plan_.k);
+  arguments.epilogue.scale_a = reinterpret_cast<const float*>(
+      reinterpret_cast<uintptr_t>(buffers.scales) - static_cast<uintptr_t>(before));
+  arguments.view.in_scales = buffers.gathered_scales;
 }
 
 // The kernel stores this rank's finished tiles by its own tensor map of C. A rank without rows

@@ -26,6 +26,7 @@ class Gemm {
   tilepost_result_t launch_group(const Run& run, int group) const;
 
  private:
+  void find_scales(const Run& run, GemmArguments& arguments) const;
   void find_own_rows(const Run& run, GemmArguments& arguments) const;
   tilepost_result_t find_pushes(const Run& run, tilepost_view_t& view) const;
   tilepost_result_t place_own_rows(const Run& run, const void*& first_row) const;

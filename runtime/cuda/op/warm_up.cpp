@@ -4,6 +4,7 @@
 #include <set>
 #include <tuple>
 
+#include "runtime/map/moved_scales.h"
 #include "tilepost/dtype.h"
 
 namespace tilepost::cuda {
@@ -64,7 +65,7 @@ int64_t WarmUp::scratch_bytes(const RunMap* planned) const {
   const RunSizes& sizes = buffers_.sizes();
   if (transports_.shared) {
     if (!paths_.has(false)) return 0;
-    return gathers ? plan_.map.m * plan_.k * element_bytes(plan_.input)
+    return gathers ? place_of_rows(plan_, plan_.map.m).bytes
                    : 2 * sizes.send * element_bytes(plan_.output);
   }
   if (gathers || buffers_.holds_all()) return 0;
@@ -96,6 +97,9 @@ tilepost_result_t WarmUp::run_shared(void* scratch) const {
   Buffers buffers{};
   buffers.send = buffers.reduced = buffers.gathered = scratch;
   buffers.a = scratch;
+  buffers.gathered_scales = reinterpret_cast<float*>(static_cast<char*>(scratch) +
+                                                     place_of_rows(plan_, plan_.map.m).scales);
+  buffers.scales = buffers.gathered_scales;
   if (!gathers) buffers.out = static_cast<char*>(scratch) + count * element_bytes(plan_.output);
   const std::vector<Step> steps = collective_of(row_of(plan_), plan_.ranks, count);
   return transports_.sequence->communicate(buffers, {steps, 0, 0}, lanes_.stream());
@@ -112,6 +116,7 @@ tilepost_result_t WarmUp::run_groups(const RunMap* planned, void* scratch) const
   operands.out = scratch;
   Buffers buffers = buffers_.of(operands, path);
   buffers.a = buffers.gathered;
+  buffers.scales = buffers.gathered_scales;
   if (!buffers.out) buffers.out = scratch;
   const RunRecord nothing{1, 1, true, 1, ~uint32_t{0}, 0, {0}, {0}};
   Run run{};

@@ -4,6 +4,7 @@
 
 #include "runtime/cuda/shared/flags.h"
 #include "runtime/cuda/shared/tasks.h"
+#include "runtime/map/moved_scales.h"
 #include "runtime/map/slots.h"
 #include "tilepost/dtype.h"
 
@@ -42,8 +43,7 @@ SharedLayout shared_layout(const tilepost_plan_t& plan, const RunSizes& most, in
   layout.parts = std::max(parts, exchanged_parts(plan));
   layout.arrived = regions.take(exchange_flags_bytes(layout.parts));
   layout.send = regions.take(exchanges && !gathers ? most.send * width : 0);
-  const int64_t rows_of_a =
-      exchanges && gathers ? plan.map.m * plan.k * element_bytes(plan.input) : 0;
+  const int64_t rows_of_a = exchanges && gathers ? place_of_rows(plan, plan.map.m).bytes : 0;
   layout.gathered = regions.take(rows_of_a);
   layout.gathered_bytes = regions.end() - layout.gathered;
   if (path.places_of_rows() > 1) regions.take(rows_of_a);

@@ -24,8 +24,9 @@ struct SharedLayout {
   int64_t arrived = 0;   // TILES: flags of parts (tilepost_exchange_t), which runs never reset
   int parts = 0;         // how many parts `arrived` has room for
   int64_t send = 0;      // READ: where the kernel stores
-  int64_t gathered = 0;  // all rows of A, in gathered_bytes; whole runs have a second place behind
-                         // them, and choose by the run's parity
+  int64_t gathered = 0;  // all rows of A, and behind them the scales that move with them
+                         // (place_of_rows), in gathered_bytes; whole runs have a second place
+                         // behind them, and choose by the run's parity
   int64_t gathered_bytes = 0;
   int64_t slots = 0;  // parts of sums: a block of slot_bytes for each rank that parts come from
                       // (TILEPOST_SUM_ADDED: one block; TILES: two for each, by the run's parity)

@@ -2,6 +2,7 @@
 
 #include "runtime/cuda/transport/arrivals.h"
 #include "runtime/cuda/transport/shared_transport.h"
+#include "runtime/map/moved_scales.h"
 #include "tilepost/dtype.h"
 
 namespace tilepost::cuda {
@@ -13,7 +14,7 @@ namespace {
 class CopyEngineRows final : public SharedTransport {
  public:
   CopyEngineRows(SharedService& shared, const tilepost_plan_t& plan)
-      : SharedTransport(shared), plan_(plan) {}
+      : SharedTransport(shared), plan_(plan), scales_(moved_scales(plan)) {}
 
   tilepost_result_t create() {
     TILEPOST_TRY(make_stream(announcing_, true));
@@ -90,9 +91,11 @@ class CopyEngineRows final : public SharedTransport {
     const void* from = at(buffers.a, bytes(step.from));
     switch (step.kind) {
       case StepKind::own_rows:
+        if (scales_.exist()) TILEPOST_TRY(bring_own_scales(buffers, step, stream));
         if (path_of(plan_, true).has_tasks) return TILEPOST_OK;
         return copy(at(buffers.gathered, bytes(step.to)), from, bytes(step.count), stream);
       case StepKind::push_rows:
+        if (scales_.exist()) TILEPOST_TRY(push_scales(buffers, step));
         return copy_beside(regions().of(step.peer, regions().layout().gathered + bytes(step.to)),
                            from, bytes(step.count));
       case StepKind::announce:
@@ -102,6 +105,21 @@ class CopyEngineRows final : public SharedTransport {
       default:
         return refuse_step(step.kind);
     }
+  }
+
+  // Copies the scales of the own rows to where those of all rows come together. They are few, so
+  // that no task copies them, and tiles with rows of other ranks read them there.
+  tilepost_result_t bring_own_scales(const Buffers& buffers, const Step& step,
+                                     cudaStream_t stream) const {
+    return copy(buffers.gathered_scales + scales_.of(step.to),
+                buffers.scales + scales_.of(step.from), scales_.bytes_of(step.count), stream);
+  }
+
+  // Copies the scales of rows for a peer, in front of the rows.
+  tilepost_result_t push_scales(const Buffers& buffers, const Step& step) {
+    const int64_t there = regions().layout().gathered + place_of_rows(plan_, plan_.map.m).scales;
+    return copy_beside(regions().of(step.peer, there + scales_.bytes_of(step.to)),
+                       buffers.scales + scales_.of(step.from), scales_.bytes_of(step.count));
   }
 
   // Announces, behind the copies, the rows that this rank has copied. This does not wait for other
@@ -154,6 +172,7 @@ class CopyEngineRows final : public SharedTransport {
   int64_t bytes(int64_t elements) const { return elements * element_bytes(plan_.input); }
 
   const tilepost_plan_t& plan_;
+  const MovedScales scales_;
   Stream announcing_, copying_;
   Event fork_;               // caller's stream → copying
   Event copied_;             // copying → announcing

@@ -4,12 +4,18 @@
 
 #include "runtime/cuda/device/at_once.h"
 #include "runtime/cuda/device/dtypes.h"
+#include "runtime/map/moved_scales.h"
 
 namespace tilepost::cuda {
 namespace {
 
 void* at(void* base, int64_t element, tilepost_dtype_t type) {
   return static_cast<char*>(base) + element * element_bytes(type);
+}
+
+// The scales that begin with element `element` of A.
+float* scales_at(const float* scales, const MovedScales& moved, int64_t element) {
+  return const_cast<float*>(scales) + moved.of(element);
 }
 
 // Whether this rank's share is short. A full share is received, and its rest belongs to no rank.
@@ -61,6 +67,7 @@ void NcclChannel::abort() {
 tilepost_result_t NcclCollective::communicate(const Buffers& buffers, const GroupRun& run,
                                               cudaStream_t stream) {
   const std::span<const Step> steps = run.steps;
+  const bool alone = !moved_scales(plan_).exist();  // whether a step is one call
   if (gathers_at_once(steps)) return gather_at_once(buffers, steps[1], run.lane, stream);
   std::ptrdiff_t calls = 0;
   for (const Step& step : steps) {
@@ -74,7 +81,7 @@ tilepost_result_t NcclCollective::communicate(const Buffers& buffers, const Grou
     for (const Step& step : steps) TILEPOST_TRY(issue(buffers, step, comm, stream));
     return TILEPOST_OK;
   };
-  TILEPOST_TRY(channel_->lanes()[run.lane]->issue(calls > 1, issue_all));
+  TILEPOST_TRY(channel_->lanes()[run.lane]->issue(calls > 1 || !alone, issue_all));
   for (const Step& step : steps)
     if (needs_scratch(buffers, step)) TILEPOST_TRY(copy_landed(buffers, step, stream));
   return TILEPOST_OK;
@@ -83,9 +90,14 @@ tilepost_result_t NcclCollective::communicate(const Buffers& buffers, const Grou
 tilepost_result_t NcclCollective::gather_at_once(const Buffers& buffers, const Step& step, int lane,
                                                  cudaStream_t stream) {
   const auto count = static_cast<size_t>(step.count);
-  return channel_->lanes()[lane]->issue(false, [&](ncclComm_t comm) {
+  const MovedScales moved = moved_scales(plan_);
+  return channel_->lanes()[lane]->issue(moved.exist(), [&](ncclComm_t comm) {
     TILEPOST_NCCL(ncclAllGather(buffers.a, at(buffers.gathered, step.to, plan_.input), count,
                                 nccl_type(plan_.input), comm, stream));
+    if (moved.exist())
+      TILEPOST_NCCL(
+          ncclAllGather(buffers.scales, scales_at(buffers.gathered_scales, moved, step.to),
+                        static_cast<size_t>(moved.of(step.count)), ncclFloat32, comm, stream));
     return TILEPOST_OK;
   });
 }
@@ -94,9 +106,14 @@ tilepost_result_t NcclCollective::copy_own_rows(const Buffers& buffers, const St
                                                 cudaStream_t stream) const {
   const void* from = at(const_cast<void*>(buffers.a), step.from, plan_.input);
   void* to = at(buffers.gathered, step.to, plan_.input);
-  if (from == to) return TILEPOST_OK;
-  TILEPOST_CUDA(cudaMemcpyAsync(to, from, step.count * element_bytes(plan_.input),
-                                cudaMemcpyDeviceToDevice, stream));
+  if (from != to)
+    TILEPOST_CUDA(cudaMemcpyAsync(to, from, step.count * element_bytes(plan_.input),
+                                  cudaMemcpyDeviceToDevice, stream));
+  if (const MovedScales moved = moved_scales(plan_); moved.exist())
+    TILEPOST_CUDA(cudaMemcpyAsync(scales_at(buffers.gathered_scales, moved, step.to),
+                                  scales_at(buffers.scales, moved, step.from),
+                                  static_cast<size_t>(moved.bytes_of(step.count)),
+                                  cudaMemcpyDeviceToDevice, stream));
   return TILEPOST_OK;
 }
 
@@ -109,10 +126,43 @@ tilepost_result_t NcclCollective::copy_landed(const Buffers& buffers, const Step
   return TILEPOST_OK;
 }
 
+// The scales that move with the rows of the step, if any do. They are messages of their own in the
+// group of the rows' messages, so that both have come when either has.
+tilepost_result_t NcclCollective::issue_scales(const Buffers& buffers, const Step& step,
+                                               ncclComm_t comm, cudaStream_t stream) const {
+  const MovedScales moved = moved_scales(plan_);
+  if (!moved.exist()) return TILEPOST_OK;
+  const auto count = static_cast<size_t>(moved.of(step.count));
+  float* const gathered = buffers.gathered_scales;
+  switch (step.kind) {
+    case StepKind::all_gather:
+      TILEPOST_NCCL(ncclAllGather(scales_at(gathered, moved, step.from),
+                                  scales_at(gathered, moved, step.to), count, ncclFloat32, comm,
+                                  stream));
+      break;
+    case StepKind::send_own_rows:
+      TILEPOST_NCCL(ncclSend(scales_at(buffers.scales, moved, step.from), count, ncclFloat32,
+                             step.peer, comm, stream));
+      break;
+    case StepKind::send_rows:
+      TILEPOST_NCCL(ncclSend(scales_at(gathered, moved, step.from), count, ncclFloat32, step.peer,
+                             comm, stream));
+      break;
+    case StepKind::receive_rows:
+      TILEPOST_NCCL(ncclRecv(scales_at(gathered, moved, step.to), count, ncclFloat32, step.peer,
+                             comm, stream));
+      break;
+    default:
+      break;
+  }
+  return TILEPOST_OK;
+}
+
 tilepost_result_t NcclCollective::issue(const Buffers& buffers, const Step& step, ncclComm_t comm,
                                         cudaStream_t stream) const {
   const tilepost_dtype_t type = plan_.output, input = plan_.input;
   const auto count = static_cast<size_t>(step.count);
+  TILEPOST_TRY(issue_scales(buffers, step, comm, stream));
   switch (step.kind) {
     case StepKind::own_rows:
       break;

@@ -47,6 +47,8 @@ class NcclCollective final : public Transport {
                                   cudaStream_t stream) const;
   tilepost_result_t copy_landed(const Buffers& buffers, const Step& step,
                                 cudaStream_t stream) const;
+  tilepost_result_t issue_scales(const Buffers& buffers, const Step& step, ncclComm_t comm,
+                                 cudaStream_t stream) const;
   tilepost_result_t issue(const Buffers& buffers, const Step& step, ncclComm_t comm,
                           cudaStream_t stream) const;
 

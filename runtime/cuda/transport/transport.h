@@ -23,10 +23,13 @@ struct Buffers {
   void* out;       // where steps receive: the caller's out, or the consumer's input
   const void* a;   // where rows of A move: this rank's rows, as steps take them
   void* gathered;  // where rows of A move: all rows that this rank multiplies
-  void* scratch;   // where a reduce_scatter receives if not all of it may be written to out; null
-                   // if `out` has room for all of it
-  void* reduced;   // where an all_reduce writes: `send`, or out
-  void* result;    // the caller's out, if results are yet to be copied there
+  // Where scales move with rows of A (MovedScales): those of `a` and of `gathered`.
+  const float* scales;
+  float* gathered_scales;
+  void* scratch;  // where a reduce_scatter receives if not all of it may be written to out; null
+                  // if `out` has room for all of it
+  void* reduced;  // where an all_reduce writes: `send`, or out
+  void* result;   // the caller's out, if results are yet to be copied there
 };
 
 // A group of a run, as a transport gets it.

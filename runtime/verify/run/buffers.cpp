@@ -47,7 +47,8 @@ RunBuffers::RunBuffers(RankDevice& device, const Problem& problem, int64_t out_e
     return count == 0 ? nullptr : device.allocate(static_cast<size_t>(count) * bytes);
   };
   const auto allocate_for = [&](Matrix matrix, size_t bytes) {
-    return allocate(count_of(matrix, problem.most_rows()), bytes);
+    const bool of_a = matrix == Matrix::scale_a && moves_scales();
+    return allocate(count_of(matrix, of_a ? problem.m : problem.most_rows()), bytes);
   };
   a_ = allocate(problem.m * problem.k, input_bytes());
   if (problem.own != nullptr) opaque_ = std::make_unique<OpaqueMemory>(device, *problem.own);
@@ -63,6 +64,13 @@ RunBuffers::RunBuffers(RankDevice& device, const Problem& problem, int64_t out_e
   if (row_of(problem.pattern).moves_input())
     gathered_ = std::make_unique<FencedMemory>(
         device, static_cast<size_t>(problem.most_rows() * problem.k) * input_bytes());
+  if (moves_scales())
+    gathered_scales_ = std::make_unique<FencedMemory>(
+        device, static_cast<size_t>(problem.most_rows() * problem.blocks()) * sizeof(float));
+}
+
+bool RunBuffers::moves_scales() const {
+  return problem_.blocks() > 0 && row_of(problem_.pattern).moves_input();
 }
 
 RunBuffers::~RunBuffers() {
@@ -109,6 +117,10 @@ void RunBuffers::prepare(const Distribution& distribution, uint64_t seed, int ru
   gathers_ = gathered_ != nullptr && run % 3 != 2;
   if (gathered_ != nullptr)
     gathered_->poison(static_cast<size_t>(rows * problem_.k) * input_bytes());
+  // In one of three runs only one of the two is requested.
+  gathers_scales_ = moves_scales() && run % 3 != 0;
+  if (gathers_scales_)
+    gathered_scales_->poison(static_cast<size_t>(rows * problem_.blocks()) * sizeof(float));
   const size_t in_place = static_cast<size_t>(shape.own_begin(rank) * problem_.k) * input_bytes();
   if (gathers_ && run % 3 == 1 && row_of(problem_.pattern).rows_end == RowsEnd::all &&
       in_place % kOperandAlignment == 0)
@@ -127,7 +139,8 @@ void RunBuffers::prepare(const Distribution& distribution, uint64_t seed, int ru
     device_.fill_scales(data, count_of(matrix, rows), distribution, stream(matrix));
   };
   if (problem_.blocks() > 0)
-    put_scales(scales_of_a(problem_, distribution, stream(Matrix::scale_a), rows));
+    put_scales(scales_of_a(problem_, distribution, stream(Matrix::scale_a),
+                           moves_scales() ? shape.a_rows(rank) : rows));
   else
     fill_scales(scale_a_, Matrix::scale_a);
   fill_scales_of_experts(count_of(Matrix::scale_b, rows), distribution, stream(Matrix::scale_b));
@@ -184,6 +197,7 @@ tilepost_run_operands_t RunBuffers::operands() const {
   operands.residual = residual_;
   operands.m = problem_.any_m && !problem_.routed() ? m_ : TILEPOST_PLANNED_M;
   operands.gathered = gathers_ ? gathered_->data() : nullptr;
+  if (gathers_scales_) operands.gathered_scales = static_cast<float*>(gathered_scales_->data());
   operands.norm_weight = norm_weight_;
   operands.norm_residual = norm_residual_;
   operands.norm_epsilon = kNormEpsilon;
@@ -225,6 +239,10 @@ std::string RunBuffers::fetch_out(std::vector<unsigned char>& out) const {
 
 std::string RunBuffers::fetch_gathered(std::vector<unsigned char>& gathered) const {
   return gathered_->fetch("the gathered A", gathered);
+}
+
+std::string RunBuffers::fetch_gathered_scales(std::vector<unsigned char>& scales) const {
+  return gathered_scales_->fetch("the gathered scales", scales);
 }
 
 void RunBuffers::fetch_kept(std::vector<unsigned char>& kept) const {

@@ -54,13 +54,16 @@ class RunBuffers {
   // beside it, or "".
   std::string fetch_out(std::vector<unsigned char>& out) const;
   std::string fetch_gathered(std::vector<unsigned char>& gathered) const;
+  // The scales that have moved with the gathered A.
+  std::string fetch_gathered_scales(std::vector<unsigned char>& scales) const;
   // residual_rms_norm: copies the sums with the residual, row-major.
   void fetch_kept(std::vector<unsigned char>& kept) const;
   // The product of the last run, from a kernel that alone knows what it computes, launched in its
   // author's way. Returns rows `rows` of the product, with n elements each.
   std::vector<float> original(const std::vector<int64_t>& rows) const;
-  // Whether the last run requested the gathered A.
+  // Whether the last run requested the gathered A, and the scales that have moved with it.
   bool gathers() const { return gathers_; }
+  bool gathers_scales() const { return gathers_scales_; }
 
  private:
   // The number of elements of an operand of the problem's epilogue or consumer for m rows. It is 0
@@ -68,6 +71,8 @@ class RunBuffers {
   int64_t count_of(Matrix matrix, int64_t m) const;
   size_t input_bytes() const { return static_cast<size_t>(element_bytes(problem_.input)); }
   size_t output_bytes() const { return static_cast<size_t>(element_bytes(problem_.output)); }
+  // Whether scales of blocks move with rows of A.
+  bool moves_scales() const;
   // Fills what each expert has an equal part of: `data` has `count` elements in all.
   void fill_of_experts(void* data, int64_t count, const Distribution& distribution, uint64_t stream,
                        tilepost_dtype_t type);
@@ -79,8 +84,9 @@ class RunBuffers {
   RankDevice& device_;
   const Problem problem_;
   FencedMemory out_;
-  std::unique_ptr<FencedMemory> gathered_;  // the memory in which rows of A come together;
-                                            // otherwise null
+  std::unique_ptr<FencedMemory> gathered_;         // the memory in which rows of A come together;
+                                                   // otherwise null
+  std::unique_ptr<FencedMemory> gathered_scales_;  // likewise, for scales of blocks
   void* a_ = nullptr;
   void* b_ = nullptr;
   float* scale_a_ = nullptr;
@@ -95,7 +101,7 @@ class RunBuffers {
   int64_t rows_ = 0;                      // how many rows the last run's product has
   std::unique_ptr<OpaqueMemory> opaque_;  // for data whose form only the kernel knows
   void* run_a_ = nullptr;                 // the `a` of the last run
-  bool gathers_ = false;
+  bool gathers_ = false, gathers_scales_ = false;
 };
 
 }  // namespace tilepost::verify

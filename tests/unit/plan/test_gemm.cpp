@@ -1,5 +1,6 @@
 // Pattern gemm, layouts of B, e4m3 and epilogues: what is planned, what is refused, and what
 // verify_plan notices in wrong plans.
+#include "generator/plan/cost/predict.h"
 #include "tests/catch.h"
 #include "tests/unit/plan/only_plan.h"
 
@@ -215,6 +216,30 @@ TEST_CASE(
   REQUIRE(only(spec).map.tile_m == 256);
   spec.schedule.tile = wish(std::vector<int64_t>{256, 192});
   REQUIRE(refusal(spec).find("tile '256x192' is not available on sm_90a") != std::string::npos);
+}
+
+TEST_CASE("scales of blocks move with rows of A, by transports that move both") {
+  Spec spec = scaled_spec(8192, 4096, 7168);
+  spec.pattern.value = TILEPOST_ALL_GATHER_GEMM;
+  spec.ranks.value = 4;
+  for (const tilepost_transport_t transport :
+       {TILEPOST_TRANSPORT_NCCL, TILEPOST_TRANSPORT_COPY_ENGINE}) {
+    spec.transport.value = transport;
+    const Plan p = only(spec);
+    REQUIRE(p.source.tunables.at("SCALES") == "1");
+    REQUIRE(p.source.tunables.at("SCALES_ARRIVE") == "1");
+    // A row of A has 7168 bytes, and its 56 scales have 224.
+    REQUIRE(bytes_of_group(p, 0) == 2048 * (7168 + 224));
+  }
+  spec.transport.value = TILEPOST_TRANSPORT_NONE;
+  REQUIRE(only(spec).source.tunables.count("SCALES_ARRIVE") == 0);
+  spec.transport.value.reset();
+  const tilepost_transport_t chosen = only(spec).planned_transport;
+  REQUIRE((chosen == TILEPOST_TRANSPORT_NCCL || chosen == TILEPOST_TRANSPORT_COPY_ENGINE ||
+           chosen == TILEPOST_TRANSPORT_NONE));
+  Plan mutant = only(spec);
+  mutant.scales_a = TILEPOST_SCALES_COLUMNS;
+  REQUIRE(wrong_with(mutant).find("scales in columns move with rows of A") != std::string::npos);
 }
 
 TEST_CASE("scales of blocks need rows that TMA can address") {

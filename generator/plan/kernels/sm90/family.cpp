@@ -200,6 +200,7 @@ class Sm90Family final : public KernelFamily {
     if (config.across > 1) tunables["ACROSS"] = std::to_string(config.across);
     tunables["ROUTED"] = request.routed ? "1" : "0";
     tunables["PRECISE"] = sums_twice(request.element, request.accumulate) ? "1" : "0";
+    if (request.scales_arrive) tunables["SCALES_ARRIVE"] = "1";
     tunables["ADD"] = request.added ? "1" : "0";
     tunables["HELPER_BYTES"] = std::to_string(plan.kernel.helper_bytes);
     if (request.fused) tunables["FUSED"] = "1";

@@ -24,7 +24,7 @@
 
 static_assert(TILEPOST_ABI_VERSION == 12, "attn_out was generated for another tilepost runtime; generate it again");
 
-static_assert(tilepost_gen_attn_out::kFiles == 0x865ea0d53cd2ea69, "attn_out.h was not generated with this file; generate both again");
+static_assert(tilepost_gen_attn_out::kFiles == 0x8f56218b99bdcdc0, "attn_out.h was not generated with this file; generate both again");
 
 #if defined(__CUDA_ARCH__) && !TILEPOST_ARCH_SM_90A
 #error "attn_out.cu is planned for sm_90a, and for nothing else: compile with -gencode arch=compute_90a,code=sm_90a and without -arch, which may add compute_90"
@@ -47,16 +47,7 @@ struct View : tilepost::woven::View {
 // Warpgroup 0 gives up registers and moves data: one thread loads operands with TMA, and one for
 // each consumer stores finished panels with TMA. Its last warp is the helper warp or, if FUSED,
 // begins the run and brings other ranks' parts of a tile. The other warpgroups, the consumers,
-// multiply. All threads synchronise at mbarriers only: those of stages and panels (pipeline.cuh),
-// those of sources, which tell a consumer that a panel may be written and, in a tile with sources,
-// holds one, and those of turns (ping-pong), which tell it that the tensor cores are free.
-//
-// Consumers share every tile or (PINGPONG) take turns at whole tiles, so that one rounds and stores
-// while the other multiplies. The 64 rows of the matrix instruction are rows of A or, with SWAP,
-// columns of B, so that a tile arises transposed. CTAs of a cluster load operands for each other
-// (mates.cuh). A consumer never waits for global memory, and looks its tile up only for an
-// epilogue, sources or scales. The store threads call tile_done, because only they can wait for
-// their stores: one signal for each tile and consumer of it. README.md: how it is launched.
+// multiply. README.md says more of it, and how it is launched.
 
 constexpr int kTileM = 128;    // up to 256
 constexpr int kWholeN = 256;   // up to 256 for each of ACROSS
@@ -262,12 +253,7 @@ __device__ __forceinline__ void store_tiles(const View& view_, const Shared& sha
   tilepost::woven::stores_done(view_, stores, kConsumers, kPartsOfTile);
 }
 
-// A thread of a consumer: the consumer's number, the thread's number in it, and the CTA's mates.
-struct Consumer {
-  int number, thread;
-  Mates mates;
-};
-
+using Consumer = tilepost::Consumer<Mates>;
 using Products = tilepost::Products<kBlocks, kWidth, kParts, kStep, kStages, kSwap, kNN, kElement>;
 using Sums = Products::Sums;
 
@@ -429,7 +415,7 @@ tilepost_plan_t make_plan() {
 }  // namespace tilepost_gen_attn_out::sm_90a
 
 // Declared by the header of this set alone.
-decltype(tilepost_plan_attn_out_865ea0d53cd2ea69) tilepost_plan_attn_out_865ea0d53cd2ea69 = 0;
+decltype(tilepost_plan_attn_out_8f56218b99bdcdc0) tilepost_plan_attn_out_8f56218b99bdcdc0 = 0;
 
 extern "C" const tilepost_program_t* attn_out_program(void) {
   static const tilepost_plan_t plans[] = {tilepost_gen_attn_out::sm_90a::make_plan()};
