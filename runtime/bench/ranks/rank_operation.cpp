@@ -3,7 +3,9 @@
 #include <algorithm>
 
 #include "runtime/bench/gemm/route.h"
+#include "runtime/map/moved_scales.h"
 #include "runtime/map/run_path.h"
+#include "runtime/map/tile_map.h"
 
 namespace tilepost::bench {
 
@@ -17,6 +19,10 @@ RankOperation::RankOperation(const Entry& entry, const tilepost_plan_t& plan,
   out_elements_ = info.out_elements;
   if (session.options.lent_output) lent_ = info.out;
   place_ = out_place(plan, rows_from_);
+  // Of the scales of all rows, those of the rows that this rank brings. Rows that are routed have
+  // scales by their place on their own rank.
+  if (!row_of(plan).routes())
+    first_scale_ = first_row_of_rank(plan.map, rank) * moved_scales(plan).row;
 }
 
 void RankOperation::set_route(const tilepost_plan_t& plan, int rank, uint64_t seed) {
@@ -54,7 +60,7 @@ void RankOperation::run(const Operands& operands, int set, const NormOperands& n
   run.a = of_run.a;
   run.b = of_run.b;
   run.out = out_of(of_run);
-  run.scale_a = epilogue.scale_a;
+  run.scale_a = epilogue.scale_a + first_scale_;
   run.scale_b = epilogue.scale_b;
   run.bias = epilogue.bias;
   run.residual = epilogue.residual;

@@ -52,6 +52,7 @@ class RankOperation {
   PlaceTable place_;  // of out
   void* lent_ = nullptr;
   bool registered_ = false;
+  int64_t first_scale_ = 0;  // where this rank's scales of A begin among those of all rows
 };
 
 }  // namespace tilepost::bench

@@ -5,6 +5,7 @@
 
 #include "runtime/bench/gpu/checked.h"
 #include "runtime/cuda/transport/nccl_collective.h"
+#include "runtime/map/moved_scales.h"
 #include "runtime/map/patterns.h"
 #include "runtime/map/tile_map.h"
 
@@ -54,6 +55,8 @@ Sequence::Sequence(const tilepost_plan_t& plan, int rank, uint64_t seed, CublasL
   TILEPOST_BENCH_CUDA(cudaMemset(product_.get(), 0, static_cast<size_t>(bytes)));
   if (row.moves_input())
     gathered_ = allocate(padded_rows(plan) * plan.k * element_bytes(plan.input));
+  if (const MovedScales scales = moved_scales(plan); scales.exist())
+    scales_ = allocate(padded_rows(plan) * scales.row_bytes());
   if (row.out_is_share()) received_ = allocate(share_rows(plan.map) * row_bytes);
   if (row.product_is_routed()) received_ = allocate(std::max<int64_t>(result_rows_, 1) * row_bytes);
   if (route_.destinations.empty()) return;
@@ -109,10 +112,26 @@ void Sequence::communicate(const OperandSet& set, cudaStream_t stream) {
         TILEPOST_BENCH_STATUS(
             ncclAllReduce(rows.from, rows.to, count(plan_.map.m), type, ncclSum, nccl_, stream));
       else
-        TILEPOST_BENCH_STATUS(
-            ncclAllGather(rows.from, rows.to, count(share_rows(plan_.map)), type, nccl_, stream));
+        all_gather(rows, stream);
       break;
   }
+}
+
+// Scales of blocks are gathered in the group of the rows' message, in place. What the GEMM reads
+// are scales in its own order, which are the same: their gathering alone is timed, not their
+// transposition.
+void Sequence::all_gather(const Moved& rows, cudaStream_t stream) {
+  const int64_t share = share_rows(plan_.map);
+  const MovedScales scales = moved_scales(plan_);
+  if (scales.exist()) TILEPOST_BENCH_STATUS(ncclGroupStart());
+  TILEPOST_BENCH_STATUS(ncclAllGather(rows.from, rows.to, static_cast<size_t>(share * rows.width),
+                                      nccl_type(rows.type), nccl_, stream));
+  if (!scales.exist()) return;
+  auto* const all = static_cast<float*>(scales_.get());
+  const int64_t count = share * scales.row;
+  TILEPOST_BENCH_STATUS(ncclAllGather(all + rank_ * count, all, static_cast<size_t>(count),
+                                      ncclFloat32, nccl_, stream));
+  TILEPOST_BENCH_STATUS(ncclGroupEnd());
 }
 
 void Sequence::exchange_rows(const Moved& rows, cudaStream_t stream) {

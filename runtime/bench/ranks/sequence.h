@@ -61,6 +61,7 @@ class Sequence {
   };
   Moved moved(const OperandSet& set) const;
   void* result_memory() const { return received_ ? received_.get() : product_.get(); }
+  void all_gather(const Moved& rows, cudaStream_t stream);
   void exchange_rows(const Moved& rows, cudaStream_t stream);
 
   const tilepost_plan_t& plan_;
@@ -75,6 +76,7 @@ class Sequence {
   std::optional<AuthorsLaunch> author_;
   cuda::DeviceMemory product_;   // [rows, n] the product of the GEMM
   cuda::DeviceMemory gathered_;  // [rows, k] the rows of A that the collective brings together
+  cuda::DeviceMemory scales_;    // all ranks' scales of blocks, where they move with rows of A
   cuda::DeviceMemory order_;     // [m] the rows sorted by destination, if rows are routed
   cuda::DeviceMemory sorted_;    // the data of the rows in that order, if rows are routed
   cuda::DeviceMemory received_;  // [result_rows, n] the rows of the product that the collective
