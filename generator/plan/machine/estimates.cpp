@@ -62,7 +62,7 @@ void without_peer_access(MachineProfile& profile, double nccl_us_per_mib, double
   for (CollectiveProfiles* profiles : {&all.sequence, &all.groups, &all.symmetric})
     for (auto& [which, collective] : *profiles)
       pass_through_host(collective, all.most_ranks, nccl_us_per_mib);
-  all.choices.insert(all.choices.begin(), {{4, 1}, {4, 2}, {2, 1}, {2, 2}});
+  all.choices.insert(all.choices.begin(), {{4, 1}, {4, 2}, {2, 1}, {2, 2}, {8, 2}});
   all.least_lane_ctas = 2;
   all.lane_share = 1;
   all.lane_beside_gemm = {{2, 1}};

@@ -281,7 +281,7 @@ void fit_choices(MachineProfile& profile, FitReport& report) {
   std::vector<CommChoice> more;
   for (const int ctas : {2, 4, 6})
     if (interpolate(slopes, ctas) <= kAsFast * slopes.back().y) more.push_back({ctas, 1});
-  if (!more.empty()) more.push_back({4, 2});
+  if (!more.empty()) more.insert(more.end(), {{4, 2}, {8, 2}});
   std::erase_if(more, [&](const CommChoice& choice) {
     return std::ranges::any_of(all.choices, [&](const CommChoice& other) {
       return other.ctas == choice.ctas && other.lanes == choice.lanes;
