@@ -22,8 +22,6 @@ using tilepost::fail;
 using tilepost::guarded;
 using tilepost::null_argument;
 
-constexpr double kDefaultDeadlineSeconds = 60;
-constexpr double kMaxDeadlineSeconds = 86400;
 constexpr int64_t kMostScheduleBytes = int64_t{1} << 40;
 constexpr int kMostAtOnce = 64;  // operations that one call makes
 
@@ -48,10 +46,7 @@ tilepost_result_t complete_options(const char* call, const tilepost_options_t* o
 }
 
 tilepost_result_t check_options(const char* call, const tilepost_options_t& options) {
-  if (!(options.deadline_seconds >= 0 && options.deadline_seconds <= kMaxDeadlineSeconds))
-    return fail(TILEPOST_INVALID_ARGUMENT,
-                "%s: options.deadline_seconds must be from 0 to %g, got %g", call,
-                kMaxDeadlineSeconds, options.deadline_seconds);
+  TILEPOST_TRY(tilepost::check_deadline(call, options.deadline_seconds));
   if (options.host_workers < 0 || options.host_workers > 256)
     return fail(TILEPOST_INVALID_ARGUMENT, "%s: options.host_workers must be from 0 to 256, got %d",
                 call, options.host_workers);
@@ -127,7 +122,7 @@ std::vector<Creation> create_at_once(const char* call, std::span<const tilepost_
 extern "C" {
 
 tilepost_options_t tilepost_default_options(void) {
-  return {sizeof(tilepost_options_t), kDefaultDeadlineSeconds, 0, 0, 0};
+  return {sizeof(tilepost_options_t), tilepost::kDefaultDeadlineSeconds, 0, 0, 0};
 }
 
 tilepost_result_t tilepost_op_create(tilepost_comm_t comm, const tilepost_program_t* program,

@@ -37,4 +37,15 @@ inline tilepost_result_t check_process(const char* call, const tilepost_owned& h
       call, static_cast<long long>(handle.process), static_cast<long long>(getpid()));
 }
 
+constexpr double kDefaultDeadlineSeconds = 60;
+constexpr double kMaxDeadlineSeconds = 86400;
+
+// Checks the member deadline_seconds of a structure of options.
+inline tilepost_result_t check_deadline(const char* call, double seconds) {
+  if (seconds >= 0 && seconds <= kMaxDeadlineSeconds) return TILEPOST_OK;
+  return fail(TILEPOST_INVALID_ARGUMENT,
+              "%s: options.deadline_seconds must be from 0 to %g, got %g", call,
+              kMaxDeadlineSeconds, seconds);
+}
+
 }  // namespace tilepost
