@@ -19,7 +19,8 @@ size_t place_of(const void* pointer) {
 tilepost_result_t RunCheck::check(const RunOperands& operands, cudaStream_t stream,
                                   cudaStreamCaptureStatus capture) {
   TILEPOST_TRY(operands.check());
-  for (const RunOperand& operand : operands.list()) TILEPOST_TRY(check_pointer(operand));
+  for (const RunOperand& operand : operands.list())
+    TILEPOST_TRY(check_pointer(operand.name, operand.pointer));
   if (capture == cudaStreamCaptureStatusInvalidated)
     return fail(TILEPOST_INVALID_ARGUMENT,
                 "the stream's capture has been invalidated by an earlier error; end it first");
@@ -61,9 +62,7 @@ tilepost_result_t RunCheck::check_new_stream(cudaStream_t stream) const {
       resource.sm.smCount, device_.sms, device_.ordinal);
 }
 
-tilepost_result_t RunCheck::check_pointer(const RunOperand& operand) {
-  const char* name = operand.name;
-  const void* pointer = operand.pointer;
+tilepost_result_t RunCheck::check_pointer(const char* name, const void* pointer) {
   const void*& checked = checked_[place_of(pointer)];
   if (checked == pointer) return TILEPOST_OK;
   const CaptureModeGuard relaxed;
