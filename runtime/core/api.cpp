@@ -47,8 +47,8 @@ tilepost_result_t tilepost_comm_destroy(tilepost_comm_t comm) {
     if (const int ops = comm == nullptr ? 0 : comm->live_ops->load(); ops > 0)
       return fail(
           TILEPOST_INVALID_ARGUMENT,
-          "%s: operations of this communicator that have not been destroyed: %d; destroy them "
-          "first",
+          "%s: operations and routings of this communicator that have not been destroyed: %d; "
+          "destroy them first",
           call, ops);
     delete comm;
     return TILEPOST_OK;

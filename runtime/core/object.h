@@ -6,7 +6,12 @@
 #include <atomic>
 #include <memory>
 
+#include "tilepost/routing.h"
 #include "tilepost/tilepost.h"
+
+namespace tilepost {
+struct RoutingTerms;
+}
 
 // Remembers the process that made a handle. A child of fork() cannot use the handle, because
 // threads and a target's device state do not survive fork().
@@ -18,7 +23,7 @@ struct tilepost_owned {
 struct tilepost_comm : tilepost_owned {
   virtual ~tilepost_comm() = default;
 
-  // The number of operations of the communicator. api.cpp counts them.
+  // The number of operations and routings of the communicator. The C entry points count them.
   std::shared_ptr<std::atomic<int>> live_ops = std::make_shared<std::atomic<int>>(0);
 
   // Makes an operation. The caller has checked that no argument is null and that the program's ABI
@@ -30,6 +35,10 @@ struct tilepost_comm : tilepost_owned {
   virtual tilepost_result_t memory_of(const tilepost_program_t& program,
                                       const tilepost_options_t& options,
                                       tilepost_memory_t& memory) = 0;
+  // Makes a routing (tilepost/routing.h). The options are complete and right. The target checks the
+  // other terms (runtime/core/routing/routing.h).
+  virtual tilepost_result_t create_routing(const tilepost::RoutingTerms& terms,
+                                           std::unique_ptr<tilepost_expert_routing>& routing) = 0;
 };
 
 // One operation on one rank. Its destructor waits for the runs, within the deadline.

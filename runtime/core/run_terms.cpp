@@ -16,7 +16,7 @@ std::string text_of(uint64_t hash) {
 }
 
 std::string call_of(const RunTerms& terms) {
-  const char* names[] = {"run ", "route ", "registration "};
+  const char* names[] = {"run ", "route ", "registration ", "set "};
   return names[static_cast<int>(terms.call)] + std::to_string(terms.number) + " of '" +
          terms.program + "'";
 }

@@ -12,7 +12,7 @@ namespace tilepost {
 struct RunMap;
 
 // The kinds of call by which ranks meet.
-enum class Meeting { run, route, registration };
+enum class Meeting { run, route, registration, routing };
 
 // One rank's call. The other ranks must have made the same call.
 struct RunTerms {
@@ -39,7 +39,7 @@ RunTerms terms_of_run(const char* program, uint64_t operation, const tilepost_pl
 constexpr const char* kSameOrder = "; every rank must make the same calls in the same order";
 
 // A call as texts name it: "run 3 of 'attn_out'", "run 3 of 'attn_out' with m = 100", "route 2 of
-// 'experts'", "registration 1 of 'mlp'".
+// 'experts'", "registration 1 of 'mlp'", "set 4 of 'routing'".
 std::string name_of(const RunTerms& terms);
 
 // A text about the first difference between the terms of `rank` and `other` that explains the

@@ -11,6 +11,7 @@
 #include "runtime/core/guarded.h"
 #include "runtime/core/object.h"
 #include "runtime/cuda/op/op.h"
+#include "runtime/cuda/routing/routing.h"
 #include "runtime/cuda/transport/bootstrap/bootstrap.h"
 #include "runtime/cuda/transport/comm.h"
 
@@ -29,6 +30,11 @@ struct CudaComm final : tilepost_comm {
   tilepost_result_t memory_of(const tilepost_program_t& program, const tilepost_options_t& options,
                               tilepost_memory_t& memory) override {
     return tilepost::cuda::add_needs_of_op(comm, program, options, memory);
+  }
+
+  tilepost_result_t create_routing(const tilepost::RoutingTerms& terms,
+                                   std::unique_ptr<tilepost_expert_routing>& routing) override {
+    return tilepost::cuda::make_routing(comm, terms, routing);
   }
 
   Communicator comm;

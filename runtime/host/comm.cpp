@@ -7,6 +7,7 @@
 #include "runtime/core/ranged_op.h"
 #include "runtime/host/check.h"
 #include "runtime/host/op.h"
+#include "runtime/host/routing/routing.h"
 
 namespace tilepost {
 namespace {
@@ -61,6 +62,24 @@ tilepost_result_t HostComm::memory_of(const tilepost_program_t& program,
     add_host_needs(*plan, rank_, memory);
     arena_needs.add(*plan, memory);
   }
+  return TILEPOST_OK;
+}
+
+tilepost_result_t HostComm::create_routing(const RoutingTerms& terms,
+                                           std::unique_ptr<tilepost_expert_routing>& routing) {
+  if (group_->aborted())
+    return fail(TILEPOST_ABORTED, "the communicator was aborted; make a new one: %s",
+                group_->failure_text());
+  RoutingShape shape{};
+  TILEPOST_TRY(check_routing(terms, group_->world(), rank_, shape));
+  auto made = std::make_unique<HostRouting>(group_, terms, shape);
+  try {
+    made->start();
+  } catch (const std::system_error& error) {
+    return fail(TILEPOST_OUT_OF_MEMORY, "cannot start a thread for rank %d's routing: %s", rank_,
+                error.what());
+  }
+  routing = std::move(made);
   return TILEPOST_OK;
 }
 

@@ -14,6 +14,8 @@ class HostComm final : public tilepost_comm {
                               std::unique_ptr<tilepost_op>& op) override;
   tilepost_result_t memory_of(const tilepost_program_t& program, const tilepost_options_t& options,
                               tilepost_memory_t& memory) override;
+  tilepost_result_t create_routing(const RoutingTerms& terms,
+                                   std::unique_ptr<tilepost_expert_routing>& routing) override;
 
  private:
   std::shared_ptr<HostGroup> group_;

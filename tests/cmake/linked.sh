@@ -64,7 +64,7 @@ case $1 in
     done
     exports host | grep ' private$' && fail "libtilepost_host exports what nobody calls"
     # Every function of the C headers is in one of them, but for those of the CUDA target.
-    sed -n 's/^[a-z].*[ *]\(tilepost_[a-z_]*\)(.*/\1/p' "$moved"/include/tilepost/{tilepost,timeline}.h |
+    sed -n 's/^[a-z].*[ *]\(tilepost_[a-z_]*\)(.*/\1/p' "$moved"/include/tilepost/{tilepost,timeline,routing}.h |
       grep -vxE 'tilepost_(get_unique_id|comm_init|comm_init_with|comm_adopt|comms_create)' | sort -u >"$scratch/declared"
     { exports core; exports host; } | sed 's/@.*//' | grep '^tilepost_' | sort -u >"$scratch/exported"
     diff "$scratch/declared" "$scratch/exported" || fail "not what the headers declare (<) is exported (>)"

@@ -62,6 +62,11 @@ __device__ __forceinline__ void store_release_sys(uint32_t* counter, uint32_t va
   asm volatile("st.release.sys.global.u32 [%0], %1;" ::"l"(counter), "r"(value) : "memory");
 }
 
+// The same for a word of 64 bits, aligned to eight bytes.
+__device__ __forceinline__ void store_release_sys(uint64_t* word, uint64_t value) {
+  asm volatile("st.release.sys.global.u64 [%0], %1;" ::"l"(word), "l"(value) : "memory");
+}
+
 // Orders what this thread has stored or observed before it ahead of the thread's stores behind it.
 // With each relaxed store behind it the fence is a release, so that one fence serves all of these
 // stores. With each relaxed load in front of it the fence is an acquire (PTX ISA 8.8, Release and
@@ -84,6 +89,13 @@ __device__ __forceinline__ uint32_t load_relaxed_sys(const uint32_t* counter) {
 __device__ __forceinline__ uint32_t load_acquire_sys(const uint32_t* counter) {
   uint32_t value;
   asm volatile("ld.acquire.sys.global.u32 %0, [%1];" : "=r"(value) : "l"(counter) : "memory");
+  return value;
+}
+
+// The same for a word of 64 bits, aligned to eight bytes.
+__device__ __forceinline__ uint64_t load_acquire_sys(const uint64_t* word) {
+  uint64_t value;
+  asm volatile("ld.acquire.sys.global.u64 %0, [%1];" : "=l"(value) : "l"(word) : "memory");
   return value;
 }
 

@@ -30,4 +30,21 @@ cudaError_t launch_kernel(void (*kernel)(Parameters...), dim3 blocks, dim3 threa
   return cudaLaunchKernelEx(&config, kernel, arguments...);
 }
 
+// As launch_kernel, for blocks that wait for each other: the launch begins when there is room for
+// all of them (a cooperative launch).
+template <class... Parameters, class... Arguments>
+cudaError_t launch_together(void (*kernel)(Parameters...), dim3 blocks, dim3 threads,
+                            cudaStream_t stream, const Arguments&... arguments) {
+  cudaLaunchAttribute together{};
+  together.id = cudaLaunchAttributeCooperative;
+  together.val.cooperative = 1;
+  cudaLaunchConfig_t config{};
+  config.gridDim = blocks;
+  config.blockDim = threads;
+  config.stream = stream;
+  config.attrs = &together;
+  config.numAttrs = blocks.x > 1 ? 1 : 0;
+  return cudaLaunchKernelEx(&config, kernel, arguments...);
+}
+
 }  // namespace tilepost::cuda

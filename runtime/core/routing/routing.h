@@ -1,0 +1,62 @@
+// The object behind a tilepost_expert_routing_t, which each target implements, and the checks that
+// are the same for every target.
+#pragma once
+
+#include "runtime/core/object.h"
+#include "tilepost/internal/route_recipe.h"
+#include "tilepost/routing.h"
+
+// A routing on one rank. Its destructor waits for the calls of set(), within the deadline.
+struct tilepost_expert_routing : tilepost_owned {
+  virtual ~tilepost_expert_routing() {
+    if (live_ops) --*live_ops;
+  }
+
+  // The communicator's counter. It is null until the routing is handed to the caller.
+  std::shared_ptr<std::atomic<int>> live_ops;
+
+  virtual tilepost_result_t set(const void* ids, const void* weights, int64_t m,
+                                CUstream_st* stream) = 0;
+  virtual tilepost_result_t status() = 0;
+  virtual tilepost_result_t synchronize() = 0;
+  virtual void get_info(tilepost_routing_info_t& info) = 0;
+};
+
+namespace tilepost {
+
+// What a routing is made of.
+struct RoutingTerms {
+  int32_t experts, top;
+  int64_t most_tokens;
+  tilepost_routing_options_t options;  // complete
+
+  bool wide_ids() const { return options.ids == TILEPOST_IDS_I64; }
+  bool half_weights() const { return options.weights == TILEPOST_BF16; }
+};
+
+// Checks the terms for a communicator of `ranks` ranks. If they are right, sets `shape` to them.
+tilepost_result_t check_routing(const RoutingTerms& terms, int ranks, int rank,
+                                RoutingShape& shape);
+
+// Checks the arguments of tilepost_routing_set that need no device.
+tilepost_result_t check_tokens(const RoutingTerms& terms, const void* ids, const void* weights,
+                               int64_t m);
+
+// Sets the error's text for a fault that was found while tables were made, and returns its result;
+// TILEPOST_OK if there is none. `rank` and `deadline_seconds` are those of the calling rank.
+tilepost_result_t report_fault(const RoutingFault& fault, int rank, double deadline_seconds);
+
+// Where each table begins in one piece of memory, in bytes, and how many bytes it has in all.
+struct RoutingLayout {
+  explicit RoutingLayout(const RoutingShape& shape);
+
+  RoutingTables at(void* memory) const;
+
+  size_t expert_ends, row_tokens, token_rows, token_weights, token_ranks, tokens;
+  size_t bytes;
+};
+
+// The tables as callers see them. device_bytes is set to 0.
+tilepost_routing_info_t info_of(const RoutingShape& shape, const RoutingTables& tables);
+
+}  // namespace tilepost
