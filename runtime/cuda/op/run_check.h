@@ -25,7 +25,6 @@ class RunCheck {
   tilepost_result_t check_pointer(const char* name, const void* pointer);
   tilepost_result_t check_stream(cudaStream_t stream);
 
-
  private:
   tilepost_result_t check_new_stream(cudaStream_t stream) const;
 
