@@ -79,6 +79,8 @@ case ${1:-} in
     variant "without async-TP" -- --without 'async-TP SP'
     variant "without NCCL in graphs" -- --without 'NCCL SP' 'async-TP SP'
     variant "buffers of graphs not registered with NCCL" NCCL_GRAPH_REGISTER=0
+    variant "all modules loaded at once" CUDA_MODULE_LOADING=EAGER
+    variant "NCCL's stack from the beginning" NCCL_SET_STACK_SIZE=1
     variant "one launch at a time" CUDA_LAUNCH_BLOCKING=1
     ;;
   example)
