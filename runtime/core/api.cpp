@@ -148,11 +148,7 @@ const char* tilepost_op_warnings(tilepost_op_t op) {
 }
 
 tilepost_result_t tilepost_op_destroy(tilepost_op_t op) {
-  if (op != nullptr) TILEPOST_TRY(check_process(__func__, *op));
-  return guarded(__func__, [&] {
-    delete op;
-    return TILEPOST_OK;
-  });
+  return tilepost::destroy(__func__, op);
 }
 
 }  // extern "C"

@@ -37,6 +37,16 @@ inline tilepost_result_t check_process(const char* call, const tilepost_owned& h
       call, static_cast<long long>(handle.process), static_cast<long long>(getpid()));
 }
 
+// Destroys what a handle is of, for the entry point `call`. Null is destroyed already.
+template <class Object>
+tilepost_result_t destroy(const char* call, Object* handle) {
+  if (handle != nullptr) TILEPOST_TRY(check_process(call, *handle));
+  return guarded(call, [&] {
+    delete handle;
+    return TILEPOST_OK;
+  });
+}
+
 constexpr double kDefaultDeadlineSeconds = 60;
 constexpr double kMaxDeadlineSeconds = 86400;
 

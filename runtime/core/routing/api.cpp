@@ -87,11 +87,7 @@ tilepost_result_t tilepost_routing_get_info(tilepost_expert_routing_t routing,
 }
 
 tilepost_result_t tilepost_routing_destroy(tilepost_expert_routing_t routing) {
-  if (routing != nullptr) TILEPOST_TRY(check_process(__func__, *routing));
-  return guarded(__func__, [&] {
-    delete routing;
-    return TILEPOST_OK;
-  });
+  return tilepost::destroy(__func__, routing);
 }
 
 }  // extern "C"
