@@ -10,6 +10,7 @@
 
 namespace {
 
+using tilepost::check_handle;
 using tilepost::check_process;
 using tilepost::check_size;
 using tilepost::fail;
@@ -26,9 +27,7 @@ constexpr std::initializer_list<size_t> kOperandsSizes = {
 // Runs `body` for an operation of the caller's that this process may use.
 template <class Body>
 tilepost_result_t call_on(const char* call, tilepost_op_t op, Body body) {
-  if (op == nullptr) return null_argument(call, "op");
-  TILEPOST_TRY(check_process(call, *op));
-  return guarded(call, body);
+  return tilepost::call_on(call, "op", op, body);
 }
 
 tilepost_result_t run(const char* call, tilepost_op_t op, const tilepost_run_operands_t& operands,
@@ -79,8 +78,7 @@ tilepost_result_t tilepost_op_run_with(tilepost_op_t op, const tilepost_run_oper
 
 tilepost_result_t tilepost_op_route(tilepost_op_t op, const tilepost_route_t* route,
                                     tilepost_arrivals_t* arrivals) {
-  if (op == nullptr) return null_argument(__func__, "op");
-  TILEPOST_TRY(check_process(__func__, *op));
+  TILEPOST_TRY(check_handle(__func__, "op", op));
   if (route == nullptr) return null_argument(__func__, "route");
   TILEPOST_TRY(check_size(__func__, "route", *route, "tilepost_route_t"));
   if (arrivals != nullptr)
@@ -105,8 +103,7 @@ tilepost_result_t tilepost_op_synchronize(tilepost_op_t op) {
 }
 
 tilepost_result_t tilepost_op_get_info(tilepost_op_t op, tilepost_op_info_t* info) {
-  if (op == nullptr) return null_argument(__func__, "op");
-  TILEPOST_TRY(check_process(__func__, *op));
+  TILEPOST_TRY(check_handle(__func__, "op", op));
   if (info == nullptr) return null_argument(__func__, "info");
   return guarded(__func__, [&] { return op->get_info(*info); });
 }

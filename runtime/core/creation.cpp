@@ -17,9 +17,10 @@
 
 namespace {
 
-using tilepost::check_process;
+using tilepost::check_handle;
 using tilepost::fail;
 using tilepost::guarded;
+using tilepost::hand_out;
 using tilepost::null_argument;
 
 constexpr int64_t kMostScheduleBytes = int64_t{1} << 40;
@@ -64,8 +65,7 @@ tilepost_result_t check_options(const char* call, const tilepost_options_t& opti
 tilepost_result_t check_creation(const char* call, tilepost_comm_t comm,
                                  const tilepost_program_t* program,
                                  const tilepost_options_t* options, tilepost_options_t& chosen) {
-  if (comm == nullptr) return null_argument(call, "comm");
-  TILEPOST_TRY(check_process(call, *comm));
+  TILEPOST_TRY(check_handle(call, "comm", comm));
   if (program == nullptr) return null_argument(call, "program");
   if (program->abi_version != TILEPOST_ABI_VERSION)
     return fail(TILEPOST_INVALID_ARGUMENT,
@@ -75,13 +75,6 @@ tilepost_result_t check_creation(const char* call, tilepost_comm_t comm,
   TILEPOST_TRY(check_options(call, chosen));
   if (chosen.schedule_bytes == 0) chosen.schedule_bytes = tilepost::kScheduleBytes;
   return TILEPOST_OK;
-}
-
-// Hands an operation to the caller.
-tilepost_op_t hand_out(tilepost_comm_t comm, std::unique_ptr<tilepost_op> made) {
-  made->live_ops = comm->live_ops;
-  ++*made->live_ops;
-  return made.release();
 }
 
 // An operation that a thread makes, and what became of it.
@@ -135,7 +128,7 @@ tilepost_result_t tilepost_op_create(tilepost_comm_t comm, const tilepost_progra
   return guarded(call, [&] {
     std::unique_ptr<tilepost_op> made;
     TILEPOST_TRY(comm->create_op(*program, chosen, made));
-    *op = hand_out(comm, std::move(made));
+    *op = hand_out(*comm, std::move(made));
     return TILEPOST_OK;
   });
 }
@@ -170,7 +163,7 @@ tilepost_result_t tilepost_ops_create(const tilepost_comm_t* comms, int count,
         return fail(result, "comms[%zu]: %s", i, text.c_str());
       }
     for (size_t i = 0; i < made.size(); ++i)
-      all_ops[i] = hand_out(all_comms[i], std::move(made[i].op));
+      all_ops[i] = hand_out(*all_comms[i], std::move(made[i].op));
     return TILEPOST_OK;
   });
 }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <exception>
+#include <memory>
 #include <new>
 
 #include "runtime/core/error.h"
@@ -35,6 +36,28 @@ inline tilepost_result_t check_process(const char* call, const tilepost_owned& h
       "%s: the handle is of process %lld, and this is process %lld, forked since; make what "
       "is used here in this process, before anything of CUDA is called in its parent",
       call, static_cast<long long>(handle.process), static_cast<long long>(getpid()));
+}
+
+// Refuses a handle, the argument `name`, that is null or another process's.
+inline tilepost_result_t check_handle(const char* call, const char* name,
+                                      const tilepost_owned* handle) {
+  return handle == nullptr ? null_argument(call, name) : check_process(call, *handle);
+}
+
+// Runs `body` for a handle of the caller's, the argument `name`, that this process may use.
+template <class Body>
+tilepost_result_t call_on(const char* call, const char* name, const tilepost_owned* handle,
+                          Body body) {
+  TILEPOST_TRY(check_handle(call, name, handle));
+  return guarded(call, body);
+}
+
+// Hands what was made of a communicator to the caller.
+template <class Object>
+Object* hand_out(const tilepost_comm& comm, std::unique_ptr<Object> made) {
+  made->live_ops = comm.live_ops;
+  ++*made->live_ops;
+  return made.release();
 }
 
 // Destroys what a handle is of, for the entry point `call`. Null is destroyed already.

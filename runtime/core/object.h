@@ -41,15 +41,18 @@ struct tilepost_comm : tilepost_owned {
                                            std::unique_ptr<tilepost_expert_routing>& routing) = 0;
 };
 
-// One operation on one rank. Its destructor waits for the runs, within the deadline.
-struct tilepost_op : tilepost_owned {
-  virtual ~tilepost_op() {
+// What is made of a communicator, which is not destroyed before.
+struct tilepost_counted : tilepost_owned {
+  virtual ~tilepost_counted() {
     if (live_ops) --*live_ops;
   }
 
-  // The communicator's counter. It is null until the operation is handed to the caller.
+  // The communicator's counter. It is null until the object is handed to the caller.
   std::shared_ptr<std::atomic<int>> live_ops;
+};
 
+// One operation on one rank. Its destructor waits for the runs, within the deadline.
+struct tilepost_op : tilepost_counted {
   // The target checks the operands (operands.h) and their device.
   virtual tilepost_result_t run(const tilepost_run_operands_t& operands, CUstream_st* stream) = 0;
   // The caller has checked that `route` is not null and that both structures have the right size.

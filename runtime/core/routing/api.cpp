@@ -6,7 +6,7 @@
 
 namespace {
 
-using tilepost::check_process;
+using tilepost::check_handle;
 using tilepost::check_size;
 using tilepost::fail;
 using tilepost::guarded;
@@ -28,9 +28,7 @@ tilepost_result_t check_options(const char* call, const tilepost_routing_options
 // Runs `body` for a routing of the caller's that this process may use.
 template <class Body>
 tilepost_result_t call_on(const char* call, tilepost_expert_routing_t routing, Body body) {
-  if (routing == nullptr) return null_argument(call, "routing");
-  TILEPOST_TRY(check_process(call, *routing));
-  return guarded(call, body);
+  return tilepost::call_on(call, "routing", routing, body);
 }
 
 }  // namespace
@@ -49,17 +47,14 @@ tilepost_result_t tilepost_routing_create(tilepost_comm_t comm, int32_t experts,
   const char* call = __func__;
   if (routing == nullptr) return null_argument(call, "routing");
   *routing = nullptr;
-  if (comm == nullptr) return null_argument(call, "comm");
-  TILEPOST_TRY(check_process(call, *comm));
+  TILEPOST_TRY(check_handle(call, "comm", comm));
   const tilepost_routing_options_t chosen =
       options == nullptr ? tilepost_default_routing_options() : *options;
   TILEPOST_TRY(check_options(call, chosen));
   return guarded(call, [&] {
     std::unique_ptr<tilepost_expert_routing> made;
     TILEPOST_TRY(comm->create_routing({experts, top, most_tokens, chosen}, made));
-    made->live_ops = comm->live_ops;
-    ++*made->live_ops;
-    *routing = made.release();
+    *routing = tilepost::hand_out(*comm, std::move(made));
     return TILEPOST_OK;
   });
 }

@@ -7,14 +7,7 @@
 #include "tilepost/routing.h"
 
 // A routing on one rank. Its destructor waits for the calls of set(), within the deadline.
-struct tilepost_expert_routing : tilepost_owned {
-  virtual ~tilepost_expert_routing() {
-    if (live_ops) --*live_ops;
-  }
-
-  // The communicator's counter. It is null until the routing is handed to the caller.
-  std::shared_ptr<std::atomic<int>> live_ops;
-
+struct tilepost_expert_routing : tilepost_counted {
   virtual tilepost_result_t set(const void* ids, const void* weights, int64_t m,
                                 CUstream_st* stream) = 0;
   virtual tilepost_result_t status() = 0;
