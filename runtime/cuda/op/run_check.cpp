@@ -14,22 +14,24 @@ size_t place_of(const void* pointer) {
 
 }  // namespace
 
-// A stream that is being captured must not be queried for its device. A wrong device is reported at
-// the launch.
 tilepost_result_t RunCheck::check(const RunOperands& operands, cudaStream_t stream,
                                   cudaStreamCaptureStatus capture) {
   TILEPOST_TRY(operands.check());
   for (const RunOperand& operand : operands.list())
     TILEPOST_TRY(check_pointer(operand.name, operand.pointer));
+  return check_stream(stream, capture);
+}
+
+// A stream that is being captured must not be queried for its device. A wrong device is reported at
+// the launch.
+//
+// A stream of a green context has only some of the SMs. A GEMM that waits for other ranks would
+// hang there, because the work that it waits for would be queued behind it.
+tilepost_result_t RunCheck::check_stream(cudaStream_t stream, cudaStreamCaptureStatus capture) {
   if (capture == cudaStreamCaptureStatusInvalidated)
     return fail(TILEPOST_INVALID_ARGUMENT,
                 "the stream's capture has been invalidated by an earlier error; end it first");
-  return capture == cudaStreamCaptureStatusNone ? check_stream(stream) : TILEPOST_OK;
-}
-
-// A stream of a green context has only some of the SMs. A GEMM that waits for other ranks would
-// hang there, because the work that it waits for would be queued behind it.
-tilepost_result_t RunCheck::check_stream(cudaStream_t stream) {
+  if (capture != cudaStreamCaptureStatusNone) return TILEPOST_OK;
   unsigned long long id = 0;
   TILEPOST_CUDA(cudaStreamGetId(stream, &id));
   if (id == checked_stream_) return TILEPOST_OK;

@@ -20,10 +20,10 @@ class RunCheck {
   tilepost_result_t check(const RunOperands& operands, cudaStream_t stream,
                           cudaStreamCaptureStatus capture);
 
-  // The parts of check(): that the argument `name` is memory of the device, and that a stream,
-  // which is not being captured, is as said above.
+  // The parts of check(): that the argument `name` is memory of the device, and that the stream is
+  // as said above, where it is not being captured.
   tilepost_result_t check_pointer(const char* name, const void* pointer);
-  tilepost_result_t check_stream(cudaStream_t stream);
+  tilepost_result_t check_stream(cudaStream_t stream, cudaStreamCaptureStatus capture);
 
  private:
   tilepost_result_t check_new_stream(cudaStream_t stream) const;

@@ -94,19 +94,14 @@ tilepost_result_t CudaRouting::make_window(ControlChannel& channel, int blocks) 
               text.c_str());
 }
 
-// A stream that is being captured must not be queried for its device.
 tilepost_result_t CudaRouting::check(const void* ids, const void* weights, int64_t m,
                                      cudaStream_t stream, cudaStreamCaptureStatus capture) {
-  const CaptureModeGuard relaxed;
   TILEPOST_TRY(check_tokens(terms_, ids, weights, m));
   if (m > 0) {
     TILEPOST_TRY(check_.check_pointer("ids", ids));
     TILEPOST_TRY(check_.check_pointer("weights", weights));
   }
-  if (capture == cudaStreamCaptureStatusInvalidated)
-    return fail(TILEPOST_INVALID_ARGUMENT,
-                "the stream's capture has been invalidated by an earlier error; end it first");
-  return capture == cudaStreamCaptureStatusNone ? check_.check_stream(stream) : TILEPOST_OK;
+  return check_.check_stream(stream, capture);
 }
 
 tilepost_result_t CudaRouting::set(const void* ids, const void* weights, int64_t m,
