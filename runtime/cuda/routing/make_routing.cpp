@@ -18,7 +18,6 @@ struct Standing {
   int64_t experts, top, most_tokens;
   int64_t blocks;  // CudaRouting::most_blocks
 };
-constexpr size_t kNumbers = sizeof(Standing) / sizeof(int64_t);
 
 // A number that must be the same on all ranks.
 struct Fact {
@@ -42,21 +41,12 @@ tilepost_result_t make_alone(const Communicator& comm, const RoutingTerms& terms
 
 tilepost_result_t tell(const Communicator& comm, ControlChannel& channel, double seconds,
                        const Standing& own, std::vector<Standing>& all) {
-  NumberExchange numbers(channel, comm.world(), seconds);
-  TILEPOST_TRY(numbers.create(kNumbers));
-  const std::array<int64_t, kNumbers> said = {own.result, own.experts, own.top, own.most_tokens,
-                                              own.blocks};
-  std::vector<int64_t> told;
-  const tilepost_result_t result = numbers.run(said, told);
-  if (result == TILEPOST_TIMEOUT)
-    return fail(result,
-                "rank %d: tilepost_routing_create: another rank did not come within %g s, or "
-                "failed in this call",
-                comm.rank(), seconds);
-  TILEPOST_TRY(result);
-  for (size_t at = 0; at < told.size(); at += kNumbers)
-    all.push_back({told[at], told[at + 1], told[at + 2], told[at + 3], told[at + 4]});
-  return TILEPOST_OK;
+  const tilepost_result_t result = exchange_standings(channel, comm.world(), seconds, own, all);
+  if (result != TILEPOST_TIMEOUT) return result;
+  return fail(result,
+              "rank %d: tilepost_routing_create: another rank did not come within %g s, or "
+              "failed in this call",
+              comm.rank(), seconds);
 }
 
 tilepost_result_t compare(const std::vector<Standing>& all) {

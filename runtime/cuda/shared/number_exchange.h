@@ -1,10 +1,14 @@
 // Lets ranks exchange numbers while the host waits.
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <cstring>
 #include <span>
+#include <type_traits>
 #include <vector>
 
+#include "runtime/core/error.h"
 #include "runtime/cuda/device/resources.h"
 #include "tilepost/tilepost.h"
 
@@ -81,6 +85,25 @@ class NumberExchange {
   PinnedMemory staging_;  // the host's copy of these numbers
   bool idle_ = true;
 };
+
+// Tells every rank what the others say of themselves. `Standing` has nothing but numbers of 64 bits
+// and bytes that fill such. Collective, like NumberExchange::run.
+template <class Standing>
+tilepost_result_t exchange_standings(ControlChannel& channel, int ranks, double seconds,
+                                     const Standing& own, std::vector<Standing>& all) {
+  constexpr size_t kNumbers = sizeof(Standing) / sizeof(int64_t);
+  static_assert(sizeof(Standing) % sizeof(int64_t) == 0);
+  static_assert(std::is_trivially_copyable_v<Standing>);
+  NumberExchange numbers(channel, ranks, seconds);
+  TILEPOST_TRY(numbers.create(kNumbers));
+  std::array<int64_t, kNumbers> said{};
+  std::memcpy(said.data(), &own, sizeof own);
+  std::vector<int64_t> told;
+  TILEPOST_TRY(numbers.run(said, told));
+  all.resize(static_cast<size_t>(ranks));
+  std::memcpy(all.data(), told.data(), all.size() * sizeof(Standing));
+  return TILEPOST_OK;
+}
 
 // Gives a timeout the text that the other ranks' `what` did not come. Other errors keep their text.
 // `result` is that of an exchange by which an operation is made.

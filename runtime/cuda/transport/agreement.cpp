@@ -2,7 +2,6 @@
 
 #include <array>
 #include <cinttypes>
-#include <cstring>
 
 #include "runtime/core/run_terms.h"
 #include "runtime/cuda/shared/number_exchange.h"
@@ -60,15 +59,8 @@ tilepost_result_t make_standing(const Communicator& comm, const Proposal& propos
 tilepost_result_t tell(Communicator& comm, double seconds, const Standing& own, Standings& all) {
   std::shared_ptr<ControlChannel> channel;
   TILEPOST_TRY(comm.control(seconds, channel));
-  NumberExchange numbers(*channel, comm.world(), seconds);
-  TILEPOST_TRY(numbers.create(kStandingNumbers));
-  std::array<int64_t, kStandingNumbers> said{};
-  std::memcpy(said.data(), &own, sizeof own);
-  std::vector<int64_t> told;
-  TILEPOST_TRY(explain_absence(numbers.run(said, told), comm.rank(), "plans", seconds));
-  all.resize(static_cast<size_t>(comm.world()));
-  std::memcpy(all.data(), told.data(), all.size() * sizeof(Standing));
-  return TILEPOST_OK;
+  return explain_absence(exchange_standings(*channel, comm.world(), seconds, own, all), comm.rank(),
+                         "plans", seconds);
 }
 
 template <size_t kFacts>
