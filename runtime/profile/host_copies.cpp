@@ -213,7 +213,7 @@ void measure_host_copies(const Context& context, int gpus) {
       const std::vector<double> both = rank.time({out, in});
       print(rank, gpus, "both", chunk, per_mib(std::max(both[0], both[1]), chunk));
     }
-    // Beside a GEMM, in the chunks that plans have.
+    // Copies beside a GEMM have the chunks that plans have.
     std::optional<GemmRunner> gemm;
     cuda::Stream computing;
     rank.together([&] {

@@ -151,7 +151,8 @@ inline std::string wrong_tables(const Shape& shape, int rank, const std::vector<
                                    [expert](const Row& row) { return row.expert <= expert; });
     if (tables.expert_ends[expert] != end) return "end of expert " + std::to_string(expert);
   }
-  // By token number, the token's rows and their weights, in the order of rows: by expert.
+  // These are indexed by the number of a token. They have its rows and their weights, in the order
+  // of rows.
   std::vector<std::vector<std::pair<int, float>>> of_tokens(shape.ranks * shape.most_tokens);
   for (size_t row = 0; row < rows.size(); ++row) {
     const int number = rows[row].source * shape.most_tokens + rows[row].token;

@@ -275,12 +275,12 @@ void fit_relief(const Measurements& measurements, MachineProfile& profile, FitRe
 // Budgets of few CTAs where these are not much slower than more. On slow links NCCL needs no more,
 // and where the GEMM takes longest it gains from every SM.
 void fit_choices(MachineProfile& profile, FitReport& report) {
-  constexpr double kAsFast = 1.6;
+  constexpr double kNotMuchSlower = 1.6;
   CollectivesProfile& all = profile.collectives;
   const std::vector<ProfilePoint>& slopes = all.groups.at(Collective::reduce_scatter).us_per_mib;
   std::vector<CommChoice> more;
   for (const int ctas : {2, 4, 6})
-    if (interpolate(slopes, ctas) <= kAsFast * slopes.back().y) more.push_back({ctas, 1});
+    if (interpolate(slopes, ctas) <= kNotMuchSlower * slopes.back().y) more.push_back({ctas, 1});
   if (!more.empty()) more.insert(more.end(), {{4, 2}, {8, 2}});
   std::erase_if(more, [&](const CommChoice& choice) {
     return std::ranges::any_of(all.choices, [&](const CommChoice& other) {

@@ -32,8 +32,7 @@ def all_gather_matmul(A: Tensor, Bs: list[Tensor], gather_dim: int, group_name: 
     shape[gather_dim] *= _group.resolve(group_name).size()
     products: list[Tensor] = [rows] * len(weights)
     first, *others = _largest_first(weights)
-    products[first], gathered = _again.call("all_gather_gemm", rows.contiguous(), weights[first], None,
-                                                    group_name)
+    products[first], gathered = _again.call("all_gather_gemm", rows.contiguous(), weights[first], None, group_name)
     for index in others:
         products[index] = gathered @ Bs[index]
     whole = batch_of(gathered, shape, gather_dim) if return_A else None
