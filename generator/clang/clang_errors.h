@@ -6,9 +6,9 @@
 
 #include "clang/Basic/Diagnostic.h"
 #include "clang/Basic/SourceManager.h"
-#include "generator/clang/reached.h"
 #include "generator/clang/reading.h"
 #include "generator/clang/report.h"
+#include "generator/clang/tree/reached.h"
 
 namespace tilepost {
 

@@ -4,9 +4,9 @@
 #include "clang/AST/DeclCXX.h"
 #include "clang/AST/DeclTemplate.h"
 #include "clang/AST/Expr.h"
-#include "clang/AST/RecursiveASTVisitor.h"
 #include "generator/clang/guard/faults.h"
 #include "generator/clang/limits.h"
+#include "generator/clang/tree/visitor.h"
 
 namespace tilepost {
 namespace {
@@ -15,10 +15,10 @@ using clang::dyn_cast;
 using llvm::StringRef;
 
 // Finds a type that code elsewhere cannot spell: that of a lambda, or of a class without a name.
-class UnnamedTypes : public clang::RecursiveASTVisitor<UnnamedTypes> {
+class UnnamedTypes final : public AstVisitor {
  public:
   bool found = false;
-  bool VisitTagType(clang::TagType* type) {
+  bool VisitTagType(clang::TagType* type) override {
     const clang::TagDecl* decl = type->getDecl();
     found |= (!decl->getIdentifier() && !decl->getTypedefNameForAnonDecl()) ||
              decl->getParentFunctionOrMethod();

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <string>
 
-#include "clang/AST/RecursiveASTVisitor.h"
-#include "generator/clang/reached.h"
+#include "generator/clang/tree/reached.h"
+#include "generator/clang/tree/visitor.h"
 #include "llvm/ADT/StringExtras.h"
 
 namespace tilepost {
@@ -33,11 +33,11 @@ bool has_instruction(StringRef text, StringRef name) {
   return false;
 }
 
-class Reader : public clang::RecursiveASTVisitor<Reader> {
+class Reader final : public AstVisitor {
  public:
   Reader(const Parsed& parsed, const std::vector<Arch>& archs) : parsed_(parsed), archs_(archs) {}
 
-  bool VisitGCCAsmStmt(clang::GCCAsmStmt* assembly) {
+  bool VisitGCCAsmStmt(clang::GCCAsmStmt* assembly) override {
     const StringRef text = assembly->getAsmString()->getString();
     for (const Family& family : kFamilies) {
       const auto without = std::ranges::find_if(archs_, [&](Arch arch) {

@@ -3,13 +3,13 @@
 #include <set>
 
 #include "clang/AST/Attr.h"
-#include "clang/AST/RecursiveASTVisitor.h"
+#include "generator/clang/tree/visitor.h"
 
 namespace tilepost {
 namespace {
 
 // Finds the uses of `__shared__` variables, in a function or in what it calls.
-class SharedMemory : public clang::RecursiveASTVisitor<SharedMemory> {
+class SharedMemory final : public AstVisitor {
  public:
   explicit SharedMemory(const clang::FunctionDecl* kernel) {
     follow(kernel);
@@ -23,7 +23,7 @@ class SharedMemory : public clang::RecursiveASTVisitor<SharedMemory> {
   const clang::DeclRefExpr* dynamic = nullptr;  // the first use of an `extern __shared__ …[]`
   std::set<const clang::VarDecl*> variables;    // the others
 
-  bool VisitDeclRefExpr(clang::DeclRefExpr* use) {
+  bool VisitDeclRefExpr(clang::DeclRefExpr* use) override {
     const auto* variable = clang::dyn_cast<clang::VarDecl>(use->getDecl());
     if (variable && variable->hasAttr<clang::CUDASharedAttr>()) {
       if (!variable->getType()->isIncompleteArrayType())
@@ -35,7 +35,7 @@ class SharedMemory : public clang::RecursiveASTVisitor<SharedMemory> {
     return true;
   }
 
-  bool VisitMemberExpr(clang::MemberExpr* use) {
+  bool VisitMemberExpr(clang::MemberExpr* use) override {
     follow(clang::dyn_cast<clang::FunctionDecl>(use->getMemberDecl()));
     return true;
   }

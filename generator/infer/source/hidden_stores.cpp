@@ -1,7 +1,7 @@
 #include "generator/infer/source/hidden_stores.h"
 
 #include "clang/AST/ExprCXX.h"
-#include "clang/AST/RecursiveASTVisitor.h"
+#include "generator/clang/tree/visitor.h"
 #include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/StringExtras.h"
 
@@ -38,15 +38,15 @@ StringRef atomic_of(StringRef assembly) {
   return "";
 }
 
-class Reader : public clang::RecursiveASTVisitor<Reader> {
+class Reader final : public AstVisitor {
  public:
   llvm::SetVector<const clang::FunctionDecl*> reached;
   bool stores = false;
   std::optional<SharedWork> shared;
   std::optional<ByMap> by_map;
 
-  bool shouldVisitImplicitCode() const { return true; }
-  bool VisitGCCAsmStmt(clang::GCCAsmStmt* statement) {
+  bool shouldVisitImplicitCode() const override { return true; }
+  bool VisitGCCAsmStmt(clang::GCCAsmStmt* statement) override {
     const StringRef text = statement->getAsmString()->getString();
     if (const StringRef name = bulk_store_of(text); !name.empty()) {
       stores = true;
@@ -58,16 +58,18 @@ class Reader : public clang::RecursiveASTVisitor<Reader> {
       shared = {statement->getAsmLoc(), name.str()};
     return true;
   }
-  bool VisitCallExpr(clang::CallExpr* call) {
+  bool VisitCallExpr(clang::CallExpr* call) override {
     const clang::FunctionDecl* function = call->getDirectCallee();
     if (!shared && function && function->getIdentifier() &&
         function->getName().starts_with("atomic"))
       shared = {call->getExprLoc(), function->getNameAsString()};
     return true;
   }
-  bool VisitDeclRefExpr(clang::DeclRefExpr* name) { return reach(name->getDecl()); }
-  bool VisitMemberExpr(clang::MemberExpr* member) { return reach(member->getMemberDecl()); }
-  bool VisitCXXConstructExpr(clang::CXXConstructExpr* made) {
+  bool VisitDeclRefExpr(clang::DeclRefExpr* name) override { return reach(name->getDecl()); }
+  bool VisitMemberExpr(clang::MemberExpr* member) override {
+    return reach(member->getMemberDecl());
+  }
+  bool VisitCXXConstructExpr(clang::CXXConstructExpr* made) override {
     return reach(made->getConstructor());
   }
 
@@ -107,7 +109,7 @@ bool is_own(const clang::Expr* place) {
 
 // Finds out whether a function does more than compute with its arguments. Calls of the user's
 // functions do not count, because each of these functions is checked by itself.
-class Actions : public clang::RecursiveASTVisitor<Actions> {
+class Actions final : public AstVisitor {
  public:
   using IsForeign = llvm::function_ref<bool(const clang::FunctionDecl*)>;
   static bool are_in(const clang::FunctionDecl* function, IsForeign is_foreign) {
@@ -116,17 +118,17 @@ class Actions : public clang::RecursiveASTVisitor<Actions> {
     return actions.found_;
   }
 
-  bool shouldVisitImplicitCode() const { return true; }
-  bool VisitBinaryOperator(clang::BinaryOperator* e) {
+  bool shouldVisitImplicitCode() const override { return true; }
+  bool VisitBinaryOperator(clang::BinaryOperator* e) override {
     return note(e->isAssignmentOp() && !is_own(e->getLHS()));
   }
-  bool VisitUnaryOperator(clang::UnaryOperator* e) {
+  bool VisitUnaryOperator(clang::UnaryOperator* e) override {
     return note(e->isIncrementDecrementOp() && !is_own(e->getSubExpr()));
   }
-  bool VisitAsmStmt(clang::AsmStmt*) { return note(true); }
-  bool VisitCXXNewExpr(clang::CXXNewExpr*) { return note(true); }
-  bool VisitCXXDeleteExpr(clang::CXXDeleteExpr*) { return note(true); }
-  bool VisitCallExpr(clang::CallExpr* e) {
+  bool VisitAsmStmt(clang::AsmStmt*) override { return note(true); }
+  bool VisitCXXNewExpr(clang::CXXNewExpr*) override { return note(true); }
+  bool VisitCXXDeleteExpr(clang::CXXDeleteExpr*) override { return note(true); }
+  bool VisitCallExpr(clang::CallExpr* e) override {
     const clang::FunctionDecl* function = e->getDirectCallee();
     if (!function) return note(true);
     if (!is_foreign_(function)) return true;

@@ -1,6 +1,6 @@
 #include "clang/AST/Attr.h"
 #include "clang/AST/DeclTemplate.h"
-#include "clang/AST/RecursiveASTVisitor.h"
+#include "generator/clang/tree/visitor.h"
 #include "generator/weave/passes.h"
 
 namespace tilepost {
@@ -11,13 +11,13 @@ using clang::isa;
 using llvm::StringRef;
 
 // All named functions of the main file.
-class FunctionsOfFile : public clang::RecursiveASTVisitor<FunctionsOfFile> {
+class FunctionsOfFile final : public AstVisitor {
  public:
   explicit FunctionsOfFile(const Parsed& parsed) : parsed_(parsed) {}
 
   std::vector<const clang::FunctionDecl*> functions;
 
-  bool VisitFunctionDecl(clang::FunctionDecl* function) {
+  bool VisitFunctionDecl(clang::FunctionDecl* function) override {
     if (function->getIdentifier() && parsed_.in_main(function)) functions.push_back(function);
     return true;
   }

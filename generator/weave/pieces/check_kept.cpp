@@ -1,4 +1,4 @@
-#include "clang/AST/RecursiveASTVisitor.h"
+#include "generator/clang/tree/visitor.h"
 #include "generator/weave/marks/calls.h"
 #include "generator/weave/passes.h"
 
@@ -8,11 +8,11 @@ namespace {
 using llvm::StringRef;
 
 // Refuses declarations of names that the woven text needs for itself.
-class KeptNames : public clang::RecursiveASTVisitor<KeptNames> {
+class KeptNames final : public AstVisitor {
  public:
   KeptNames(const Parsed& parsed, StringRef view_type) : parsed_(parsed), view_type_(view_type) {}
 
-  bool VisitNamedDecl(clang::NamedDecl* decl) {
+  bool VisitNamedDecl(clang::NamedDecl* decl) override {
     if (!decl->getIdentifier() || !parsed_.in_main(decl)) return true;
     const StringRef name = decl->getName();
     if (name == "view_" || name == "tilepost" || name == view_type_) {

@@ -4,7 +4,7 @@
 
 #include "clang/AST/ExprCXX.h"
 #include "clang/AST/RecursiveASTVisitor.h"
-#include "generator/clang/reached.h"
+#include "generator/clang/tree/reached.h"
 #include "llvm/ADT/STLExtras.h"
 
 namespace tilepost {

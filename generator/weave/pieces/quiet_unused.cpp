@@ -1,7 +1,7 @@
 #include "clang/AST/Attr.h"
 #include "clang/AST/DeclCXX.h"
 #include "clang/AST/DeclTemplate.h"
-#include "clang/AST/RecursiveASTVisitor.h"
+#include "generator/clang/tree/visitor.h"
 #include "generator/weave/passes.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/DenseSet.h"
@@ -13,7 +13,7 @@ using clang::dyn_cast;
 using clang::isa;
 
 // Collects variables, and where their values are read.
-class VariablesAndReads : public clang::RecursiveASTVisitor<VariablesAndReads> {
+class VariablesAndReads final : public AstVisitor {
  public:
   explicit VariablesAndReads(const Parsed& parsed) : parsed_(parsed) {}
 
@@ -21,7 +21,7 @@ class VariablesAndReads : public clang::RecursiveASTVisitor<VariablesAndReads> {
   // For each variable the places in the main file where it is read.
   llvm::DenseMap<const clang::VarDecl*, std::vector<size_t>> reads;
 
-  bool VisitDeclStmt(clang::DeclStmt* statement) {
+  bool VisitDeclStmt(clang::DeclStmt* statement) override {
     for (const clang::Decl* decl : statement->decls()) add(decl, statement->getBeginLoc());
     return true;
   }
@@ -30,24 +30,24 @@ class VariablesAndReads : public clang::RecursiveASTVisitor<VariablesAndReads> {
       variables.push_back({variable, begin});
   }
 
-  bool VisitBinaryOperator(clang::BinaryOperator* operation) {
+  bool VisitBinaryOperator(clang::BinaryOperator* operation) override {
     if (operation->isAssignmentOp()) written_.insert(operation->getLHS()->IgnoreParens());
     return true;
   }
-  bool VisitUnaryOperator(clang::UnaryOperator* operation) {
+  bool VisitUnaryOperator(clang::UnaryOperator* operation) override {
     if (operation->isIncrementDecrementOp()) {
       written_.insert(operation->getSubExpr()->IgnoreParens());
     }
     return true;
   }
   // The tree walk does not visit the attributes of statements, such as #pragma unroll kDepth.
-  bool VisitAttributedStmt(clang::AttributedStmt* statement) {
+  bool VisitAttributedStmt(clang::AttributedStmt* statement) override {
     for (const clang::Attr* attribute : statement->getAttrs()) {
       TraverseAttr(const_cast<clang::Attr*>(attribute));
     }
     return true;
   }
-  bool VisitDeclRefExpr(clang::DeclRefExpr* name) {
+  bool VisitDeclRefExpr(clang::DeclRefExpr* name) override {
     const auto* variable = dyn_cast<clang::VarDecl>(name->getDecl());
     const auto offset = parsed_.expanded(name->getLocation());
     if (variable && offset && !written_.contains(name)) reads[variable].push_back(*offset);

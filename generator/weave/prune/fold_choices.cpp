@@ -1,5 +1,6 @@
 #include "clang/AST/ParentMapContext.h"
 #include "clang/AST/RecursiveASTVisitor.h"
+#include "generator/clang/tree/visitor.h"
 #include "generator/weave/passes.h"
 #include "llvm/ADT/StringExtras.h"
 
@@ -10,10 +11,10 @@ using clang::dyn_cast;
 using clang::isa;
 
 // Finds out whether a token of an expression comes from a macro.
-class MacroFinder : public clang::RecursiveASTVisitor<MacroFinder> {
+class MacroFinder final : public AstVisitor {
  public:
   bool found = false;
-  bool VisitStmt(clang::Stmt* statement) {
+  bool VisitStmt(clang::Stmt* statement) override {
     found |= statement->getBeginLoc().isMacroID() || statement->getEndLoc().isMacroID();
     return !found;
   }

@@ -1,5 +1,6 @@
 #include "clang/AST/ParentMapContext.h"
 #include "clang/AST/RecursiveASTVisitor.h"
+#include "generator/clang/tree/visitor.h"
 #include "generator/weave/passes.h"
 #include "generator/weave/prune/layout.h"
 
@@ -11,11 +12,11 @@ using clang::isa;
 using llvm::StringRef;
 
 // Finds labels and cases, to which code outside can jump.
-class LabelFinder : public clang::RecursiveASTVisitor<LabelFinder> {
+class LabelFinder final : public AstVisitor {
  public:
   bool found = false;
-  bool VisitLabelStmt(clang::LabelStmt*) { return !(found = true); }
-  bool VisitSwitchCase(clang::SwitchCase*) { return !(found = true); }
+  bool VisitLabelStmt(clang::LabelStmt*) override { return !(found = true); }
+  bool VisitSwitchCase(clang::SwitchCase*) override { return !(found = true); }
 };
 
 bool has_label(const clang::Stmt* statement) {

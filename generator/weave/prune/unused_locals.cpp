@@ -1,7 +1,7 @@
 #include <set>
 
 #include "clang/AST/Attr.h"
-#include "clang/AST/RecursiveASTVisitor.h"
+#include "generator/clang/tree/visitor.h"
 #include "generator/weave/passes.h"
 #include "generator/weave/prune/layout.h"
 #include "llvm/ADT/DenseMap.h"
@@ -19,14 +19,14 @@ struct Local {
 };
 
 // Collects local variables, and where the text names them.
-class LocalVariables : public clang::RecursiveASTVisitor<LocalVariables> {
+class LocalVariables final : public AstVisitor {
  public:
   explicit LocalVariables(const Parsed& parsed) : parsed_(parsed) {}
 
   std::vector<Local> locals;
   llvm::DenseMap<const clang::VarDecl*, std::vector<size_t>> uses;
 
-  bool VisitDeclStmt(clang::DeclStmt* statement) {
+  bool VisitDeclStmt(clang::DeclStmt* statement) override {
     const auto* variable =
         statement->isSingleDecl() ? dyn_cast<clang::VarDecl>(statement->getSingleDecl()) : nullptr;
     const bool in_macro =
@@ -35,14 +35,14 @@ class LocalVariables : public clang::RecursiveASTVisitor<LocalVariables> {
       locals.push_back({variable, range_of(parsed_, statement)});
     return true;
   }
-  bool VisitDeclRefExpr(clang::DeclRefExpr* name) {
+  bool VisitDeclRefExpr(clang::DeclRefExpr* name) override {
     const auto* variable = dyn_cast<clang::VarDecl>(name->getDecl());
     const auto offset = parsed_.expanded(name->getLocation());
     if (variable && offset) uses[variable].push_back(*offset);
     return true;
   }
   // The tree walk does not visit the attributes of statements, such as #pragma unroll kDepth.
-  bool VisitAttributedStmt(clang::AttributedStmt* statement) {
+  bool VisitAttributedStmt(clang::AttributedStmt* statement) override {
     for (const clang::Attr* attribute : statement->getAttrs())
       TraverseAttr(const_cast<clang::Attr*>(attribute));
     return true;

@@ -2,7 +2,7 @@
 
 #include "clang/AST/Attr.h"
 #include "clang/AST/ExprCXX.h"
-#include "generator/clang/reached.h"
+#include "generator/clang/tree/reached.h"
 
 namespace tilepost {
 

@@ -4,7 +4,7 @@
 
 #include "clang/AST/Attr.h"
 #include "clang/AST/DeclCXX.h"
-#include "generator/clang/reached.h"
+#include "generator/clang/tree/reached.h"
 
 namespace tilepost {
 namespace {

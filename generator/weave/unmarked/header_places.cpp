@@ -1,7 +1,7 @@
 #include "generator/weave/unmarked/header_places.h"
 
 #include "clang/AST/ExprCXX.h"
-#include "clang/AST/RecursiveASTVisitor.h"
+#include "generator/clang/tree/visitor.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SetVector.h"
@@ -24,7 +24,7 @@ bool is_cuda(const clang::ValueDecl* decl) {
 }
 
 // Reads one function. Finds the functions that it reaches, and how it asks for its block's place.
-class Reader : public clang::RecursiveASTVisitor<Reader> {
+class Reader final : public AstVisitor {
  public:
   llvm::SetVector<const clang::FunctionDecl*> reached;
   clang::SourceLocation variable;                 // blockIdx or gridDim
@@ -32,8 +32,8 @@ class Reader : public clang::RecursiveASTVisitor<Reader> {
   const clang::DeclRefExpr* qualified = nullptr;  // one of these with '::' in front
   const clang::ValueDecl* own = nullptr;          // what the user has declared by such a name
 
-  bool shouldVisitImplicitCode() const { return true; }
-  bool VisitDeclRefExpr(clang::DeclRefExpr* name) {
+  bool shouldVisitImplicitCode() const override { return true; }
+  bool VisitDeclRefExpr(clang::DeclRefExpr* name) override {
     const clang::ValueDecl* decl = name->getDecl();
     const StringRef called = decl->getIdentifier() ? decl->getName() : "";
     if (is_place(called) && is_cuda(decl)) {
@@ -48,25 +48,25 @@ class Reader : public clang::RecursiveASTVisitor<Reader> {
     return true;
   }
   // The woven parameter would hide a member with such a name that is used without its object.
-  bool VisitMemberExpr(clang::MemberExpr* member) {
+  bool VisitMemberExpr(clang::MemberExpr* member) override {
     if (member->isImplicitAccess()) note_own(member->getMemberDecl());
     reach(dyn_cast<clang::FunctionDecl>(member->getMemberDecl()));
     return true;
   }
-  bool VisitCXXConstructExpr(clang::CXXConstructExpr* made) {
+  bool VisitCXXConstructExpr(clang::CXXConstructExpr* made) override {
     reach(made->getConstructor());
     destroy(made->getConstructor()->getParent());
     return true;
   }
-  bool VisitValueDecl(clang::ValueDecl* made) {
+  bool VisitValueDecl(clang::ValueDecl* made) override {
     note_own(made);
     return true;
   }
-  bool VisitVarDecl(clang::VarDecl* made) {
+  bool VisitVarDecl(clang::VarDecl* made) override {
     destroy(made->getType()->getBaseElementTypeUnsafe()->getAsCXXRecordDecl());
     return true;
   }
-  bool VisitGCCAsmStmt(clang::GCCAsmStmt* assembly) {
+  bool VisitGCCAsmStmt(clang::GCCAsmStmt* assembly) override {
     const StringRef text = assembly->getAsmString()->getString();
     if (text.contains("%ctaid") || text.contains("%nctaid")) reg = assembly->getAsmLoc();
     return true;

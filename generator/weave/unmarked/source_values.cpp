@@ -1,13 +1,13 @@
 #include "generator/weave/unmarked/source_values.h"
 
 #include "clang/AST/Expr.h"
-#include "clang/AST/RecursiveASTVisitor.h"
-#include "generator/clang/reached.h"
+#include "generator/clang/tree/reached.h"
+#include "generator/clang/tree/visitor.h"
 
 namespace tilepost {
 namespace {
 
-class SourceValues : public clang::RecursiveASTVisitor<SourceValues> {
+class SourceValues final : public AstVisitor {
  public:
   explicit SourceValues(const Parsed& parsed) : parsed_(parsed) {}
 
@@ -15,19 +15,19 @@ class SourceValues : public clang::RecursiveASTVisitor<SourceValues> {
   std::string name;
 
   // Finds default arguments in the calls that use them.
-  bool shouldVisitImplicitCode() const { return true; }
-  bool VisitSourceLocExpr(clang::SourceLocExpr* place) {
+  bool shouldVisitImplicitCode() const override { return true; }
+  bool VisitSourceLocExpr(clang::SourceLocExpr* place) override {
     return found(place->getLocation(), place->getBuiltinStr());
   }
   // The size of long double depends on the host compiler that nvcc uses.
-  bool VisitUnaryExprOrTypeTraitExpr(clang::UnaryExprOrTypeTraitExpr* asks) {
+  bool VisitUnaryExprOrTypeTraitExpr(clang::UnaryExprOrTypeTraitExpr* asks) override {
     const clang::QualType type = asks->getTypeOfArgument();
     const bool same =
         asks->isTypeDependent() || !type->isSpecificBuiltinType(clang::BuiltinType::LongDouble);
     return same || found(asks->getOperatorLoc(), "sizeof(long double)");
   }
   // An assert may use __PRETTY_FUNCTION__, because it only prints the name.
-  bool VisitPredefinedExpr(clang::PredefinedExpr* text) {
+  bool VisitPredefinedExpr(clang::PredefinedExpr* text) override {
     const auto kind = text->getIdentKind();
     const bool same = kind == clang::PredefinedIdentKind::Func ||
                       kind == clang::PredefinedIdentKind::Function ||

@@ -1,8 +1,8 @@
-#include "generator/clang/reached.h"
+#include "generator/clang/tree/reached.h"
 
 #include "clang/AST/DeclTemplate.h"
 #include "clang/AST/ExprCXX.h"
-#include "clang/AST/RecursiveASTVisitor.h"
+#include "generator/clang/tree/visitor.h"
 
 namespace tilepost {
 namespace {
@@ -11,31 +11,33 @@ using clang::dyn_cast;
 using clang::isa;
 
 // Collects every declaration that a piece of code names.
-class NamedDeclarations : public clang::RecursiveASTVisitor<NamedDeclarations> {
+class NamedDeclarations final : public AstVisitor {
  public:
   explicit NamedDeclarations(llvm::SetVector<const clang::Decl*>& found) : found_(found) {}
 
-  bool shouldVisitImplicitCode() const { return true; }
+  bool shouldVisitImplicitCode() const override { return true; }
 
-  bool VisitDeclRefExpr(clang::DeclRefExpr* name) { return note(name->getDecl()); }
-  bool VisitMemberExpr(clang::MemberExpr* member) { return note(member->getMemberDecl()); }
-  bool VisitOverloadExpr(clang::OverloadExpr* name) {
+  bool VisitDeclRefExpr(clang::DeclRefExpr* name) override { return note(name->getDecl()); }
+  bool VisitMemberExpr(clang::MemberExpr* member) override { return note(member->getMemberDecl()); }
+  bool VisitOverloadExpr(clang::OverloadExpr* name) override {
     for (const clang::NamedDecl* decl : name->decls()) note(decl->getUnderlyingDecl());
     return true;
   }
-  bool VisitCXXConstructExpr(clang::CXXConstructExpr* construct) {
+  bool VisitCXXConstructExpr(clang::CXXConstructExpr* construct) override {
     return note(construct->getConstructor());
   }
-  bool VisitExpr(clang::Expr* expression) { return note_type(expression->getType()); }
-  bool VisitVarDecl(clang::VarDecl* variable) {
+  bool VisitExpr(clang::Expr* expression) override { return note_type(expression->getType()); }
+  bool VisitVarDecl(clang::VarDecl* variable) override {
     if (const auto* record = variable->getType()->getAsCXXRecordDecl();
         record && record->hasDefinition()) {
       note(record->getDestructor());
     }
     return note_type(variable->getType());
   }
-  bool VisitTypedefTypeLoc(clang::TypedefTypeLoc type) { return note(type.getTypedefNameDecl()); }
-  bool VisitTagTypeLoc(clang::TagTypeLoc type) { return note(type.getDecl()); }
+  bool VisitTypedefTypeLoc(clang::TypedefTypeLoc type) override {
+    return note(type.getTypedefNameDecl());
+  }
+  bool VisitTagTypeLoc(clang::TagTypeLoc type) override { return note(type.getDecl()); }
 
  private:
   bool note(const clang::Decl* decl) {
