@@ -14,6 +14,8 @@
 #include "generator/harness/output_reader.h"
 #include "generator/harness/process.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/LineIterator.h"
+#include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/raw_ostream.h"
 
 namespace tilepost {
@@ -81,6 +83,12 @@ double estimate_seconds(const std::vector<HarnessProgram>& programs, const Bench
   return seconds;
 }
 
+bool communicate(const std::vector<HarnessProgram>& programs) {
+  return llvm::any_of(programs, [](const HarnessProgram& program) {
+    return row_of(program.plans.front()).communicates();
+  });
+}
+
 std::string now_in_words() {
   const time_t now = time(nullptr);
   tm parts{};
@@ -103,30 +111,92 @@ std::vector<std::string> harness_command(const std::string& harness, const Bench
   return argv;
 }
 
-// Runs the harness, printing every program's rows when it has ended.
+// Prints the table as the harness's lines come in: a program's rows when it has ended.
+class LiveTable {
+ public:
+  LiveTable(const std::vector<HarnessProgram>& programs, const BenchContext& context,
+            double seconds, BenchLog& log, llvm::raw_ostream& out)
+      : programs_(programs), context_(context), seconds_(seconds), log_(log), out_(out) {}
+
+  // Returns the name of the program that the line is about.
+  std::string take(llvm::StringRef line) {
+    std::string name;
+    const BenchLog::Event event = log_.take(line, name);
+    if (event == BenchLog::Event::machine) out_ << table_head(context_, log_.machine(), seconds_);
+    for (const HarnessProgram& program : programs_)
+      if (event == BenchLog::Event::end && program.name == name)
+        out_ << table_rows(program, log_.of(name)), ++done;
+    out_.flush();
+    return name;
+  }
+
+  // Prints what did not end, and the means.
+  void finish() {
+    for (const HarnessProgram& program : programs_)
+      if (!log_.of(program.name).ended) out_ << table_rows(program, log_.of(program.name));
+    out_ << table_foot(programs_, log_);
+  }
+
+  size_t done = 0;  // programs whose rows are printed
+
+ private:
+  const std::vector<HarnessProgram>& programs_;
+  const BenchContext& context_;
+  double seconds_;
+  BenchLog& log_;
+  llvm::raw_ostream& out_;
+};
+
+bool all_measured(const std::vector<HarnessProgram>& programs, const BenchLog& log) {
+  return llvm::all_of(programs,
+                      [&](const HarnessProgram& program) { return log.of(program.name).ok(); });
+}
+
+void make_files(const BenchContext& context, const std::vector<HarnessProgram>& programs,
+                const BenchLog& log, BenchFiles& files) {
+  files.json = bench_json(context, programs, log);
+  if (context.options.draws) files.svg = bench_picture(context, programs, log);
+}
+
+// Runs the harness, and prints its table meanwhile.
 HarnessEnd measure(const std::string& harness, const std::vector<HarnessProgram>& programs,
                    const BenchContext& context, double seconds, BenchLog& log,
                    llvm::raw_ostream& out, Progress& progress) {
-  const std::vector<std::string> argv = harness_command(harness, context.options);
-  size_t done = 0;
-  const HarnessEnd end = run_lines(argv, kIdleSeconds, [&](llvm::StringRef line) {
-    std::string name;
-    const BenchLog::Event event = log.take(line, name);
-    progress.update("measuring " + name, done, programs.size());
-    if (event != BenchLog::Event::machine && event != BenchLog::Event::end) return;
-    progress.clear();
-    if (event == BenchLog::Event::machine) out << table_head(context, log.machine(), seconds);
-    for (const HarnessProgram& program : programs)
-      if (event == BenchLog::Event::end && program.name == name)
-        out << table_rows(program, log.of(name)), ++done;
-    out.flush();
-  });
+  LiveTable table(programs, context, seconds, log, out);
+  const HarnessEnd end =
+      run_lines(harness_command(harness, context.options), kIdleSeconds, [&](llvm::StringRef line) {
+        progress.clear();
+        const std::string name = table.take(line);
+        progress.update("measuring " + name, table.done, programs.size());
+      });
   progress.clear();
-  for (const HarnessProgram& program : programs)
-    if (!log.of(program.name).ended) out << table_rows(program, log.of(program.name));
-  out << table_foot(programs, log);
+  table.finish();
   if (!end.ended) out << "# FAIL: the harness ended early with " << end.end << "\n";
   return end;
+}
+
+// Prints the table of what a harness wrote elsewhere, after --no-run.
+int show_records(const std::vector<HarnessProgram>& programs, const BenchContext& context,
+                 llvm::raw_ostream& out, BenchFiles& files, Diagnostics& diagnostics) {
+  const std::string& path = context.options.from;
+  const auto text = llvm::MemoryBuffer::getFile(path);
+  if (!text) {
+    diagnostics.error(fmt::format("cannot read '{}': {}", path, text.getError().message()));
+    return kFailed;
+  }
+  BenchLog log;
+  LiveTable table(programs, context, 0, log, out);
+  for (llvm::line_iterator line(**text); !line.is_at_end(); ++line) table.take(*line);
+  if (table.done == 0) {
+    diagnostics.error(fmt::format(
+        "'{}' has no measurements of these specs and shapes: it is what the harness prints that "
+        "'tilepost bench --no-run' has compiled with the same arguments",
+        path));
+    return kFailed;
+  }
+  table.finish();
+  make_files(context, programs, log, files);
+  return all_measured(programs, log) ? kMeasured : kFailed;
 }
 
 }  // namespace
@@ -141,12 +211,17 @@ int bench(const std::vector<Input>& inputs, const BenchOptions& options, llvm::r
     if (diagnostics.ok() && !interrupted()) diagnostics.error("there is nothing to measure");
     return kFailed;
   }
+  if (!options.from.empty()) {
+    const int sm = compute_capability(programs.front().plans.back().arch);
+    if (!choose_plans(programs, sm, diagnostics)) return kFailed;
+    make_names_unique(programs);
+    return show_records(programs, {now_in_words(), tool_revision(), options, communicate(programs)},
+                        out, files, diagnostics);
+  }
   const std::optional<BenchTarget> target = find_target(programs, options.no_run, diagnostics);
   if (!target || !choose_plans(programs, target->sm, diagnostics)) return kFailed;
   make_names_unique(programs);
-  const bool end_to_end = llvm::any_of(programs, [](const HarnessProgram& program) {
-    return row_of(program.plans.front()).communicates();
-  });
+  const bool end_to_end = communicate(programs);
   if (end_to_end && !options.no_run)
     warn_of_other_machine(inputs.front().machine->profile, diagnostics);
 
@@ -174,11 +249,8 @@ int bench(const std::vector<Input>& inputs, const BenchOptions& options, llvm::r
                   progress);
   const double seconds = estimate_seconds(programs, options, target->gpus);
   const HarnessEnd end = measure(plan.harness, programs, context, seconds, log, out, progress);
-  files.json = bench_json(context, programs, log);
-  if (options.draws) files.svg = bench_picture(context, programs, log);
-  bool ok = end.ended && end.exit_status == 0;
-  for (const HarnessProgram& program : programs) ok = ok && log.of(program.name).ok();
-  return ok ? kMeasured : kFailed;
+  make_files(context, programs, log, files);
+  return end.ended && end.exit_status == 0 && all_measured(programs, log) ? kMeasured : kFailed;
 }
 
 }  // namespace tilepost

@@ -30,6 +30,7 @@ struct BenchOptions {
   std::string torch;      // a Python with PyTorch, to measure its fused operations; empty: none
   std::string keep_dir;   // where to leave sources and harness; empty: a temporary folder
   bool no_run = false;    // compile into keep_dir, for GPUs that need not be here
+  std::string from;       // measure nothing: what a harness that no_run compiled has printed
   int jobs = 0;           // compilers at a time; 0: one per core
   std::string cache_dir;  // keeps the compiled runtime for the next run; empty: not
   bool draws = false;     // also make the picture

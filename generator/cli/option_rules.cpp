@@ -55,6 +55,13 @@ std::string mistake_of_profile(const Options& options) {
   return "";
 }
 
+std::string mistake_of_records(const Options& options) {
+  if (options.verb == Verb::bench && !options.from.empty() &&
+      (options.no_run || !options.torch.empty()))
+    return "--from measures nothing: leave --no-run and --torch out";
+  return "";
+}
+
 std::string mistake_of_catalogue(const Options& options, bool names_folder) {
   if (options.verb != Verb::catalogue) return "";
   if (!names_folder && !options.dry_run)

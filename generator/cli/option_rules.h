@@ -22,6 +22,9 @@ std::string mistake_of_cases(const Options& options);
 // The same of what profile writes and reads.
 std::string mistake_of_profile(const Options& options);
 
+// The same of what bench makes a table of without measuring.
+std::string mistake_of_records(const Options& options);
+
 // The same of what catalogue compiles, and of whether -o names its folder.
 std::string mistake_of_catalogue(const Options& options, bool names_folder);
 

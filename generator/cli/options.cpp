@@ -67,8 +67,9 @@ cl::opt<std::string> measurements("measurements", cl::value_desc("file"),
                                   cl::desc("Also write all measurements, a JSON object a line"),
                                   cl::sub(profile_verb));
 cl::opt<std::string> from("from", cl::value_desc("file"),
-                          cl::desc("Measure nothing: take what --measurements wrote"),
-                          cl::sub(profile_verb));
+                          cl::desc("Measure nothing: take what profile --measurements, or the "
+                                   "program that bench --no-run compiled, wrote"),
+                          cl::sub(bench_verb), cl::sub(profile_verb));
 cl::opt<bool> without_peer_access("without-peer-access",
                                   cl::desc("Measure as if GPUs did not reach each other's memory"),
                                   cl::sub(profile_verb));
@@ -356,7 +357,7 @@ bool check(const Options& options) {
   if (from.getNumOccurrences() > 0 && options.from.empty())
     return usage_error("--from needs a file with measurements");
   for (const std::string& mistake :
-       {mistake_of_cases(options), mistake_of_profile(options),
+       {mistake_of_cases(options), mistake_of_profile(options), mistake_of_records(options),
         mistake_of_catalogue(options, output_dir.getNumOccurrences() > 0)})
     if (!mistake.empty()) return usage_error(mistake);
   if (cache.getNumOccurrences() > 0 && (no_cache || cache.empty()))

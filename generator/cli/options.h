@@ -71,7 +71,7 @@ struct Options {
   bool again = false;         // tune --again
   bool graph = false;         // tune --graph
   std::string measurements;   // profile --measurements; empty: they are not kept
-  std::string from;           // profile --from; empty: this machine is measured
+  std::string from;           // bench and profile --from; empty: this machine is measured
   bool apart = false;         // profile --without-peer-access
   bool beside_others = false;  // profile --beside-others
 

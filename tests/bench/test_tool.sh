@@ -78,6 +78,14 @@ grep -q -- "--seed 3 --rounds 7 --mode cool" arguments || { echo "FAIL: flags: $
 python3 -m json.tool results/bench.json >/dev/null || { echo "FAIL: JSON"; failures=$((failures + 1)); }
 [ -e kept/programs/plain_0.cu ] && [ -e kept/programs/gemm.cu ] || { echo "FAIL: nothing kept"; failures=1; }
 grep -q '"lent_output": false' results/bench.json || { echo "FAIL: lent_output unasked"; failures=$((failures + 1)); }
+# What a harness printed elsewhere becomes the same table and JSON.
+sed 's/"fine"/"gemm"/' "$log" >elsewhere.jsonl
+expect 0 " 0     100.0     1374" "$tool" bench "$shapes/gemm.yaml" --from elsewhere.jsonl --mode cool --json again.json
+python3 -m json.tool again.json >/dev/null || { echo "FAIL: JSON of records"; failures=$((failures + 1)); }
+expect 1 "cannot read 'nothing.jsonl'" "$tool" bench "$shapes/gemm.yaml" --from nothing.jsonl
+expect 1 "has no measurements of these specs" "$tool" bench "$shapes/reduce_scatter.yaml" --from elsewhere.jsonl
+expect 2 "--from measures nothing: leave --no-run and --torch out" \
+  "$tool" bench "$shapes/gemm.yaml" --from elsewhere.jsonl --no-run --keep kept
 with 0 "" fine 0 --mode cool --svg drawn/bench.svg
 python3 -c 'import sys, xml.dom.minidom; xml.dom.minidom.parse(sys.argv[1])' drawn/bench.svg ||
   { echo "FAIL: the picture is not XML"; failures=$((failures + 1)); }

@@ -23,6 +23,7 @@ int bench_command(const Options& options, Diagnostics& diagnostics) {
   bench_options.torch = options.torch;
   bench_options.keep_dir = options.keep_dir;
   bench_options.no_run = options.no_run;
+  bench_options.from = options.from;
   bench_options.jobs = options.jobs;
   bench_options.cache_dir = options.cache_dir;
   bench_options.draws = !options.svg.empty();
