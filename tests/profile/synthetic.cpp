@@ -88,15 +88,11 @@ void add_links(const Synthetic& machine, Recorder& recorder) {
         {"chunk", static_cast<double>(kHostChunkBytes)},
         {"bytes", mib * kMib},
         {"us", recorder.noisy(90 + mib * interpolate(peers.host_copies.us_per_mib, 2))}};
-  for (const int beside : {0, 1}) {
-    const double slower = beside != 0 ? peers.host_copies.beside_gemm : 1;
-    Measurement& time = recorder.add("host");
-    time.texts["how"] = "both";
-    time.numbers = {{"ranks", machine.gpus},
-                    {"chunk", static_cast<double>(kHostChunkBytes)},
-                    {"beside", beside},
-                    {"us_per_mib", recorder.noisy(24 * slower)}};
-  }
+  Measurement& both = recorder.add("host");
+  both.texts["how"] = "both";
+  both.numbers = {{"ranks", machine.gpus},
+                  {"chunk", static_cast<double>(kHostChunkBytes)},
+                  {"us_per_mib", recorder.noisy(24)}};
   if (!machine.peer_access) return;
   for (const char* how : {"pull", "push"})
     for (const double mib : {1, 2, 4, 8, 16, 32, 64}) {

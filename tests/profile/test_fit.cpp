@@ -37,7 +37,6 @@ MachineProfile other_machine() {
   p.peers.copies.rows_us_per_mib = {{2, 8.0}};
   p.peers.copies.push_us = 5;
   p.peers.host_copies.us_per_mib = {{2, 40}};
-  p.peers.host_copies.beside_gemm = 1.5;
   return p;
 }
 
@@ -105,7 +104,8 @@ TEST_CASE("constants of collectives and copies are found again") {
   CHECK(found.peers.copies.rows_us_per_mib.front().y == Approx(8).epsilon(0.03));
   CHECK(found.peers.copies.push_us == Approx(5).epsilon(0.1));
   CHECK(found.peers.host_copies.us_per_mib.front().y == Approx(40).epsilon(0.03));
-  CHECK(found.peers.host_copies.beside_gemm == Approx(1.5).epsilon(0.03));
+  CHECK(found.peers.host_copies.chunk_us == Approx(80).epsilon(0.03));  // of 2 MiB
+  CHECK_FALSE(report.is_measured("peers.host_copies.beside_gemm"));
   CHECK(found.peers.peer_access);
   CHECK(report.is_measured("peers.copies.push_us"));
   CHECK_FALSE(report.is_measured("peers.tiles.tall"));
@@ -135,6 +135,14 @@ TEST_CASE("GPUs that do not reach each other are in the profile as such") {
   CHECK(found.collectives.symmetric.at(Collective::all_to_all).us_per_mib.front().y ==
         found.collectives.groups.at(Collective::all_to_all).us_per_mib.front().y);
   CHECK(found.peers.host_copies.available);
+}
+
+TEST_CASE("what caches of the host speed up does not count") {
+  Synthetic machine{other_machine()};
+  machine.profile.peers.host_copies.us_per_mib = {{2, 20}};  // from GPU to GPU; 24 out and in
+  FitReport report;
+  const MachineProfile found = fit_machine(default_machine(), machine.measure(), report);
+  CHECK(found.peers.host_copies.us_per_mib.front().y == Approx(24).epsilon(0.03));
 }
 
 TEST_CASE("few CTAs are tried where they are not much slower than many") {

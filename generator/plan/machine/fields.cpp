@@ -122,7 +122,7 @@ void Fields::gemm(GemmProfile& p) {
   v_.begin("gemm", "GEMMs by all families of kernels");
   v_.kernels({"kernels", "", 0, 0, "times of single rows of the catalogue"}, p.kernels);
   sm90(p.sm90);
-  ratio("sustained", p.sustained, "clock in long runs, against cool bursts");
+  ratio("sustained", p.sustained, "clock of GEMMs between collectives, against cool bursts");
   ratio("mma_sync", p.mma_sync, "rate of mma.sync against wgmma");
   ratio("clusters_of_1", p.clusters_of_1, "clock against clusters of two");
   ratio("clusters_of_4", p.clusters_of_4, "clock against clusters of two");

@@ -170,15 +170,16 @@ std::optional<CopyLine> fit_host_paths(const Measurements& measurements, FitRepo
   return line;
 }
 
-// us for a MiB of copies to and from the host on `ranks` GPUs at once, alone or beside a GEMM; 0 if
-// not measured.
-double host_us_per_mib(const Measurements& measurements, const std::string& how, int ranks,
-                       bool beside = false) {
+// us for a MiB that each of `ranks` GPUs sends to the host and takes from it at once, in the best
+// of the chunks that are as large as those of plans; 0 if not measured. What one GPU sends to
+// another takes less if it goes through buffers that the host's caches hold, which programs cannot
+// count on.
+double host_us_per_mib(const Measurements& measurements, double ranks) {
+  double least = 0;
   for (const Measurement* time : measurements.select("host"))
-    if (time->text("how") == how && (*time)["ranks"] == ranks && (*time)["chunk"] == kHostChunk &&
-        ((*time)["beside"] != 0) == beside)
-      return (*time)["us_per_mib"];
-  return 0;
+    if (time->text("how") == "both" && (*time)["ranks"] == ranks && (*time)["chunk"] >= kHostChunk)
+      least = least == 0 ? (*time)["us_per_mib"] : std::min(least, (*time)["us_per_mib"]);
+  return least;
 }
 
 void fit_host_copies(const Measurements& measurements, MachineProfile& profile, FitReport& report) {
@@ -190,28 +191,24 @@ void fit_host_copies(const Measurements& measurements, MachineProfile& profile, 
     report.measured.push_back(path + "available");
     report.absent.emplace_back("copies through pinned host memory: they failed");
   }
-  const double in = host_us_per_mib(measurements, "in", 1);
-  if (in > 0) {
-    copies.chunk_us = in * kHostChunk / kMib;
-    report.measured.push_back(path + "chunk_us");
-  }
   if (line) {
     copies.available = true;
-    copies.us_per_mib = {{2, line->us_per_mib}};
+    copies.us_per_mib = {{2, std::max(line->us_per_mib, host_us_per_mib(measurements, 2))}};
     // More GPUs share the bridge to the host: by as much as their copies to it and from it do.
-    const double two = host_us_per_mib(measurements, "both", 2);
-    for (const Measurement* time : measurements.select("host"))
-      if (time->text("how") == "both" && (*time)["ranks"] > 2 && two > 0 &&
-          (*time)["chunk"] == kHostChunk && (*time)["beside"] == 0)
+    std::set<double> ranks;
+    for (const Measurement* time : measurements.select("host")) ranks.insert((*time)["ranks"]);
+    const double two = host_us_per_mib(measurements, 2);
+    for (const double more : ranks)
+      if (more > 2 && two > 0 && host_us_per_mib(measurements, more) > 0)
         copies.us_per_mib.push_back(
-            {(*time)["ranks"], line->us_per_mib * (*time)["us_per_mib"] / two});
-    copies.latency_us =
-        profile.collectives.wait_us + std::max(0.0, line->once_us - copies.chunk_us);
+            {more, copies.us_per_mib.front().y * host_us_per_mib(measurements, more) / two});
+    // A message has two chunks at least.
+    copies.chunk_us = copies.us_per_mib.front().y * kHostChunk / 2 / kMib;
     if (!profile.peers.peer_access) {
-      profile.peers.link_bytes_per_us = kMib / line->us_per_mib;
+      profile.peers.link_bytes_per_us = kMib / copies.us_per_mib.front().y;
       report.measured.emplace_back("peers.link_bytes_per_us");
     }
-    for (const char* field : {"available", "us_per_mib", "latency_us"})
+    for (const char* field : {"available", "us_per_mib", "chunk_us"})
       report.measured.push_back(path + field);
   }
   for (const Measurement* time : measurements.select("copies_beside"))
@@ -219,12 +216,6 @@ void fit_host_copies(const Measurements& measurements, MachineProfile& profile, 
       copies.beside_copies = std::max(1.0, (*time)["gemm_us"] / (*time)["gemm_alone_us"]);
       report.measured.push_back(path + "beside_copies");
     }
-  const double alone = host_us_per_mib(measurements, "both", measurements.gpus());
-  const double beside = host_us_per_mib(measurements, "both", measurements.gpus(), true);
-  if (alone > 0 && beside > 0) {
-    copies.beside_gemm = std::max(1.0, beside / alone);
-    report.measured.push_back(path + "beside_gemm");
-  }
 }
 
 // Whether GPUs reach each other, all of them: plans rely on every pair.
