@@ -87,11 +87,21 @@ generate_for_gpus() {
 echo "== packages"
 bash cmake/install_packages.sh build test
 
+# PyTorch comes while the build computes, since it is waited for more than it computes.
+torch=
+if [ $# -eq 0 ] && [ -z "${TILEPOST_TORCH_PYTHON:-}" ]; then
+  mkdir -p $tree
+  bash tests/python/install_torch.sh $tree/torch >build/torch.log 2>&1 &
+  torch=$!
+fi
+
 echo "== build"
 configure -UTILEPOST_GENERATED_DIR "$architectures"
 cmake --build --preset ci -j "$jobs"
 
 echo "== tests"
+[ -z "$torch" ] || wait "$torch" ||
+  notes+=("PyTorch, for the tests of tilepost.torch: pip could not install it: $(tail -1 build/torch.log)")
 run_tests cpu -j "$jobs" -LE "$left_out" "$@"
 
 if [ $# -eq 0 ]; then

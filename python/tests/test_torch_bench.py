@@ -1,0 +1,64 @@
+"""The benchmarks and the example of tilepost.torch: on tiny shapes, where their times mean nothing, and without a GPU,
+where they measure nothing and say so."""
+import contextlib
+import io
+import os
+import runpy
+import sys
+import unittest
+import unittest.mock
+from pathlib import Path
+
+try:
+    import torch  # noqa: F401
+    import transformers  # noqa: F401  # model.py and the example need it
+except ImportError as error:
+    raise unittest.SkipTest(f"{error.name} is not here") from error
+
+ROOT = Path(__file__).parent.parent.parent
+BENCH = ROOT / "python" / "bench"
+sys.path.insert(0, str(BENCH))  # as the programs have it
+
+
+def run_program(path, *arguments):
+    """The exit status of a program that runs in this process, which has read PyTorch already, and what it prints."""
+    out = io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(out), unittest.mock.patch.dict(os.environ), \
+            unittest.mock.patch.object(sys, "argv", [str(path), *arguments]), \
+            unittest.mock.patch("torch.cuda.is_available", return_value=False):
+        try:
+            runpy.run_path(str(path), run_name="__main__")
+            status = 0
+        except SystemExit as end:
+            status = end.code or 0
+    return status, out.getvalue()
+
+
+class Programs(unittest.TestCase):
+    def expect(self, text, path, *arguments):
+        """That a program succeeds on the host target and prints the text."""
+        status, out = run_program(path, *arguments, "--host", "--catalogue", os.environ["TILEPOST_TEST_CATALOGUE"])
+        self.assertEqual(status, 0, out)
+        self.assertIn(text, out)
+
+    def test_layers(self):
+        self.expect("| tiny | 128 | eager |", BENCH / "layer.py")
+
+    def test_layers_that_are_trained(self):
+        self.expect("| tiny | 128 | train |", BENCH / "layer.py", "--train")
+
+    def test_model(self):
+        self.expect("| decoding 2 sequences |", BENCH / "model.py")
+
+    def test_example(self):
+        self.expect("a step of training: loss", ROOT / "examples" / "07_pytorch" / "llama.py")
+
+    def test_without_a_gpu(self):
+        for program in ("layer.py", "model.py"):
+            status, out = run_program(BENCH / program)
+            self.assertEqual(status, 1, out)
+            self.assertIn("no GPU here, so nothing is measured", out)
+
+
+if __name__ == "__main__":
+    unittest.main()
