@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import statistics
 import time
-from typing import Callable
+from typing import Callable, NamedTuple
 
 import torch
 import torch.distributed as dist
@@ -12,7 +12,8 @@ Call = Callable[[], object]
 
 
 def captured(call: Call, device: torch.device) -> Call:
-    """The call as a CUDA graph, after three eager runs. On a CPU the call itself."""
+    """The call as a CUDA graph, after three eager runs. On a CPU the call itself. The graph reads what the call reads at
+    the addresses of today, so the call, which holds these tensors, lives as long."""
     if device.type != "cuda":
         return call
     stream = torch.cuda.Stream()
@@ -26,11 +27,20 @@ def captured(call: Call, device: torch.device) -> Call:
     with torch.cuda.graph(graph, stream=stream):
         kept = call()
 
-    def replay() -> object:
-        graph.replay()
-        return kept
+    return Replays(call, graph, kept)
 
-    return replay
+
+class Replays(NamedTuple):
+    """Replays of a captured call. A graph holds the memory that it allocated itself, and none that it only reads: that
+    has to be kept for it. PyTorch gives back to CUDA what is free when the next graph is captured, and from then on a
+    replay that reads there is an error."""
+    captured: Call  # with all that it reads
+    graph: torch.cuda.CUDAGraph
+    result: object  # of each replay, in its place
+
+    def __call__(self) -> object:
+        self.graph.replay()
+        return self.result
 
 
 def interleaved(calls: dict[str, Call], rounds: int, device: torch.device, least_ms: float = 20.0) -> dict[str, float]:

@@ -1,16 +1,18 @@
 """The benchmarks and the example of tilepost.torch: on tiny shapes, where their times mean nothing, and without a GPU,
 where they measure nothing and say so."""
 import contextlib
+import gc
 import io
 import os
 import runpy
 import sys
 import unittest
 import unittest.mock
+import weakref
 from pathlib import Path
 
 try:
-    import torch  # noqa: F401
+    import torch
     import transformers  # noqa: F401  # model.py and the example need it
 except ImportError as error:
     raise unittest.SkipTest(f"{error.name} is not here") from error
@@ -18,6 +20,7 @@ except ImportError as error:
 ROOT = Path(__file__).parent.parent.parent
 BENCH = ROOT / "python" / "bench"
 sys.path.insert(0, str(BENCH))  # as the programs have it
+import timing  # noqa: E402
 
 
 def run_program(path, *arguments):
@@ -58,6 +61,41 @@ class Programs(unittest.TestCase):
             status, out = run_program(BENCH / program)
             self.assertEqual(status, 1, out)
             self.assertIn("no GPU here, so nothing is measured", out)
+
+
+class Graphs(unittest.TestCase):
+    """On a stand-in of torch.cuda: a graph of CUDA's knows addresses alone, and so does this one."""
+
+    def setUp(self):
+        patch = unittest.mock.patch.object(timing.torch, "cuda")
+        self.cuda = patch.start()
+        self.addCleanup(patch.stop)
+
+    def test_a_graph_keeps_what_its_call_reads(self):
+        kept, made = [], []
+        for _ in range(2):  # as a loop over forms does, whose names are the next form's soon
+            read, weight = torch.ones(4), torch.ones(4)
+            kept += [weakref.ref(read), weakref.ref(weight)]
+
+            def call(read=read, weight=weight):
+                return read + weight
+
+            made.append(timing.captured(call, torch.device("cuda")))
+        del read, weight, call
+        gc.collect()
+        self.assertTrue(all(each() is not None for each in kept), "a tensor was freed that a graph reads")
+        made.clear()
+        gc.collect()
+        self.assertTrue(all(each() is None for each in kept), "a tensor is kept that no graph reads")
+
+    def test_a_replay_gives_the_captured_result(self):
+        results = [torch.zeros(1) for _ in range(4)]
+        replay = timing.captured(iter(results).__next__, torch.device("cuda"))
+        graph = self.cuda.CUDAGraph.return_value
+        self.assertEqual(graph.replay.call_count, 0)
+        self.assertIs(replay(), results[3])  # behind three eager runs
+        self.assertIs(replay(), results[3])
+        self.assertEqual(graph.replay.call_count, 2)
 
 
 if __name__ == "__main__":
