@@ -17,12 +17,12 @@ import torch
 import torch.distributed as dist
 import transformers
 from torch.distributed.device_mesh import init_device_mesh
-from transformers.distributed.tensor_parallel import apply_tensor_parallelism
 
 import ranks
 import timing
 import tilepost
 import tilepost.torch as tp
+import transformers_tp
 
 SIZES = {
     "8b": {"hidden_size": 4096, "intermediate_size": 14336, "num_hidden_layers": 32, "num_attention_heads": 32,
@@ -55,17 +55,12 @@ def whole_model(size: str, device: torch.device, layers: int) -> Model:
     return model.eval()
 
 
-def by_transformers(model: Model, mesh) -> Model:
-    """transformers' own tensor parallelism, as from_pretrained(…, tp_plan="auto") does it."""
-    return apply_tensor_parallelism(model, mesh)
-
-
 def by_tilepost(model: Model, mesh) -> Model:
     """The one line."""
     return tp.parallelize(model, mesh)
 
 
-WAYS: dict[str, Callable[..., Model]] = {"transformers": by_transformers, "tilepost": by_tilepost}
+WAYS: dict[str, Callable[..., Model]] = {"transformers": transformers_tp.divide, "tilepost": by_tilepost}
 
 
 def random_tokens(config, device: torch.device, batch: int, length: int) -> torch.Tensor:

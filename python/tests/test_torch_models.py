@@ -2,9 +2,11 @@
 import copy
 import os
 import socket
+import sys
 import threading
 import unittest
 import warnings
+from pathlib import Path
 
 try:
     import torch
@@ -15,10 +17,11 @@ import torch.distributed as dist
 import torch.nn.functional as F
 from torch import nn
 from torch.distributed.device_mesh import init_device_mesh
-from transformers.distributed.tensor_parallel import apply_tensor_parallelism
 
+sys.path.insert(0, str(Path(__file__).parent.parent / "bench"))
 import tilepost
 import tilepost.torch as tp
+import transformers_tp
 from tilepost.torch.models.merged import MergedPart
 from test_torch import CATALOGUE, on_ranks, split
 
@@ -290,7 +293,7 @@ def divided_by_transformers(plan):
     """The model as transformers divides it, which it does while it loads one."""
     model = llama()
     model.tp_plan = plan
-    return apply_tensor_parallelism(model, init_device_mesh("cpu", (WORLD,)))
+    return transformers_tp.divide(model, init_device_mesh("cpu", (WORLD,)))
 
 
 def check_styles(rank, ids, logits, gradients):
