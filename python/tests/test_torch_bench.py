@@ -5,7 +5,9 @@ import gc
 import io
 import os
 import runpy
+import subprocess
 import sys
+import tempfile
 import unittest
 import unittest.mock
 import weakref
@@ -61,6 +63,19 @@ class Programs(unittest.TestCase):
             status, out = run_program(BENCH / program)
             self.assertEqual(status, 1, out)
             self.assertIn("no GPU here, so nothing is measured", out)
+
+
+    def test_other_code_of_async_tp(self):
+        own = Path(torch.__file__).parent / "distributed" / "_symmetric_memory" / "__init__.py"
+        with tempfile.TemporaryDirectory() as folder:
+            other = Path(folder) / "other.py"
+            other.write_text(own.read_text(encoding="utf-8") + "print('other code')", encoding="utf-8")
+            # PyTorch's own is imported here already.
+            done = subprocess.run([sys.executable, BENCH / "other_async_tp.py", other, BENCH / "layer.py"], text=True,
+                                  env={**os.environ, "CUDA_VISIBLE_DEVICES": ""}, stdout=subprocess.PIPE,
+                                  stderr=subprocess.STDOUT, check=False)
+        self.assertEqual(done.returncode, 1, done.stdout)
+        self.assertIn("other code\nno GPU here", done.stdout)
 
 
 class Graphs(unittest.TestCase):
