@@ -4,12 +4,18 @@ A row is a token of a sequence of the batch. Between the layers of a divided pas
 which are those of all sequences one after the other, filled up with rows of zeros to a multiple of the ranks."""
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Optional
+
 import torch
 import torch.distributed as dist
 import torch.nn.functional as F
+from torch import nn
 
 from tilepost.torch import _group
 from tilepost.torch._collectives import all_gather_rows
+
+if TYPE_CHECKING:
+    from tilepost.torch.models.fused_norms import NormOfSum, Normalised
 
 
 class _Share(torch.autograd.Function):
@@ -51,11 +57,28 @@ class Division:
         self.sequence_parallel, self.least_rows = sequence_parallel, least_rows
         self.trains, self.is_asked_for_whole = False, False
         self.divided, self.rows, self.batch = False, 0, (0, 0)
+        self.fuses = False  # whether layers may compute the norms behind their sums (fused_norms.py)
+        self.norm_of_sum: Optional[NormOfSum] = None  # for the linear layer that runs next
+        self.normalised: Optional[Normalised] = None  # by the layer that ran last
 
     def begin(self, trains: bool, is_asked_for_whole: bool) -> None:
         """A pass begins. `is_asked_for_whole`: its caller wants all rows between the layers."""
         self.trains, self.is_asked_for_whole = trains, is_asked_for_whole
         self.divided = False
+        self.fuses = not trains and not is_asked_for_whole
+        self.norm_of_sum = self.normalised = None
+
+    def take_norm_of_sum(self) -> Optional[NormOfSum]:
+        """What the linear layer that asks has to do with its sum, if anything."""
+        norm, self.norm_of_sum = self.norm_of_sum, None
+        return norm
+
+    def take_normalised(self, residual: torch.Tensor, norm: nn.Module) -> Optional[torch.Tensor]:
+        """The rows of this residual as this norm gives them, if the layer in front has computed them."""
+        normalised, self.normalised = self.normalised, None
+        if normalised is None or normalised.residual is not residual or normalised.norm is not norm:
+            return None
+        return normalised.rows
 
     def enter(self, hidden: torch.Tensor) -> torch.Tensor:
         """hidden [batch, sequence, h], the input of the first layer: this rank's share [1, share, h] of a divided

@@ -1,12 +1,12 @@
 """Layers of a model that know how its pass is divided."""
 from __future__ import annotations
 
-from typing import Optional
+from typing import Any, Optional
 
 import torch
 from torch import nn
 
-from tilepost.torch import _ops
+from tilepost.torch import _norms, _ops
 from tilepost.torch._collectives import SumOfGradients, all_gather_rows
 from tilepost.torch._column import column_gemm
 from tilepost.torch.models.division import Division
@@ -15,17 +15,25 @@ from tilepost.torch.nn import ColumnParallelLinear, RowParallelLinear
 
 class DividedRowLinear(RowParallelLinear):
     """The last linear layer of an attention or an MLP: in a divided pass each rank gets its share [1, share, n] of the
-    sum, otherwise all of it."""
+    sum, otherwise all of it. Where the decoder layer asks for it, the sum is added to the residual, and its norm is the
+    result (fused_norms.py)."""
 
     def __init__(self, weight: torch.Tensor, bias: Optional[torch.Tensor], division: Division) -> None:
         super().__init__(weight, bias, division.group_name, division.sequence_parallel)
         self.division = division
 
     def forward(self, a: torch.Tensor) -> torch.Tensor:
+        norm, w, others = self.division.take_norm_of_sum(), self.own_weight(), self._others
         if not self.division.divided:
-            return _ops.gemm_all_reduce(a, self.own_weight(), group=self.group_name, bias=self.bias)
+            return _norms.gemm_all_reduce_norm(a, w, *norm, **others) if norm else _ops.gemm_all_reduce(a, w, **others)
         rows = self.division.filled_up(a.reshape(-1, a.shape[-1]))
-        return _ops.gemm_reduce_scatter(rows, self.own_weight(), group=self.group_name, bias=self.bias).unsqueeze(0)
+        if norm:
+            return _norms.gemm_reduce_scatter_norm(rows, w, *norm, **others)
+        return _ops.gemm_reduce_scatter(rows, w, **others).unsqueeze(0)
+
+    @property
+    def _others(self) -> dict[str, Any]:
+        return {"group": self.group_name, "bias": self.bias}
 
 
 class _GatherColumns(torch.autograd.Function):

@@ -10,6 +10,7 @@ from torch import nn
 
 from tilepost.torch import _group, _ops
 from tilepost.torch.models.division import Division
+from tilepost.torch.models.fused_norms import fuse_norms
 from tilepost.torch.models.layers import DividedRowLinear, GatheredColumnLinear, sum_gradients
 from tilepost.torch.models.merged import MergedColumnParallelLinear, in_parts, merge
 from tilepost.torch.models.weights import check_divisible, check_linear, part_of, whole_of
@@ -49,6 +50,7 @@ def parallelize(model: nn.Module, mesh: _ops.Group, plan: Plan = "auto", sequenc
         layer.put_in_place(division)
     if head is not None:
         form.head_parent.lm_head = head
+    fuse_norms([layer for _, layer in form.layers], form.base.norm, division)
     _divide_passes(form, division)
     return model
 
@@ -162,12 +164,12 @@ def _gather_for_attention(attention: nn.Module, inputs: tuple, others: dict[str,
 
 def _divide_passes(form: _Form, division: Division) -> None:
     """Divides the rows in front of the first layer, and gathers them behind the last norm."""
-    if not division.sequence_parallel:
-        return
     first = form.layers[0][1]
     for module in (form.base, first):
         module.division = division  # by which the hooks find it, in copies of the model too
     form.base.register_forward_pre_hook(_begin_pass, with_kwargs=True)
+    if not division.sequence_parallel:
+        return
     first.register_forward_pre_hook(_enter_first_layer, with_kwargs=True)
     sum_gradients(form.base.norm, division)
     form.base.norm.register_forward_hook(_leave_last_norm)
