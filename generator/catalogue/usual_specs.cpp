@@ -95,18 +95,23 @@ void add_sizes(const Kind& kind, const FieldText* more, std::vector<UsualSpec>& 
   }
 }
 
-// What a pattern needs besides its usual plans: where every run says where rows go, and where ranks
-// do not reach each other's memory.
+// What a pattern needs besides its usual plans: where every run says where rows go, where ranks do
+// not reach each other's memory, and where sums are added to a residual and normalised. Few rows
+// are normalised by the kernel itself, which is another one for each n.
 void add_others(const std::string& arch, const std::string& pattern, int ranks,
                 std::vector<UsualSpec>& specs) {
   constexpr Operands kRouted[] = {{"bf16", "tn", "[]", 1, 1}, {"bf16", "nn", "[]", 0.1, 0.5}};
   constexpr Operands kMessages = {"bf16", "tn", "[]", 0.2, 0.5};
+  constexpr Operands kNormalised = {"bf16", "tn", "[]", 4, 1};
   const FieldText routing = {"routing", "rows"}, transport = {"transport", "nccl"};
+  const FieldText norm = {"consumer", "residual_rms_norm"};
   if (is_routed(pattern)) {
     for (const Operands& operands : kRouted)
       add_sizes({arch, pattern, ranks, operands}, &routing, specs);
   } else if (arch != "host") {
     add_sizes({arch, pattern, ranks, kMessages}, &transport, specs);
+    if (pattern == "gemm_all_reduce" || pattern == "gemm_reduce_scatter")
+      add_sizes({arch, pattern, ranks, kNormalised}, &norm, specs);
   }
 }
 

@@ -20,8 +20,9 @@ inline constexpr int64_t kFewRows = 256;
 
 // Layers of transformers, for any m: for each pattern the layers in which models have it, on 2, 4
 // and 8 ranks, with 16-bit types, both layouts of B, with and without bias, and with e4m3 and
-// scales; an All-to-All with a route, and messages in place of shared memory. Empty `archs` and
-// `patterns` stand for the usual ones; others are left out.
+// scales; an All-to-All with a route, messages in place of shared memory, and sums that are added
+// to a residual and normalised. Empty `archs` and `patterns` stand for the usual ones; others are
+// left out.
 std::vector<UsualSpec> usual_specs(const std::vector<std::string>& archs,
                                    const std::vector<std::string>& patterns);
 

@@ -50,6 +50,7 @@ if [ "$case" = few ]; then
   # Every pattern, type and number of ranks of the usual layers has a kernel.
   for part in DType::bf16 DType::f16 DType::e4m3 kRouted; do grep -q "$part" few/catalogue.json || fail "no $part"; done
   for others in 1 3 7; do grep -q "kOthers = $others" few/catalogue.json || fail "none for $((others + 1)) ranks"; done
+  for n in 4096 8192; do grep -q "kNorm = 3, kN = $n" few/catalogue.json || fail "no norm of few rows of $n"; done
   echo PASS
   exit 0
 fi
@@ -114,4 +115,5 @@ echo "# the usual layers"
 expect 0 "" --arch host --pattern gemm_all_reduce,gemm_reduce_scatter -D ranks=2 --dry-run
 [ "$(sort -u out | wc -l)" -ge 4 ] || fail "$(cat out)"
 expect 0 "sm_80 gemm_sm80.cu:gemm_sm80 " --arch 80 --pattern gemm_all_reduce -D ranks=2 -D gemm.m=4096 --dry-run
+expect 0 "kNorm = 3, kN = 8192" --arch sm_90a --pattern gemm_all_reduce -D ranks=2 -D gemm.m=64 -D gemm.a=bf16 --dry-run
 echo PASS
