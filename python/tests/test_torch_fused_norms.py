@@ -77,6 +77,25 @@ class FusedNorms(unittest.TestCase):
 
         self.assertEqual(self.calls(ids, use=watched), [2, 0])  # those of the other layer
 
+    def test_none_where_something_else_adds_to_a_sum(self):
+        class Adapted(nn.Module):
+            """A linear layer with what an adapter adds."""
+
+            def __init__(self, base):
+                super().__init__()
+                self.base = base
+
+            def forward(self, a):
+                y = self.base(a)
+                return y + torch.ones_like(y)
+
+        def adapted(model):
+            layer = model.model.layers[1]
+            layer.mlp.down_proj = Adapted(layer.mlp.down_proj)
+            return model
+
+        self.assertEqual(self.calls(tokens(1, 1, 3), use=adapted), [2, 0])
+
     def test_copies(self):
         self.assertEqual(self.calls(tokens(1, 1, 3), use=copy.deepcopy), [4, 0])
 

@@ -11,6 +11,7 @@ import torch
 from torch import nn
 
 from tilepost.torch.models.division import Division
+from tilepost.torch.models.layers import DividedRowLinear
 
 # Layers of transformers that do this and nothing else: x += self_attn(input_layernorm(x)), and then
 # x += mlp(post_attention_layernorm(x)).
@@ -32,8 +33,7 @@ class Normalised(NamedTuple):
 
 
 def _is_rms_norm(norm: nn.Module) -> bool:
-    return type(norm).__name__.endswith("RMSNorm") and hasattr(norm, "variance_epsilon") and \
-        [name for name, _ in norm.named_parameters()] == ["weight"]
+    return type(norm).__name__.endswith("RMSNorm") and hasattr(norm, "variance_epsilon") and hasattr(norm, "weight")
 
 
 def can_fuse(layer: nn.Module) -> bool:
@@ -50,7 +50,7 @@ def _is_watched(*modules: nn.Module) -> bool:
 
 
 def _fits(norm: nn.Module, hidden: torch.Tensor) -> bool:
-    return norm.weight.dtype == hidden.dtype and norm.weight.device == hidden.device
+    return _is_rms_norm(norm) and norm.weight.dtype == hidden.dtype and norm.weight.device == hidden.device
 
 
 class _FusesNorms:
@@ -76,8 +76,11 @@ class _FusesNorms:
         if not self.division.fuses or torch.compiler.is_compiling():
             return False
         norms = self.input_layernorm, self.post_attention_layernorm, self.following_norm
-        return all(_fits(norm, hidden) for norm in norms) and not _is_watched(
-            self, self.self_attn, self.self_attn.o_proj, self.mlp, self.mlp.down_proj, *norms[:2])
+        sums = self.self_attn.o_proj, self.mlp.down_proj
+        # Others may have taken their places since, such as adapters, which add to what a sum returns.
+        return all(isinstance(each, DividedRowLinear) for each in sums) and \
+            all(_fits(norm, hidden) for norm in norms) and \
+            not _is_watched(self, self.self_attn, self.mlp, *sums, *norms[:2])
 
     def _add(self, residual: torch.Tensor, norm: nn.Module, run: Callable[[], torch.Tensor]) -> torch.Tensor:
         """Runs an attention or an MLP, whose last layer adds its sum to the residual. Returns the rows of that,
