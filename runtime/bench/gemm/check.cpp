@@ -4,6 +4,7 @@
 #include <numeric>
 #include <random>
 
+#include "runtime/bench/gemm/cublas_rows.h"
 #include "runtime/bench/gpu/checked.h"
 #include "runtime/bench/record.h"
 
@@ -44,7 +45,7 @@ Checker::Checker(const char* program, const tilepost_plan_t& plan, Operands& ope
       operands_(operands),
       cublas_(cublas),
       stream_(stream),
-      expected_(allocate(plan.map.m * plan.map.n * element_bytes(plan.output))),
+      expected_(allocate(rows_for_cublas(plan) * plan.map.n * element_bytes(plan.output))),
       wrong_(allocate(sizeof(unsigned long long))) {
   const std::vector<int32_t> rows = rows_to_check(plan, seed);
   num_rows_ = static_cast<int>(rows.size());

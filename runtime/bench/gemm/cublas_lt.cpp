@@ -54,13 +54,14 @@ double median(std::vector<double> values) {
 
 // cuBLASLt's matrices are column-major, and ours are row-major. So cuBLASLt computes out^T = B^T *
 // A^T, and its first operand is our B.
-CublasLt::CublasLt(const Product& product, float scale, bool fast_accumulation, int sms)
+CublasLt::CublasLt(const Product& product, int64_t rows, float scale, bool fast_accumulation,
+                   int sms)
     : operations_(supported(product)),
       float8_(row_of(product.input).is_narrow()),
       scale_(scale),
       workspace_(allocate(kWorkspaceBytes)) {
   TILEPOST_BENCH_STATUS(cublasLtCreate(&handle_));
-  describe(product, fast_accumulation, sms);
+  describe(product, rows, fast_accumulation, sms);
   describe_epilogue(product);
   describe_blocks(product.blocks);
   if (product.blocks.a == nullptr || kHasVectorScales) find_algorithms();
@@ -80,10 +81,10 @@ void CublasLt::set(cublasLtMatmulDescAttributes_t attribute, const T& value) {
       cublasLtMatmulDescSetAttribute(operation_, attribute, &value, sizeof value));
 }
 
-void CublasLt::describe(const Product& product, bool fast_accumulation, int sms) {
+void CublasLt::describe(const Product& product, int64_t rows, bool fast_accumulation, int sms) {
   const cudaDataType_t input = cuda::library_types(product.input).cublas,
                        output = cuda::library_types(product.output).cublas;
-  const auto m = static_cast<uint64_t>(product.m), n = static_cast<uint64_t>(product.n),
+  const auto m = static_cast<uint64_t>(rows), n = static_cast<uint64_t>(product.n),
              k = static_cast<uint64_t>(product.k);
   TILEPOST_BENCH_STATUS(cublasLtMatmulDescCreate(&operation_, CUBLAS_COMPUTE_32F, CUDA_R_32F));
   set(CUBLASLT_MATMUL_DESC_TRANSA, product.nn ? CUBLAS_OP_N : CUBLAS_OP_T);
@@ -117,7 +118,7 @@ void CublasLt::describe_epilogue(const Product& product) {
       static_cast<int32_t>(cuda::library_types(product.output).cublas));
 }
 
-// It has no algorithm unless m is a multiple of 4.
+// It has no algorithm unless m is a multiple of 4 (rows_for_cublas).
 void CublasLt::describe_blocks(const BlockScales& blocks) {
   if (blocks.a == nullptr) return;
   set(CUBLASLT_MATMUL_DESC_A_SCALE_MODE, static_cast<int32_t>(kScalesOfSquares));

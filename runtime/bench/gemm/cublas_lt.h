@@ -13,9 +13,10 @@ namespace tilepost::bench {
 
 class CublasLt {
  public:
-  // `product` gives the problem, and the operands of the epilogue that all sets share. `sms` is the
-  // number of SMs that cuBLASLt may use, or 0 for all.
-  CublasLt(const Product& product, float scale, bool fast_accumulation, int sms);
+  // `product` gives the problem, and the operands of the epilogue that all sets share. cuBLASLt
+  // computes it with `rows` rows (rows_for_cublas). `sms` is the number of SMs that cuBLASLt may
+  // use, or 0 for all.
+  CublasLt(const Product& product, int64_t rows, float scale, bool fast_accumulation, int sms);
   ~CublasLt();
   CublasLt(const CublasLt&) = delete;
   CublasLt& operator=(const CublasLt&) = delete;
@@ -37,7 +38,7 @@ class CublasLt {
  private:
   static constexpr int kCandidates = 8;
 
-  void describe(const Product& product, bool fast_accumulation, int sms);
+  void describe(const Product& product, int64_t rows, bool fast_accumulation, int sms);
   void describe_epilogue(const Product& product);
   void describe_blocks(const BlockScales& blocks);
   void find_algorithms();

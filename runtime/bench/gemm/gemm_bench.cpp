@@ -6,6 +6,7 @@
 #include "runtime/bench/gemm/authors_launch.h"
 #include "runtime/bench/gemm/check.h"
 #include "runtime/bench/gemm/cublas_lt.h"
+#include "runtime/bench/gemm/cublas_rows.h"
 #include "runtime/bench/gemm/route.h"
 #include "runtime/bench/gpu/checked.h"
 #include "runtime/bench/gpu/timing.h"
@@ -36,8 +37,8 @@ class GemmBench {
         signals_(plan, session.options.seed),
         operands_(plan_, signals_.out_elements(), stream_.get(), own_ ? &*own_ : nullptr),
         woven_(plan_, session.machine.device, operands_, signals_.out_elements(), signals_.view()),
-        cublas_(operands_.product(0), operands_.scale(), plan.accumulate == TILEPOST_FAST,
-                cublas_sms()) {
+        cublas_(operands_.product(0), rows_for_cublas(plan_), operands_.scale(),
+                plan.accumulate == TILEPOST_FAST, cublas_sms()) {
     if (own_)
       author_.emplace(plan_, *own_);
     else if (serves_rows(plan_))
@@ -45,6 +46,7 @@ class GemmBench {
                      tilepost_view_t{});
     else
       note("the un-woven kernel cannot write rows of this length, the signal is not measured");
+    if (const std::string rows = cublas_rows_in_words(plan_); !rows.empty()) note(rows);
   }
 
   bool check() {

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "runtime/bench/gemm/cublas_rows.h"
 #include "runtime/bench/gpu/checked.h"
 #include "runtime/harness/opaque_bytes.h"
 #include "runtime/map/patterns.h"
@@ -22,10 +23,9 @@ constexpr int64_t kDenseLimit = 1 << 19;  // fp32 sums this many products of num
 constexpr double kSparseProducts = 64;
 
 // `rows` rows of `blocks` scales of blocks, as [rows, blocks] with the given steps, and 0 between
-// them. They are 1 or 2, so that sums stay as short as exact data makes them.
+// them and behind the last. They are 1 or 2, so that sums stay as short as exact data makes them.
 std::vector<float> block_scales(int64_t rows, int64_t blocks, const ScaleSteps& steps) {
-  std::vector<float> scales(
-      static_cast<size_t>((rows - 1) * steps.row + (blocks - 1) * steps.block + 1));
+  std::vector<float> scales(static_cast<size_t>(std::max(rows * steps.row, blocks * steps.block)));
   for (int64_t row = 0; row < rows; ++row)
     for (int64_t block = 0; block < blocks; ++block)
       scales[static_cast<size_t>(row * steps.row + block * steps.block)] =
@@ -54,9 +54,9 @@ Operands::Operands(const tilepost_plan_t& plan, int64_t out_elements, cudaStream
                    const harness::PlainLaunch* own)
     : plan_(plan),
       stream_(stream),
-      a_count_(std::max(rows_of_runs(plan), plan.map.m) * plan.k),
+      a_count_(std::max(rows_of_runs(plan), rows_for_cublas(plan)) * plan.k),
       b_count_(plan.map.n * plan.k),
-      out_count_(plan.map.m * plan.map.n),
+      out_count_(rows_for_cublas(plan) * plan.map.n),
       out_bytes_(std::max(out_elements, out_count_) * element_bytes(plan.output)) {
   const int64_t a_bytes = a_count_ * element_bytes(plan.input);
   // An opaque B still has room for a matrix B, because cuBLASLt, which is timed beside a user's

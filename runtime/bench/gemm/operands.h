@@ -11,8 +11,8 @@
 namespace tilepost::bench {
 
 struct OperandSet {
-  const void* a;  // with room for the rows that a rank brings, and for those that its GEMM
-                  // multiplies
+  const void* a;  // with room for the rows that a rank brings, and for those that its GEMM or
+                  // cuBLASLt (rows_for_cublas) multiplies
   const void* b;
   void* out;                    // with room for the kernel's layout, and for a row-major output
   const void* residual;         // null unless the plan's epilogue adds a residual

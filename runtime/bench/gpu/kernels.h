@@ -39,7 +39,8 @@ struct Place {
 struct BlockScales {
   const float* a = nullptr;  // [m, ceil(k / 128)]
   const float* b = nullptr;  // [ceil(n / 128), ceil(k / 128)]
-  // m contiguous, the next block's m rounded up to a multiple of 4 elements further on.
+  // m contiguous, the next block's m rounded up to a multiple of 4 elements further on. The
+  // elements between are 0.
   const float* cublas_a = nullptr;
   const float* cublas_b = nullptr;  // as b, with rows rounded up to a multiple of 4
 };

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "runtime/bench/gemm/cublas_lt.h"
+#include "runtime/bench/gemm/cublas_rows.h"
 #include "runtime/bench/gpu/checked.h"
 
 namespace tilepost::bench {
@@ -45,12 +46,10 @@ void RankBench::create() {
   if (session_.options.registered) ours_->register_outputs(*operands_);
   Product product = operands_->product(0);
   product.m = static_cast<int>(rows_of(rank_));
-  cublas_ =
-      std::make_unique<CublasLt>(product, operands_->scale(), plan_.accumulate == TILEPOST_FAST, 0);
+  cublas_ = std::make_unique<CublasLt>(product, rows_for_cublas(plan_, product.m),
+                                       operands_->scale(), plan_.accumulate == TILEPOST_FAST, 0);
   if (cublas_->candidates() == 0 && entry_.own == nullptr)
-    throw BenchError(product.blocks.a != nullptr && product.m % 4 != 0
-                         ? "cuBLASLt has scales of blocks only where m is a multiple of 4"
-                         : "cuBLASLt cannot compute this product");
+    throw BenchError("cuBLASLt cannot compute this product");
   sequence_ = std::make_unique<Sequence>(plan_, rank_, session_.options.seed, *cublas_, nccl_);
   if (own_) sequence_->choose(AuthorsLaunch(plan_, *own_));
   clock_.emplace(team_.clocks, rank_, stream_.get());

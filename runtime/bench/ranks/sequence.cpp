@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "runtime/bench/gemm/cublas_rows.h"
 #include "runtime/bench/gpu/checked.h"
 #include "runtime/cuda/transport/nccl_collective.h"
 #include "runtime/map/moved_scales.h"
@@ -14,9 +15,9 @@ namespace {
 
 using cuda::nccl_type;
 
-// The number of rows of a product, padded so that the ranks divide it.
+// The number of rows of a product, padded so that the ranks divide it and cuBLASLt can compute it.
 int64_t padded_rows(const tilepost_plan_t& plan) {
-  return plan.map.ranks * share_rows(plan.map);
+  return std::max(plan.map.ranks * share_rows(plan.map), rows_for_cublas(plan));
 }
 
 // The rows sorted by destination. Rows for one destination keep their order.

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "runtime/bench/gemm/authors_launch.h"
+#include "runtime/bench/gemm/cublas_rows.h"
 #include "runtime/bench/gemm/route.h"
 
 namespace tilepost::bench {
@@ -93,8 +94,8 @@ void TuneRank::make_reference() {
   TILEPOST_BENCH_STATUS(ncclCommInitRank(&nccl_, plan().ranks, id, rank_));
   Product product = operands_->product(0);
   product.m = static_cast<int>(rows_multiplied(plan(), rank_, session_.options.seed));
-  cublas_ = std::make_unique<CublasLt>(product, operands_->scale(),
-                                       plan().accumulate == TILEPOST_FAST, 0);
+  cublas_ = std::make_unique<CublasLt>(product, rows_for_cublas(plan(), product.m),
+                                       operands_->scale(), plan().accumulate == TILEPOST_FAST, 0);
   if (cublas_->candidates() == 0 && !own_) throw BenchError("cuBLASLt cannot compute this product");
   sequence_ = std::make_unique<Sequence>(plan(), rank_, session_.options.seed, *cublas_, nccl_);
   if (own_) sequence_->choose(AuthorsLaunch(plan(), *own_));
