@@ -1,10 +1,9 @@
-// Persistent GEMM for sm_90a: C[m, n] = A[m, k] * B, fp32 sums, operands of 16 bits or e4m3.
+// Persistent GEMM for sm_90a: C[m, n] = A[m, k] * B, operands of 16 bits or e4m3 (README.md).
 //
 // One CTA per SM walks the schedule: its positions are blockIdx.x, blockIdx.x + gridDim.x, …
 // Warpgroup 0 gives up registers and moves data: one thread loads operands with TMA, and one for
 // each consumer stores finished panels with TMA. Its last warp is the helper warp or, if FUSED,
-// begins the run and brings other ranks' parts of a tile. The other warpgroups, the consumers,
-// multiply. README.md says more of it, and how it is launched.
+// begins the run and brings other ranks' parts of a tile. The others, the consumers, multiply.
 #include <tilepost/plan.h>
 #include <tilepost/device/element.cuh>
 #include <tilepost/device/mates.cuh>
@@ -89,7 +88,7 @@ constexpr int kSourceBarriers = kTurnBarriers + kConsumers;
 constexpr int kBarriersEnd = kSourceBarriers + (kSources > 0 ? kConsumers * kPanels : 0);
 using PanelReturns = tilepost::PanelReturns<PanelBarriers, kPanels, (kSources > 1)>;
 constexpr int kBarrierBytes = 1024;  // for barriers, and for notes at the end
-constexpr int kNotesBytes = 16;      // the source warp's notes of the run
+constexpr int kNotesBytes = 16;      // the loader's or the source warp's notes of the run
 
 constexpr int kThreads = 128 * (1 + kConsumers);
 constexpr int kPanelsEnd = kPipelineBytes + kConsumers * kPanels * kPanelBytes;
@@ -118,8 +117,7 @@ static_assert((kCluster == 1 || kCluster == 2 || kCluster == 4) && kTileN % kClu
               "CLUSTER is 1, 2 or 4, and its CTAs load as many columns of B each");
 static_assert(kAcross == 1 || (!kRouted && kTileM % (8 * kAcross) == 0 && Mates::kAll <= 8),
               "ACROSS CTAs load whole groups of eight rows of A each, and a cluster has at most 8");
-static_assert(kStages >= 2 && kPanels >= 1 && kHelper % 128 == 0 && kBand >= 1 &&
-              kBand % kCluster == 0);
+static_assert(kStages > 1 && kPanels > 0 && kHelper % 128 == 0 && kBand && kBand % kCluster == 0);
 static_assert(kBarriersEnd * tilepost::kMbarrierBytes <= kBarrierBytes - kNotesBytes, "room");
 static_assert(!kFused || (kConsumers == 2 && kHelper == 0), "a warp is left to begin the run");
 static_assert(kSources == 0 || (kFused && !kSwap && kPanelN % 16 == 0), "added four words a time");
@@ -183,6 +181,7 @@ __device__ __forceinline__ void load_tiles(const Shared& shared, const CUtensorM
   tilepost::BulkLoads loads;
   tilepost::ptx::wait_for_previous_kernels();
   tilepost::open_in_map(loads);
+  if constexpr (kScalesArrive) tilepost::ptx::store_shared_word(shared.notes().address, loads.run);
   for (int position = positions.first; position < tiles;) {
     // For a box wholly below A, TMA accesses A's first address, which may have no memory (in_map).
     const int m = min(tile.m + first_row, rows - 1), n = tile.n + own_column();
@@ -391,7 +390,8 @@ __device__ __forceinline__ bool open_scales(const Shared& shared,
   const uint32_t full = shared.stages().full(ring.index);
   if (kScalesArrive && !tilepost::ptx::has_completed(full, ring.parity)) return false;
   const tilepost::Tile tile = tilepost::tile(grid, position);
-  scales.open(shape, tilepost::in_scales(epilogue.scale_a, tile), epilogue.scale_b,
+  const uint32_t run = kScalesArrive ? tilepost::ptx::load_shared_word(shared.notes().address) : 0;
+  scales.open(shape, tilepost::in_scales(epilogue.scale_a, tile, run), epilogue.scale_b,
               {tile.m + consumer.number * kStep, tile.n + own_column()}, consumer.thread);
   return true;
 }
@@ -408,11 +408,10 @@ __device__ __forceinline__ void multiply_tiles(const Shared& shared, const tilep
   Sums sums;
   Scales scales;
   if (kPingPong && consumer.number == 1) ring.skip(stages);
-  const int last = tiles - 1;
   bool opened = false;  // whether the scales of the next tile are being loaded
   if constexpr (kScales != 0)
-    opened = open_scales(shared, ring, scales, shape, epilogue, grid, min(positions.first, last),
-                         consumer);
+    opened = open_scales(shared, ring, scales, shape, epilogue, grid,
+                         min(positions.first, tiles - 1), consumer);
   for (int position = positions.first; position < tiles; position += positions.stride) {
     bool adds = false;
     if constexpr (kSources > 0) adds = tilepost::num_sources(tilepost::tile(grid, position)) > 0;
@@ -435,7 +434,7 @@ __device__ __forceinline__ void multiply_tiles(const Shared& shared, const tilep
     }
     if constexpr (kScales != 0)
       opened = open_scales(shared, ring, scales, shape, epilogue, grid,
-                           min(position + positions.stride, last), consumer);
+                           min(position + positions.stride, tiles - 1), consumer);
     tilepost::panel::Place place{};  // only an epilogue needs it
     if constexpr (kEpilogue != 0) {
       const tilepost::Tile tile = tilepost::tile(grid, position);
@@ -483,7 +482,8 @@ __global__ void __launch_bounds__(kThreads, 1)
       tilepost::end_sources(shared.notes(), kPartsOfTile);
     }
     if (kHelper > 0 && warp == kConsumers + 1)
-      tilepost::helper_warp(helper, kOutput, kConsumers, 4 * kConsumers);
+      tilepost::helper_warp(helper, kOutput, kConsumers, 4 * kConsumers,
+                            kScalesArrive ? epilogue.scale_a : nullptr);
     if (warp >= 1 && warp <= kConsumers) {
       if constexpr (kRouted)
         route_tiles(shared, shape, epilogue.out, grid, tiles, warp - 1, lane);

@@ -306,8 +306,10 @@ TILEPOST_INLINE const Map* in_map(const Map* map, const Tile& /*tile*/,
 
 // The scales of A's blocks for the tile's rows, by row of A. `scales` has those of A. Woven, where
 // A arrives while the kernel runs: those of this rank's own rows, or those that arrive with other
-// rows. They are there when the rows are.
-TILEPOST_INLINE const float* in_scales(const float* scales, const Tile& /*tile*/) {
+// rows. They are there when the rows are. `run` is BulkLoads::run of the thread that loads the
+// rows.
+TILEPOST_INLINE const float* in_scales(const float* scales, const Tile& /*tile*/,
+                                       unsigned /*run*/) {
   return scales;
 }
 
@@ -326,11 +328,11 @@ TILEPOST_INLINE void open_in_map(BulkLoads& /*loads*/) {}
 
 // Says that a warp of the CTA has nothing to do. All its lanes call this once, and no other warp
 // does. `output` is the type of C, a constant. `storers` is as for open_out_maps. `finishers`, a
-// constant, is how many warps of the CTA call finish_tasks, at most 15. Woven, where other ranks'
-// parts of C are to be added up or rows are to be moved: the warp does that while the kernel runs
-// (device/tasks.cuh).
+// constant, is how many warps of the CTA call finish_tasks, at most 15. `scales` are the scales of
+// A's blocks if these move with rows of A. Woven, where other ranks' parts of C are to be added up
+// or rows are to be moved: the warp does that while the kernel runs (device/tasks.cuh).
 TILEPOST_INLINE void helper_warp(HelperMemory /*helper*/, DType /*output*/, int /*storers*/,
-                                 int /*finishers*/ = 0) {}
+                                 int /*finishers*/ = 0, const float* /*scales*/ = nullptr) {}
 
 // Says that warp `warp` of `finishers` has nothing left to multiply. All its lanes call this once.
 // `helper` and `output` are as for helper_warp. Woven, where helper warps add up or move rows:

@@ -36,7 +36,8 @@ inline MovedScales moved_scales(const tilepost_plan_t& plan) {
 // Whether the transport moves the scales of rows of A with the rows.
 constexpr bool brings_scales(tilepost_transport_t transport) {
   return transport == TILEPOST_TRANSPORT_NONE || transport == TILEPOST_TRANSPORT_NCCL ||
-         transport == TILEPOST_TRANSPORT_COPY_ENGINE || transport == TILEPOST_TRANSPORT_HOST;
+         transport == TILEPOST_TRANSPORT_COPY_ENGINE || transport == TILEPOST_TRANSPORT_PEER ||
+         transport == TILEPOST_TRANSPORT_HOST;
 }
 
 // Whether whatever moves rows of A can move their scales too. They must be in the order in which

@@ -127,13 +127,14 @@ __device__ __forceinline__ const Map* in_map(const View& view, const Map* map, c
 
 // The scales of a tile's rows of A, where in_map has the rows. The caller has acquired what the
 // thread that loads the rows has acquired: it has waited for a barrier at which that thread
-// arrived.
+// arrived. In a kernel that is a whole run they arrive behind the rows, in the same of two places.
 template <class View>
 __device__ __forceinline__ const float* in_scales(const View& view, const float* scales,
-                                                  const Tile& tile) {
+                                                  const Tile& tile, unsigned run) {
   if constexpr (View::kReadsOwn) {
     if (view.in_scales == nullptr || (tile.group == 0 && !tile.is_padding())) return scales;
-    return view.in_scales;
+    const auto apart = static_cast<long long>(view.exchange.slot_bytes / sizeof(float));
+    return view.in_scales + (View::kWholeRun ? (run & 1) * apart : 0);
   } else {
     return scales;
   }

@@ -6,6 +6,9 @@
 // under way at a time. The warp adds the parts up there, in place of the first part. Then bulk
 // copies take the sum to this rank's memory and, for a push, to every other rank's, or to one other
 // rank's alone. So one warp with few registers keeps enough bytes in flight.
+//
+// Scales of A's blocks move with its rows, by tasks of their own. Where they do not begin at
+// multiples of 16 bytes, as bulk copies must, lanes load and store them.
 #ifndef TILEPOST_DEVICE_TASKS_CUH
 #define TILEPOST_DEVICE_TASKS_CUH
 
@@ -241,12 +244,89 @@ __device__ __forceinline__ void open_tasks(HelperMemory helper) {
   __syncwarp();
 }
 
-// All lanes of a warp, in every CTA. Does the first `number` tasks. In a kernel that adds and
-// pushes a task has kParts parts or one. Returns to lane 0 whether the run was not given up.
+// ---- Scales of A's blocks
+
+// The task without parts, as one that moves a part out of tilepost_tasks_t::in. The scales of A's
+// rows begin at `scales`.
+__device__ __forceinline__ void read_scales(const tilepost_tasks_t& tasks, const float* scales,
+                                            tilepost_task_t& task) {
+  task.from += reinterpret_cast<long long>(scales) - reinterpret_cast<long long>(tasks.in);
+}
+
+// Whether bulk copies can carry out the task.
+__device__ __forceinline__ bool may_copy(const tilepost_tasks_t& tasks,
+                                         const tilepost_task_t& task) {
+  const long long from = reinterpret_cast<long long>(tasks.in) + task.from;
+  const long long push = task.push >= 0 ? task.push : 0;
+  return ((from | task.to | task.bytes | push) & (kTaskUnit - 1)) == 0;
+}
+
+// All lanes. Moves `bytes` bytes of a task, from byte `offset` on, word by word.
+__device__ __forceinline__ void move_words(const tilepost_tasks_t& tasks,
+                                           const tilepost_task_t& task, long long offset, int bytes,
+                                           int lane) {
+  constexpr int kWord = static_cast<int>(sizeof(uint32_t)), kStep = 32 * kWord;
+  constexpr int kAtOnce = 2;  // words under way in a lane; with more the warp lacks registers
+  const char* const from = static_cast<const char*>(tasks.in) + task.from + offset;
+#pragma unroll 1
+  for (int at = lane * kWord; at < bytes; at += kAtOnce * kStep) {
+    uint32_t held[kAtOnce];
+#pragma unroll
+    for (int i = 0; i < kAtOnce; ++i)
+      if (at + i * kStep < bytes)
+        held[i] = *reinterpret_cast<const uint32_t*>(from + at + i * kStep);
+    const auto store = [&](void* to, long long place) {
+      char* const first = static_cast<char*>(to) + place + offset + at;
+#pragma unroll
+      for (int i = 0; i < kAtOnce; ++i)
+        if (at + i * kStep < bytes) *reinterpret_cast<uint32_t*>(first + i * kStep) = held[i];
+    };
+    if (task.only < 0) store(tasks.out, task.to);
+    if (task.push >= 0)
+      for_pushed(tasks, task, [&](int rank) { store(tasks.there[rank], task.push); });
+  }
+}
+
+// All lanes of a warp, in every CTA, before do_tasks. Does the tasks without parts that bulk copies
+// cannot carry out. They wait for nothing, and their chunks are as large as those of rows. The
+// barrier of the warp orders the stores of all lanes before lane 0's release (PTX ISA,
+// bar.warp.sync; 8.9.5: causality order is transitive).
+__device__ __forceinline__ void move_scales(const tilepost_tasks_t& tasks, const float* scales,
+                                            int helper_bytes, const PlaceOfRun& place) {
+  const int lane = threadIdx.x % 32, bytes = task_chunk_bytes(helper_bytes, 1);
+  int chunk = blockIdx.x;
+#pragma unroll 1
+  for (int j = 0; j < tasks.count; ++j) {
+    tilepost_task_t task = tasks.list[j];
+    if (task.parts != 0) continue;
+    read_scales(tasks, scales, task);
+    if (may_copy(tasks, task)) continue;
+    task.to += place.bytes;
+    if (task.push >= 0) task.push += place.bytes;
+    task.counts += place.counters;
+    const int in_all = task_chunks(task.bytes, bytes);
+    int done = 0;
+#pragma unroll 1
+    for (; chunk < in_all; chunk += gridDim.x, ++done) {
+      const long long offset = static_cast<long long>(chunk) * bytes, left = task.bytes - offset;
+      move_words(tasks, task, offset, left < bytes ? static_cast<int>(left) : bytes, lane);
+    }
+    __syncwarp();
+    if (lane == 0 && done > 0) count_done<true>(tasks, task, done);
+    chunk -= in_all;
+  }
+}
+
+// ---- All tasks
+
+// All lanes of a warp, in every CTA. Does the first `number` tasks, but for those that move_scales
+// has done. In a kernel that adds and pushes a task has kParts parts or one. `scales` is what tasks
+// without parts read; null: there are none. Returns to lane 0 whether the run was not given up.
 template <DType kType, int kParts, bool kPushes, class Expected>
 __device__ __forceinline__ bool do_tasks(const tilepost_tasks_t& tasks, int number,
                                          const Expected& expected, HelperMemory helper,
-                                         const PlaceOfRun& place = {}) {
+                                         const PlaceOfRun& place = {},
+                                         const float* scales = nullptr) {
   const int lane = threadIdx.x % 32;
   const TaskMemory memory{helper};
   const int stride = gridDim.x;
@@ -256,6 +336,10 @@ __device__ __forceinline__ bool do_tasks(const tilepost_tasks_t& tasks, int numb
 #pragma unroll 1
   for (int j = 0; j < number; ++j) {
     tilepost_task_t task = tasks.list[j];  // in registers
+    if (scales != nullptr && task.parts == 0) {
+      read_scales(tasks, scales, task);
+      if (!may_copy(tasks, task)) continue;
+    }
     task.to += place.bytes;
     if (task.push >= 0) task.push += place.bytes;
     task.counts += place.counters;

@@ -288,9 +288,10 @@ __device__ __forceinline__ void end_rows(const tilepost_exchange_t& exchange,
 }
 
 // All lanes of the helper warp of each CTA. Does all that helper warps do in a whole run that moves
-// rows of A.
+// rows of A. `scales` are those that move with the rows; null: there are none.
 template <int kGroups, class View>
-__device__ __forceinline__ void push_rows(const View& view, HelperMemory helper) {
+__device__ __forceinline__ void push_rows(const View& view, HelperMemory helper,
+                                          const float* scales) {
   ptx::wait_for_previous_kernels();
   if (!is_whole_run(view)) return;
   const tilepost_exchange_t& exchange = view.exchange;
@@ -309,9 +310,10 @@ __device__ __forceinline__ void push_rows(const View& view, HelperMemory helper)
   if (lane == 0) count_whole_run(exchange, read.run, kLoaders);
   bool through = await_other_kind(exchange, read);
   const PlaceOfRun place{(read.run & 1) * exchange.slot_bytes, rows.first()};
+  if (through && scales != nullptr) move_scales(view.tasks, scales, helper.bytes, place);
   if (through)
-    through =
-        do_tasks<kMoved, View::kTaskParts, true>(view.tasks, view.tasks.count, rows, helper, place);
+    through = do_tasks<kMoved, View::kTaskParts, true>(view.tasks, view.tasks.count, rows, helper,
+                                                       place, scales);
   if (lane == 0 && !through) give_up(exchange);
   if (blockIdx.x == 0) end_rows(exchange, view.tasks, rows, helper.address);
 }

@@ -272,7 +272,8 @@ __device__ __forceinline__ bool has_finishers(const View& view) {
 // All lanes of a warp of each CTA; `output` and `finishers` are constants.
 template <class View>
 __device__ __forceinline__ void helper_warp(const View& view, HelperMemory helper, DType output,
-                                            int storers, int finishers = 0) {
+                                            int storers, int finishers = 0,
+                                            const float* scales = nullptr) {
   const auto do_all = [&](const auto& expected) {
     const int number = View::kWholeRun && finishers > 0 ? view.tasks.last : view.tasks.count;
     return with_output(output, [&](auto type) {
@@ -281,7 +282,7 @@ __device__ __forceinline__ void helper_warp(const View& view, HelperMemory helpe
     });
   };
   if constexpr (View::kWholeRun && View::kWaits) {
-    push_rows<View::kGroups>(view, helper);
+    push_rows<View::kGroups>(view, helper, scales);
   } else if constexpr (View::kWholeRun) {
     ptx::wait_for_previous_kernels();
     if (!is_whole_run(view)) return;  // in sequence there are no tasks

@@ -154,7 +154,8 @@ inline void input_ready(const View& view, const Tile& tile, BlockLoads) {
 
 // The scales of all rows are in one place, into which steps bring those of other ranks' rows.
 template <class View>
-inline const float* in_scales(const View& /*view*/, const float* scales, const Tile& /*tile*/) {
+inline const float* in_scales(const View& /*view*/, const float* scales, const Tile& /*tile*/,
+                              unsigned /*run*/) {
   return scales;
 }
 

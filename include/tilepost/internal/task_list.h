@@ -13,13 +13,16 @@ extern "C" {
 // the order of the parts, or move a single part. The result goes to one place on this rank and, if
 // asked for, to one place on every other rank, the same on all. Or it goes to one other rank alone.
 // Addresses and bytes are multiples of 16.
+//
+// A task without parts moves scales of A's blocks. Its addresses and bytes are multiples of 4.
 typedef struct tilepost_task {
-  int64_t from;    // where the first part begins: byte in tilepost_tasks_t::in
+  int64_t from;    // where the first part begins: byte in tilepost_tasks_t::in, or of the scales
+                   // that the kernel is given for the rows of A
   int64_t to;      // where the sum goes: byte in tilepost_tasks_t::out
   int64_t push;    // where the sum goes on every other rank, or on `only`: byte in
                    // tilepost_tasks_t::there; -1: nowhere
   int64_t bytes;   // of a part
-  int32_t parts;   // tilepost_plan_t::task_parts, or 1
+  int32_t parts;   // tilepost_plan_t::task_parts, or 1; 0: the task moves scales
   int32_t waits;   // the task begins when this counter of tilepost_tasks_t::stored has reached its
                    // expected value; -1: at once
   int32_t counts;  // which counter grows by one for every chunk done: with a push on every rank

@@ -1,6 +1,6 @@
-// Copies gathered rows of A to the memory that the caller passed for them, after a kernel that is a
-// whole run. Only the device knows in which of two places the rows of the run are
-// (RunPath::places_of_rows).
+// Copies gathered rows of A, or the scales that have moved with them, to the memory that the caller
+// passed for them, after a kernel that is a whole run. Only the device knows in which of two places
+// the rows of the run are (RunPath::places_of_rows).
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -14,14 +14,14 @@ struct HandOutArguments {
   int64_t apart;        // bytes from the first place to the second
   const uint32_t* run;  // the number of the run, on the device; its parity selects the place
   void* to;
-  int64_t first, end;  // bytes [first, end) of the place, and of `to`; multiples of 16, at least
-                       // one byte
+  int64_t first, end;  // bytes [first, end) of the place, and of `to`; at least one unit
 };
 
-// Loads the kernel.
+// Loads the kernels.
 cudaError_t preload_hand_out();
 
-// All pointers must be aligned to 16 bytes.
+// All pointers and bytes are multiples of 4. Where all are multiples of 16, as rows of A are, 16
+// bytes are copied at a time.
 cudaError_t launch_hand_out(const HandOutArguments& arguments, cudaStream_t stream);
 
 }  // namespace tilepost::cuda

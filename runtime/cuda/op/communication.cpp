@@ -209,10 +209,17 @@ tilepost_result_t Consumption::hand_out_gathered(const Run& run) const {
 tilepost_result_t Consumption::hand_out_scales(const Run& run) const {
   const MovedScales scales = moved_scales(plan_);
   float* const to = run.operands->gathered_scales;
-  if (!scales.exist() || to == nullptr || to == run.buffers.gathered_scales) return TILEPOST_OK;
-  TILEPOST_CUDA(cudaMemcpyAsync(to, run.buffers.gathered_scales,
-                                static_cast<size_t>(scales.bytes_of(run.run_map().rows * plan_.k)),
-                                cudaMemcpyDeviceToDevice, run.comm));
+  const int64_t bytes = scales.bytes_of(run.run_map().rows * plan_.k);
+  const float* const from = run.buffers.gathered_scales;
+  if (!scales.exist() || to == nullptr || to == from || bytes == 0) return TILEPOST_OK;
+  if (run.path().whole_run) {
+    const tilepost_exchange_t& exchange = run.gemm.view.exchange;
+    TILEPOST_CUDA(
+        launch_hand_out({from, exchange.slot_bytes, exchange.run, to, 0, bytes}, run.comm));
+    return TILEPOST_OK;
+  }
+  TILEPOST_CUDA(
+      cudaMemcpyAsync(to, from, static_cast<size_t>(bytes), cudaMemcpyDeviceToDevice, run.comm));
   return TILEPOST_OK;
 }
 

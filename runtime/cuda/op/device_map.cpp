@@ -6,6 +6,7 @@
 
 #include "runtime/cuda/device/tensor_maps.h"
 #include "runtime/cuda/shared/flags.h"
+#include "runtime/map/moved_scales.h"
 #include "runtime/map/slots.h"
 #include "tilepost/dtype.h"
 
@@ -43,8 +44,9 @@ size_t most_table_bytes(const tilepost_plan_t& plan, bool needs_rows) {
   if (path.is_fused) bytes += aligned(plan.ranks * sizeof(CUtensorMap));
   if (path.reads == InputFrom::split) bytes += aligned(path.places_of_rows() * sizeof(CUtensorMap));
   // A group has a sum, and a move for each rank that has stored rows here. In an AllGather the
-  // first group has up to two copies of own rows, and each other group has a push.
-  const int64_t most_tasks = plan.ranks;
+  // first group has up to two copies of own rows, and each other group has a push. Scales move by
+  // as many tasks as their rows.
+  const int64_t most_tasks = plan.ranks * (moved_scales(plan).exist() ? 2 : 1);
   if (path.has_tasks) bytes += aligned(groups * most_tasks * sizeof(tilepost_task_t));
   return bytes;
 }

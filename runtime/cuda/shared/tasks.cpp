@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "runtime/map/moved_scales.h"
 #include "runtime/map/slots.h"
 #include "tilepost/dtype.h"
 #include "tilepost/internal/task_chunks.h"
@@ -17,6 +18,7 @@ class TaskList {
         run_(run),
         spreads_(run.path.reads == InputFrom::split),
         pushes_(run.path.tasks_push() ? run.path.pushes : Pushes::nothing),
+        scales_(moved_scales(plan)),
         layout_(shared.layout()),
         groups_(run.num_groups()),
         tasks_(tasks) {
@@ -48,8 +50,12 @@ class TaskList {
   }
 
   uint32_t chunks_of(int64_t count, int parts) const {
+    return chunks_of_bytes(count * width(), parts);
+  }
+
+  uint32_t chunks_of_bytes(int64_t bytes, int parts) const {
     return static_cast<uint32_t>(
-        task_chunks(count * width(), task_chunk_bytes(plan_.kernel.helper_bytes, parts)));
+        task_chunks(bytes, task_chunk_bytes(plan_.kernel.helper_bytes, parts)));
   }
 
   void take(const Step& step, int g) {
@@ -68,7 +74,7 @@ class TaskList {
         tasks_.targets[landed_counter(g)] += chunks_of(step.count, plan_.task_parts);
         return;
       case StepKind::landed_rows:
-        if (pushes_ == Pushes::rows) tasks_.targets[g] += chunks_of(step.count, 1);
+        if (pushes_ == Pushes::rows) expect_rows(step, g);
         return;
       default:
         return;
@@ -80,19 +86,45 @@ class TaskList {
   bool routes() const { return row_of(plan_).routes(); }
 
   void add_own_rows(const Step& own, int g) {
-    const Place place{own.from * width(), -1, -1, g};
-    if (pushes_ != Pushes::rows) return add(own, g, place);
+    if (pushes_ != Pushes::rows) return add(own, g, {own.from * width(), -1, -1, g});
     if (!routes()) return add_edges(own, g);
-    add(own, g, place);
-    tasks_.targets[g] += chunks_of(own.count, 1);
+    add_rows(own, g, false);
+    expect_rows(own, g);
   }
 
   void add_push(const Step& push, int g) {
-    const Place place{push.from * width(), push.to * width(), -1, g};
     if (routes())
-      add(push, g, place, push.peer);
+      add_rows(push, g, true, push.peer);
     else if (tasks_.chunks[g] == 0)
-      add(push, g, place);
+      add_rows(push, g, true);
+  }
+
+  // Rows that this rank pushes or keeps, behind the scales that move with them. Both count at the
+  // same counter, so one wait is enough for both.
+  void add_rows(const Step& rows, int g, bool push, int only = -1) {
+    if (scales_.exist()) add_scales(rows, g, push, only);
+    add(rows, g, {rows.from * width(), push ? rows.to * width() : -1, -1, g}, only);
+  }
+
+  // The kernel is given scales that begin where those of all rows would, so that the own rows'
+  // have their places among them (Gemm::find_scales). Behind gathered rows their scales lie at the
+  // same place on every rank.
+  void add_scales(const Step& rows, int g, bool push, int only) {
+    const RunMap::OwnRows& own = run_.own;
+    const int64_t from = scales_.bytes_of(rows.from + (own.first - own.in_a) * plan_.k);
+    const int64_t to = place_of_rows(plan_, plan_.map.m).scales + scales_.bytes_of(rows.to);
+    const int64_t bytes = scales_.bytes_of(rows.count);
+    tasks_.list.push_back({from, to, push ? to : -1, bytes, 0, -1, g, only});
+    tasks_.chunks[g] += scale_chunks_of(rows.count);
+  }
+
+  uint32_t scale_chunks_of(int64_t count) const {
+    return chunks_of_bytes(scales_.bytes_of(count), 1);
+  }
+
+  // Counts the chunks of rows of A that some rank's tasks bring here.
+  void expect_rows(const Step& rows, int g) {
+    tasks_.targets[g] += chunks_of(rows.count, 1) + scale_chunks_of(rows.count);
   }
 
   // A push to all ranks also copies the own rows to `gathered` on this rank. But where shares do
@@ -102,8 +134,8 @@ class TaskList {
   void add_edges(const Step& own, int g) {
     const EdgeRows edges = edges_of(run_.map(), plan_.k, own);
     for (const Step& rows : edges.all()) {
-      add(rows, g, {rows.from * width(), -1, -1, g});
-      tasks_.targets[g] += chunks_of(rows.count, 1);
+      add_rows(rows, g, false);
+      expect_rows(rows, g);
     }
   }
 
@@ -139,6 +171,7 @@ class TaskList {
   const RunMap& run_;
   const bool spreads_;   // whether tasks copy or push the rank's own rows of A
   const Pushes pushes_;  // what tasks push; the rest is copied, or left to other ranks to copy
+  const MovedScales scales_;
   const SharedLayout& layout_;
   const int groups_;
   Tasks& tasks_;

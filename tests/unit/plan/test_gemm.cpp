@@ -1,6 +1,7 @@
 // Pattern gemm, layouts of B, e4m3 and epilogues: what is planned, what is refused, and what
 // verify_plan notices in wrong plans.
 #include "generator/plan/cost/predict.h"
+#include "runtime/map/moved_scales.h"
 #include "tests/catch.h"
 #include "tests/unit/plan/only_plan.h"
 
@@ -223,7 +224,7 @@ TEST_CASE("scales of blocks move with rows of A, by transports that move both") 
   spec.pattern.value = TILEPOST_ALL_GATHER_GEMM;
   spec.ranks.value = 4;
   for (const tilepost_transport_t transport :
-       {TILEPOST_TRANSPORT_NCCL, TILEPOST_TRANSPORT_COPY_ENGINE}) {
+       {TILEPOST_TRANSPORT_NCCL, TILEPOST_TRANSPORT_COPY_ENGINE, TILEPOST_TRANSPORT_PEER}) {
     spec.transport.value = transport;
     const Plan p = only(spec);
     REQUIRE(p.source.tunables.at("SCALES") == "1");
@@ -235,8 +236,7 @@ TEST_CASE("scales of blocks move with rows of A, by transports that move both") 
   REQUIRE(only(spec).source.tunables.count("SCALES_ARRIVE") == 0);
   spec.transport.value.reset();
   const tilepost_transport_t chosen = only(spec).planned_transport;
-  REQUIRE((chosen == TILEPOST_TRANSPORT_NCCL || chosen == TILEPOST_TRANSPORT_COPY_ENGINE ||
-           chosen == TILEPOST_TRANSPORT_NONE));
+  REQUIRE(brings_scales(chosen));
   Plan mutant = only(spec);
   mutant.scales_a = TILEPOST_SCALES_COLUMNS;
   REQUIRE(wrong_with(mutant).find("scales in columns move with rows of A") != std::string::npos);

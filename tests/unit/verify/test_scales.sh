@@ -16,7 +16,7 @@ fail() {
 
 "$tilepost" verify "$spec" --target host --runs 2 --keep "$dir/kept" -D pattern=all_gather_gemm -D ranks=3 \
   -D gemm.a=e4m3 -D gemm.scales=blocks -D gemm.m=100 -D gemm.n=272 -D gemm.k=400 -D 'schedule.tile=[48, 80]' \
-  --sweep transport=nccl,copy_engine >"$dir/out" 2>&1 || { fail "what is right passes"; cat "$dir/out"; exit 1; }
+  --sweep transport=nccl,copy_engine,peer >"$dir/out" 2>&1 || { fail "what is right passes"; cat "$dir/out"; exit 1; }
 
 header=$dir/kept/include/tilepost/host/block_scales.h
 cp "$header" "$dir/right.h"
@@ -33,7 +33,7 @@ mutant() {
     return
   fi
   timeout 120 "$dir/kept/harness" --deadline 20 >"$dir/out" 2>&1
-  if [ "$(grep -c '^FAIL ' "$dir/out")" = 2 ] && grep -q 'first difference at' "$dir/out"; then
+  if [ "$(grep -c '^FAIL ' "$dir/out")" = 3 ] && grep -q 'first difference at' "$dir/out"; then
     echo "caught: $1"
   else
     fail "$1 passes"

@@ -24,7 +24,7 @@
 
 static_assert(TILEPOST_ABI_VERSION == 12, "attn_out was generated for another tilepost runtime; generate it again");
 
-static_assert(tilepost_gen_attn_out::kFiles == 0x8f56218b99bdcdc0, "attn_out.h was not generated with this file; generate both again");
+static_assert(tilepost_gen_attn_out::kFiles == 0x0fad70cbc05a93fb, "attn_out.h was not generated with this file; generate both again");
 
 #if defined(__CUDA_ARCH__) && !TILEPOST_ARCH_SM_90A
 #error "attn_out.cu is planned for sm_90a, and for nothing else: compile with -gencode arch=compute_90a,code=sm_90a and without -arch, which may add compute_90"
@@ -41,13 +41,12 @@ struct View : tilepost::woven::View {
 
 // ---- The kernel: gemm_sm90.cu, specialised and woven
 
-// Persistent GEMM for sm_90a: C[m, n] = A[m, k] * B, fp32 sums, operands of 16 bits or e4m3.
+// Persistent GEMM for sm_90a: C[m, n] = A[m, k] * B, operands of 16 bits or e4m3 (README.md).
 //
 // One CTA per SM walks the schedule: its positions are blockIdx.x, blockIdx.x + gridDim.x, …
 // Warpgroup 0 gives up registers and moves data: one thread loads operands with TMA, and one for
 // each consumer stores finished panels with TMA. Its last warp is the helper warp or, if FUSED,
-// begins the run and brings other ranks' parts of a tile. The other warpgroups, the consumers,
-// multiply. README.md says more of it, and how it is launched.
+// begins the run and brings other ranks' parts of a tile. The others, the consumers, multiply.
 
 constexpr int kTileM = 128;    // up to 256
 constexpr int kWholeN = 256;   // up to 256 for each of ACROSS
@@ -109,7 +108,7 @@ constexpr int kTurnBarriers = PanelBarriers::kEnd;  // number of the first one
 constexpr int kSourceBarriers = kTurnBarriers + kConsumers;
 using PanelReturns = tilepost::PanelReturns<PanelBarriers, kPanels, (kSources > 1)>;
 constexpr int kBarrierBytes = 1024;  // for barriers, and for notes at the end
-constexpr int kNotesBytes = 16;      // the source warp's notes of the run
+constexpr int kNotesBytes = 16;      // the loader's or the source warp's notes of the run
 
 constexpr int kThreads = 128 * (1 + kConsumers);
 constexpr int kPanelsEnd = kPipelineBytes + kConsumers * kPanels * kPanelBytes;
@@ -125,8 +124,7 @@ static_assert(kWidth % kPanelWidth == 0 && kPanelWidth % 8 == 0 && kPanelN <= 64
               "a block is whole panels of at most 64 columns, their extent a multiple of 8");
 static_assert((kCluster == 1 || kCluster == 2 || kCluster == 4) && kTileN % kCluster == 0,
               "CLUSTER is 1, 2 or 4, and its CTAs load as many columns of B each");
-static_assert(kStages >= 2 && kPanels >= 1 && kHelper % 128 == 0 && kBand >= 1 &&
-              kBand % kCluster == 0);
+static_assert(kStages > 1 && kPanels > 0 && kHelper % 128 == 0 && kBand && kBand % kCluster == 0);
 static_assert(kTileM <= 256 && kSharedBytes <= 232448, "of a TMA box and of a CTA");
 static_assert(!kNN || kElement != tilepost::DType::e4m3, "wgmma reads e4m3 K-major only");
 
@@ -415,7 +413,7 @@ tilepost_plan_t make_plan() {
 }  // namespace tilepost_gen_attn_out::sm_90a
 
 // Declared by the header of this set alone.
-decltype(tilepost_plan_attn_out_8f56218b99bdcdc0) tilepost_plan_attn_out_8f56218b99bdcdc0 = 0;
+decltype(tilepost_plan_attn_out_0fad70cbc05a93fb) tilepost_plan_attn_out_0fad70cbc05a93fb = 0;
 
 extern "C" const tilepost_program_t* attn_out_program(void) {
   static const tilepost_plan_t plans[] = {tilepost_gen_attn_out::sm_90a::make_plan()};

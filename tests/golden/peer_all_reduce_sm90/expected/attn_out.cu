@@ -24,7 +24,7 @@
 
 static_assert(TILEPOST_ABI_VERSION == 12, "attn_out was generated for another tilepost runtime; generate it again");
 
-static_assert(tilepost_gen_attn_out::kFiles == 0x5c311612f5842528, "attn_out.h was not generated with this file; generate both again");
+static_assert(tilepost_gen_attn_out::kFiles == 0x93caa22976ba4ce0, "attn_out.h was not generated with this file; generate both again");
 
 #if defined(__CUDA_ARCH__) && !TILEPOST_ARCH_SM_90A
 #error "attn_out.cu is planned for sm_90a, and for nothing else: compile with -gencode arch=compute_90a,code=sm_90a and without -arch, which may add compute_90"
@@ -44,30 +44,30 @@ struct View : tilepost::woven::View {
 
 // ---- The kernel: gemm_sm90.cu, specialised and woven
 
-// Persistent GEMM for sm_90a: C[m, n] = A[m, k] * B, fp32 sums, operands of 16 bits or e4m3.
+// Persistent GEMM for sm_90a: C[m, n] = A[m, k] * B, operands of 16 bits or e4m3 (README.md).
 //
 // One CTA per SM walks the schedule: its positions are blockIdx.x, blockIdx.x + gridDim.x, …
 // Warpgroup 0 gives up registers and moves data: one thread loads operands with TMA, and one for
 // each consumer stores finished panels with TMA. Its last warp is the helper warp or, if FUSED,
-// begins the run and brings other ranks' parts of a tile. The other warpgroups, the consumers,
-// multiply. README.md says more of it, and how it is launched.
+// begins the run and brings other ranks' parts of a tile. The others, the consumers, multiply.
 
-constexpr int kTileM = 128;     // up to 256
-constexpr int kWholeN = 128;    // up to 256 for each of ACROSS
-constexpr int kAcross = 1;      // CTAs side by side that share A
-constexpr bool kSwap = 0;       // wgmma's rows are columns of B
-constexpr int kConsumers = 2;   // warpgroups that multiply: 2 or 3
-constexpr int kPanelM = 64;     // rows of a panel; 64 unless SWAP
-constexpr int kPanelN = 64;     // columns of a panel; 64 if SWAP
-constexpr int kStages = 5;      // stages of the load pipeline
-constexpr int kPanels = 2;      // buffers for C per consumer
-constexpr int kCluster = 1;     // CTAs that share B: 1, 2 or 4
-constexpr int kBand = 15;       // tile rows swept together
-constexpr bool kNN = 0;         // B is [k, n] row-major, not [n, k]
-constexpr bool kAdd = 0;        // C += A * B, in C's type
-constexpr int kHelper = 16512;  // bytes lent to a helper warp
-constexpr int kSources = 0;     // number of sources of own tiles
-constexpr int kEpilogue = 0;    // a set of TILEPOST_SCALE …
+constexpr int kTileM = 128;        // up to 256
+constexpr int kWholeN = 128;       // up to 256 for each of ACROSS
+constexpr int kAcross = 1;         // CTAs side by side that share A
+constexpr bool kSwap = 0;          // wgmma's rows are columns of B
+constexpr int kConsumers = 2;      // warpgroups that multiply: 2 or 3
+constexpr int kPanelM = 64;        // rows of a panel; 64 unless SWAP
+constexpr int kPanelN = 64;        // columns of a panel; 64 if SWAP
+constexpr int kStages = 5;         // stages of the load pipeline
+constexpr int kPanels = 2;         // buffers for C per consumer
+constexpr int kCluster = 1;        // CTAs that share B: 1, 2 or 4
+constexpr int kBand = 15;          // tile rows swept together
+constexpr bool kNN = 0;            // B is [k, n] row-major, not [n, k]
+constexpr bool kScalesArrive = 0;  // with A's rows, meanwhile
+constexpr bool kAdd = 0;           // C += A * B, in C's type
+constexpr int kHelper = 16512;     // bytes lent to a helper warp
+constexpr int kSources = 0;        // number of sources of own tiles
+constexpr int kEpilogue = 0;       // a set of TILEPOST_SCALE …
 constexpr tilepost::DType kElement = tilepost::DType::bf16;
 constexpr tilepost::DType kOutput = tilepost::DType::bf16;
 
@@ -112,7 +112,7 @@ constexpr int kTurnBarriers = PanelBarriers::kEnd;  // number of the first one
 constexpr int kSourceBarriers = kTurnBarriers + kConsumers;
 using PanelReturns = tilepost::PanelReturns<PanelBarriers, kPanels, (kSources > 1)>;
 constexpr int kBarrierBytes = 1024;  // for barriers, and for notes at the end
-constexpr int kNotesBytes = 16;      // the source warp's notes of the run
+constexpr int kNotesBytes = 16;      // the loader's or the source warp's notes of the run
 
 constexpr int kThreads = 128 * (1 + kConsumers);
 constexpr int kPanelsEnd = kPipelineBytes + kConsumers * kPanels * kPanelBytes;
@@ -128,8 +128,7 @@ static_assert(kWidth % kPanelWidth == 0 && kPanelWidth % 8 == 0 && kPanelN <= 64
               "a block is whole panels of at most 64 columns, their extent a multiple of 8");
 static_assert((kCluster == 1 || kCluster == 2 || kCluster == 4) && kTileN % kCluster == 0,
               "CLUSTER is 1, 2 or 4, and its CTAs load as many columns of B each");
-static_assert(kStages >= 2 && kPanels >= 1 && kHelper % 128 == 0 && kBand >= 1 &&
-              kBand % kCluster == 0);
+static_assert(kStages > 1 && kPanels > 0 && kHelper % 128 == 0 && kBand && kBand % kCluster == 0);
 static_assert(kTileM <= 256 && kSharedBytes <= 232448, "of a TMA box and of a CTA");
 static_assert(!kNN || kElement != tilepost::DType::e4m3, "wgmma reads e4m3 K-major only");
 
@@ -342,7 +341,8 @@ __global__ void __launch_bounds__(kThreads, 1)
     if (warp == 0 && lane == 0)
       load_tiles(view_, shared, &map_a, &map_b, grid, first, tiles, shape.m, stages);
     if (warp == kConsumers + 1)
-      tilepost::woven::helper_warp(view_, helper, kOutput, kConsumers, 4 * kConsumers);
+      tilepost::woven::helper_warp(view_, helper, kOutput, kConsumers, 4 * kConsumers,
+                                   kScalesArrive ? epilogue.scale_a : nullptr);
     if (warp >= 1 && warp <= kConsumers) {
       if (lane == 0) store_tiles(view_, shared, &map_c, grid, shape.m, tiles, warp - 1);
     }
@@ -430,7 +430,7 @@ tilepost_plan_t make_plan() {
 }  // namespace tilepost_gen_attn_out::sm_90a
 
 // Declared by the header of this set alone.
-decltype(tilepost_plan_attn_out_5c311612f5842528) tilepost_plan_attn_out_5c311612f5842528 = 0;
+decltype(tilepost_plan_attn_out_93caa22976ba4ce0) tilepost_plan_attn_out_93caa22976ba4ce0 = 0;
 
 extern "C" const tilepost_program_t* attn_out_program(void) {
   static const tilepost_plan_t plans[] = {tilepost_gen_attn_out::sm_90a::make_plan()};

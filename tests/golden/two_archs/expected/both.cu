@@ -27,7 +27,7 @@
 
 static_assert(TILEPOST_ABI_VERSION == 12, "both was generated for another tilepost runtime; generate it again");
 
-static_assert(tilepost_gen_both::kFiles == 0x9282dd649af5460c, "both.h was not generated with this file; generate both again");
+static_assert(tilepost_gen_both::kFiles == 0x9c72d637a252cbce, "both.h was not generated with this file; generate both again");
 
 namespace tilepost_gen_both::sm_80 {
 
@@ -177,7 +177,7 @@ tilepost_plan_t make_plan() {
 }  // namespace tilepost_gen_both::sm_90a
 
 // Declared by the header of this set alone.
-decltype(tilepost_plan_both_9282dd649af5460c) tilepost_plan_both_9282dd649af5460c = 0;
+decltype(tilepost_plan_both_9c72d637a252cbce) tilepost_plan_both_9c72d637a252cbce = 0;
 
 extern "C" const tilepost_program_t* both_program(void) {
   static const tilepost_plan_t plans[] = {tilepost_gen_both::sm_80::make_plan(), tilepost_gen_both::sm_90a::make_plan()};
