@@ -56,6 +56,7 @@ class Fields {
 
   void chip(ChipProfile& p);
   void sm90(Sm90Profile& p);
+  void scaled(ScaledProfile& p);
   void gemm(GemmProfile& p);
   void collective(const char* name, CollectiveProfile& p);
   void collectives(CollectivesProfile& p);
@@ -118,10 +119,20 @@ void Fields::sm90(Sm90Profile& p) {
   v_.end();
 }
 
+void Fields::scaled(ScaledProfile& p) {
+  v_.begin("scaled", "time with scales of blocks, against precise sums without them");
+  ratio("shared", p.shared, "of gemm_sm90 where consumers share a tile");
+  ratio("shared_two", p.shared_two, "the same where each has two blocks of rows");
+  ratio("turns", p.turns, "where consumers take turns");
+  ratio("turns_two", p.turns_two, "the same where each has two blocks of rows");
+  v_.end();
+}
+
 void Fields::gemm(GemmProfile& p) {
   v_.begin("gemm", "GEMMs by all families of kernels");
   v_.kernels({"kernels", "", 0, 0, "times of single rows of the catalogue"}, p.kernels);
   sm90(p.sm90);
+  scaled(p.scaled);
   ratio("sustained", p.sustained, "clock of GEMMs between collectives, against cool bursts");
   ratio("mma_sync", p.mma_sync, "rate of mma.sync against wgmma");
   ratio("clusters_of_1", p.clusters_of_1, "clock against clusters of two");

@@ -51,12 +51,22 @@ struct Sm90Profile {
   double memory_sharpness;  // exponent that combines this time and the waves
 };
 
+// The time of GEMMs with scales of blocks, against the model of precise sums without them.
+// gemm_sm90 takes different factors where its consumers share a tile or take turns, and where a
+// consumer has one block of 64 rows or two.
+struct ScaledProfile {
+  double shared, shared_two, turns, turns_two;
+};
+
 // The time of GEMMs by all families of kernels.
 struct GemmProfile {
   std::map<std::string, KernelTimes> kernels;  // by KernelConfig::row
   Sm90Profile sm90;
-  double sustained;  // clock in long runs, against cool bursts
-  double mma_sync;   // rate of mma.sync against wgmma, of the tensor peak
+  ScaledProfile scaled;
+  // Clock of an operation's GEMMs, between which the chip rests while ranks communicate, against
+  // cool bursts.
+  double sustained;
+  double mma_sync;  // rate of mma.sync against wgmma, of the tensor peak
   // gemm_sm90's clock in clusters of one and of four, against clusters of two: these clusters read
   // L2 more or less often.
   double clusters_of_1, clusters_of_4;

@@ -31,6 +31,17 @@ double precise_factor(const MachineProfile& profile, const KernelRequest& reques
   return sums_twice(request.element, request.accumulate) ? profile.gemm.precise : 1.0;
 }
 
+// The factor for scales of blocks (ScaledProfile).
+double scaled_factor(const ScaledProfile& scaled, const KernelConfig& config,
+                     const KernelRequest& request) {
+  if (request.scales == TILEPOST_SCALES_NONE) return 1.0;
+  constexpr int kRows = 64;  // of a matrix instruction
+  const Sm90Shape& shape = sm90_shape(config);
+  const bool two = config.tile_m / sharers_of(shape) > kRows;
+  if (shape.pingpong) return two ? scaled.turns_two : scaled.turns;
+  return two ? scaled.shared_two : scaled.shared;
+}
+
 // ---- By its own times
 
 double ghz(const MachineProfile& profile, const KernelConfig& config,
@@ -136,6 +147,7 @@ GemmModel model_sm90(const MachineProfile& profile, const Plan& plan, const Kern
   const TileModel tile = own_times ? by_own_times(profile, plan, config, request)
                                    : by_formula(profile, plan, config, request);
   GemmModel model = gemm_of_tiles(profile, plan, config, request, tile);
+  model.wave *= scaled_factor(profile.gemm.scaled, config, request);
   if (plan.map.m <= kMostShortRows) model.start += profile.gemm.sm90.short_us;
   model.clock_gain = profile.chip.clock_gain;
   model.least_factor = tile.ghz / profile.chip.max_ghz;
