@@ -7,8 +7,6 @@
 #   torch.sh measure <folder> [catalogue]                        there: python/bench on two GPUs, with the kernels of
 #                                                                `tilepost catalogue --arch sm_90a` for the best times
 #   torch.sh example <folder>                                    there: example 07 on two ranks
-#   torch.sh graphs <folder> [catalogue]                         there: in which environments graphs of all forms replay
-#                                                                in turn, and how the others end
 #
 # With ONE_GPU=1 all ranks are on the first GPU, which take turns: that shows whether results are right, not how fast they
 # come; `measure` then runs small sizes. The library must be built with -DTILEPOST_TEST_ONE_GPU=ON.
@@ -61,28 +59,6 @@ case ${1:-} in
     bench layer.py --model 8b --rows 8192 --train
     bench model.py --prefill 2048 8192 --decode 1 8 64
     ;;
-  graphs)
-    folder=$(realpath "$2") kernels=$(realpath "${3:-$2/kernels}")
-    export NCCL_NVLS_ENABLE=0 PYTHONPATH=$folder/package${PYTHONPATH:+:$PYTHONPATH} PYTHONFAULTHANDLER=1
-    cd "$folder/bench"
-    # variant WHAT [NAME=VALUE …] [-- ARGUMENT …]: with this environment, and these arguments of layer.py besides.
-    variant() {
-      local what=$1 given=() status=0
-      shift
-      while [ $# -gt 0 ] && [ "$1" != -- ]; do given+=("$1") && shift; done
-      env "${given[@]}" timeout "${SECONDS_EACH:-60}" torchrun --nproc-per-node 2 layer.py --model 8b --rows 8192 \
-        --mode graph --rounds 2 --catalogue "$kernels" "${@:2}" >"graphs.log" 2>&1 || status=$?
-      echo "$what: $status $(grep -oE '(SystemExit|[A-Z][A-Za-z]*Error|Fatal Python error): .*' graphs.log | tail -1)"
-    }
-    variant "all forms"
-    variant "PyTorch's operations in all forms" TILEPOST=off
-    variant "without async-TP" -- --without 'async-TP SP'
-    variant "without NCCL in graphs" -- --without 'NCCL SP' 'async-TP SP'
-    variant "buffers of graphs not registered with NCCL" NCCL_GRAPH_REGISTER=0
-    variant "all modules loaded at once" CUDA_MODULE_LOADING=EAGER
-    variant "NCCL's stack from the beginning" NCCL_SET_STACK_SIZE=1
-    variant "one launch at a time" CUDA_LAUNCH_BLOCKING=1
-    ;;
   example)
     folder=$(realpath "$2")
     export NCCL_NVLS_ENABLE=0 PYTHONPATH=$folder/package${PYTHONPATH:+:$PYTHONPATH} TILEPOST=strict
@@ -91,7 +67,7 @@ case ${1:-} in
     exec torchrun --nproc-per-node 2 "${one[@]}" "$folder/llama.py" --catalogue "$folder/kernels"
     ;;
   *)
-    sed -n '2,15s/^# \?//p' "$0"
+    sed -n '2,13s/^# \?//p' "$0"
     exit 2
     ;;
 esac

@@ -1,8 +1,8 @@
 """Decoder layers whose sums over ranks are added to the residual and normalised by the operation that sums them.
 
 In a pass without gradients o_proj and down_proj compute what the norm behind them would: the product, its sum over
-ranks, the residual with that added, and the norm of this. So an attention, or an MLP, ends with one operation in place
-of nine. The residual is written in its place, and handed on with its norm."""
+ranks, the residual with that added, and the norm of this. So an attention, or an MLP, ends with one operation, where
+transformers has eleven kernels. The residual is written in its place, and handed on with its norm."""
 from __future__ import annotations
 
 from typing import Any, Callable, NamedTuple, Optional
