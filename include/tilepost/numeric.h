@@ -3,9 +3,9 @@
 //
 // Host code (the host target's kernels and collectives, tests, the verify program) uses these types
 // where CUDA code uses __nv_bfloat16 and __half. They need no compiler support, and every platform
-// rounds alike. A conversion from float to 16 bits rounds to nearest, ties to even. Overflow gives
-// infinity. A NaN stays a NaN, made quiet, with its sign and the upper bits of its payload (IEEE
-// 754-2019, 4.3.1 and 6.2.3).
+// rounds alike. A conversion from float rounds to nearest, ties to even. With 16 bits overflow
+// gives infinity, and a NaN stays a NaN, made quiet, with its sign and the upper bits of its
+// payload (IEEE 754-2019, 4.3.1 and 6.2.3). With 8 bits overflow gives the largest number.
 #ifndef TILEPOST_NUMERIC_H
 #define TILEPOST_NUMERIC_H
 
@@ -26,8 +26,8 @@ struct F16 {
 };
 
 // E4M3 of the OCP 8-bit floating point specification: sign, 4 exponent bits with bias 7, 3 mantissa
-// bits. There are no infinities, all ones is NaN, and the largest number is 448. Only inputs have
-// this type.
+// bits. There are no infinities, all ones is NaN, and the largest number is 448. Inputs have this
+// type, and outputs with scales of blocks.
 struct E4m3 {
   uint8_t bits;
 };
@@ -123,6 +123,26 @@ TILEPOST_INLINE constexpr F16 to_f16(float value) {
   return F16{static_cast<uint16_t>(sign | half)};
 }
 
+// As cvt.rn.satfinite.e4m3x2.f32 does (PTX ISA, cvt): what lies beyond 448 gives 448, and every NaN
+// the one without a sign.
+TILEPOST_INLINE constexpr E4m3 to_e4m3(float value) {
+  const uint32_t bits = __builtin_bit_cast(uint32_t, value);
+  const uint32_t sign = (bits >> 24) & 0x80u;
+  const uint32_t magnitude = bits & 0x7fffffffu;
+  if (magnitude > 0x7f800000u) return E4m3{0x7fu};
+  uint32_t byte = 0;
+  if (magnitude >= 0x43e00000u) {  // 448
+    byte = 0x7eu;
+  } else if (magnitude >= 0x3c800000u) {  // 2^-6, the least normal number
+    byte = (magnitude + 0x7ffffu + ((magnitude >> 20) & 1u) - ((127u - 7u) << 23)) >> 20;
+  } else {
+    // The last place of 2^14 is 2^-9, like that of the subnormals, so the addition rounds.
+    const float rounded = __builtin_bit_cast(float, magnitude) + 0x1p14f;
+    byte = __builtin_bit_cast(uint32_t, rounded) - 0x46800000u;
+  }
+  return E4m3{static_cast<uint8_t>(sign | byte)};
+}
+
 // The conversion chosen by type: from_float<Bf16>(x).
 template <class T>
 TILEPOST_INLINE constexpr T from_float(float value);
@@ -133,6 +153,10 @@ TILEPOST_INLINE constexpr Bf16 from_float<Bf16>(float value) {
 template <>
 TILEPOST_INLINE constexpr F16 from_float<F16>(float value) {
   return to_f16(value);
+}
+template <>
+TILEPOST_INLINE constexpr E4m3 from_float<E4m3>(float value) {
+  return to_e4m3(value);
 }
 template <>
 TILEPOST_INLINE constexpr float from_float<float>(float value) {

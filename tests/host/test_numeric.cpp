@@ -4,6 +4,7 @@
 #include <bit>
 #include <cmath>
 #include <limits>
+#include <random>
 
 #include "tests/catch.h"
 #include "tests/host/reference.h"
@@ -79,6 +80,41 @@ TEST_CASE("every e4m3 pattern widens exactly") {
     CHECK(std::signbit(wide) == (pattern >= 0x80));
   }
   CHECK(tilepost::to_float(tilepost::E4m3{0x7e}) == 448.0f);
+}
+
+// Of all magnitudes the nearest one, or of two the even one. What lies beyond 448 becomes 448.
+TEST_CASE("floats round to the nearest e4m3") {
+  using tilepost::E4m3;
+  const auto nearest = [](float value) {
+    int best = 0;
+    for (int pattern = 1; pattern < 0x7f; ++pattern) {
+      const auto away = [&](int of) {
+        return std::fabs(double{std::fabs(value)} - to_float(E4m3{static_cast<uint8_t>(of)}));
+      };
+      if (away(pattern) < away(best) || (away(pattern) == away(best) && pattern % 2 == 0))
+        best = pattern;
+    }
+    return best | (std::signbit(value) ? 0x80 : 0);
+  };
+  const auto agrees = [&](float value) { return tilepost::to_e4m3(value).bits == nearest(value); };
+  int wrong = 0;
+  for (int pattern = 0; pattern < 0x7f; ++pattern) {
+    const float wide = to_float(E4m3{static_cast<uint8_t>(pattern)});
+    const float next = pattern < 0x7e ? to_float(E4m3{static_cast<uint8_t>(pattern + 1)}) : 480;
+    for (const float centre : {wide, std::midpoint(wide, next)})
+      for (const float value : {std::nextafter(centre, 0.0f), centre, std::nextafter(centre, 1e9f)})
+        wrong += !agrees(value) + !agrees(-value);
+  }
+  std::mt19937_64 random(3);
+  for (int i = 0; i < 100000; ++i) {
+    const auto value = std::bit_cast<float>(static_cast<uint32_t>(random()));
+    if (std::isfinite(value)) wrong += !agrees(value);
+  }
+  CHECK(wrong == 0);
+  const float infinity = std::numeric_limits<float>::infinity();
+  CHECK(tilepost::to_e4m3(infinity).bits == 0x7e);
+  CHECK(tilepost::to_e4m3(-infinity).bits == 0xfe);
+  CHECK(tilepost::to_e4m3(-std::numeric_limits<float>::quiet_NaN()).bits == 0x7f);
 }
 
 TEMPLATE_TEST_CASE("floats round to nearest even: boundaries", "", Bf16, F16) {
