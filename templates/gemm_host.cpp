@@ -17,10 +17,11 @@ constexpr int kTileN = tilepost::tunable("TILE_N", 64);
 constexpr int kBand = tilepost::tunable("BAND", 8);
 constexpr tilepost::DType kElement = tilepost::tunable("ELEMENT", tilepost::DType::bf16);
 constexpr tilepost::DType kOutput = tilepost::tunable("OUTPUT", tilepost::DType::bf16);
-constexpr int kEpilogue = tilepost::tunable("EPILOGUE", 0);  // a set of TILEPOST_SCALE …
-constexpr int kScales = tilepost::tunable("SCALES", 0);      // of blocks: a ScalesTunable
-constexpr bool kNN = tilepost::tunable("NN", 0);             // B is [k, n]
-constexpr int kBoxM = tilepost::tunable("BOX_M", 0);         // rows of a box of C; 0 for no boxes
+constexpr int kEpilogue = tilepost::tunable("EPILOGUE", 0);   // a set of TILEPOST_SCALE …
+constexpr int kScales = tilepost::tunable("SCALES", 0);       // of blocks: a ScalesTunable
+constexpr bool kQuantise = tilepost::tunable("QUANTISE", 0);  // C, to 8 bits
+constexpr bool kNN = tilepost::tunable("NN", 0);              // B is [k, n]
+constexpr int kBoxM = tilepost::tunable("BOX_M", 0);          // rows of a box of C; 0 for no boxes
 constexpr int kTileK = 64;
 
 using Element = tilepost::HostElement<kElement>;
@@ -102,6 +103,26 @@ inline void store_tile(const Workspace& work, Output* c, const tilepost::TileGri
     }
 }
 
+// Quantises and stores the sums of one tile, whose columns are whole blocks of C, or C's last ones.
+inline void store_quantised(Workspace& work, tilepost::E4m3* c, const tilepost::TileGrid& grid,
+                            const tilepost::Tile& tile, const tilepost_shape_t& shape,
+                            const tilepost_epilogue_t& epilogue, int rows, int cols) {
+  constexpr int kBlock = TILEPOST_SCALE_BLOCK;
+  static_assert(!kQuantise || kTileN % kBlock == 0);
+  for (int row = 0; row < rows; ++row)
+    for (int first = 0; first < cols; first += kBlock) {
+      const int end = smaller(cols, first + kBlock);
+      float* const sums = work.sum[row];
+      for (int col = first; col < end; ++col)
+        sums[col] = tilepost::epilogue::finish<kEpilogue, kOutput>(
+            epilogue, sums[col], tile.m + row, tile.n + col, shape.n);
+      const float scale = tilepost::scale_of_block(sums + first, end - first);
+      for (int col = first; col < end; ++col)
+        tilepost::out(c, grid, tile, row, col, shape.ldc) = tilepost::quantise(sums[col], scale);
+      tilepost::store_scale(epilogue, tile.m + row, tile.n + first, scale);
+    }
+}
+
 // Rounds and stores the sums of one tile whose rows other ranks may get. Every box goes to each
 // rank that gets any of the box's rows.
 inline void store_boxes(const Workspace& work, Output* c, const tilepost::TileGrid& grid,
@@ -149,7 +170,10 @@ void gemm_host(const void* a, const void* b, void* c, tilepost_shape_t shape,
       const Element* from = static_cast<const Element*>(a);
       if constexpr (kBoxM > 0) from = tilepost::in_map(from, tile);
       compute_tile(work, from, static_cast<const Element*>(b), shape, epilogue, tile, rows, cols);
-      if constexpr (kBoxM > 0)
+      if constexpr (kQuantise)
+        store_quantised(work, static_cast<tilepost::E4m3*>(c), grid, tile, shape, epilogue, rows,
+                        cols);
+      else if constexpr (kBoxM > 0)
         store_boxes(work, static_cast<Output*>(c), grid, tile, shape, epilogue, stores, position);
       else
         store_tile(work, static_cast<Output*>(c), grid, tile, shape, epilogue, rows, cols);

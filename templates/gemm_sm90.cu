@@ -33,6 +33,7 @@ constexpr bool kPingPong = tilepost::tunable("PINGPONG", 0);   // consumers take
 constexpr bool kNN = tilepost::tunable("NN", 0);               // B is [k, n] row-major, not [n, k]
 constexpr bool kPrecise = tilepost::tunable("PRECISE", 0);     // e4m3: adds stages' sums in fp32
 constexpr int kScales = tilepost::tunable("SCALES", 0);        // of blocks: a ScalesTunable
+constexpr bool kQuantise = tilepost::tunable("QUANTISE", 0);   // C, to 8 bits; PANEL_N is 128
 constexpr bool kScalesArrive = tilepost::tunable("SCALES_ARRIVE", 0);  // with A's rows, meanwhile
 constexpr bool kRouted = tilepost::tunable("ROUTED", 0);  // every row goes to a place of its own
 constexpr bool kAdd = tilepost::tunable("ADD", 0);        // C += A * B, in C's type
@@ -105,8 +106,8 @@ static_assert(kPart * kSharers == kDivided && kPart % kBlock == 0,
               "a consumer's part of a tile is whole blocks of 64");
 static_assert(kConsumers == 2 || (kConsumers == 3 && !kPingPong && kHelper == 0),
               "CONSUMERS is 2, or 3 that share tiles and leave no warp to help");
-static_assert(kWidth % kPanelWidth == 0 && kPanelWidth % 8 == 0 && kPanelN <= 64 &&
-                  (kSwap ? kPanelN : kPanelM) == kBlock,
+static_assert(kWidth % kPanelWidth == 0 && kPanelWidth % 8 == 0 &&
+                  kPanelN <= (kQuantise ? 128 : 64) && (kSwap ? kPanelN : kPanelM) == kBlock,
               "a block is whole panels of at most 64 columns, their extent a multiple of 8");
 static_assert(!kNN || kTileN % kSlabN == 0, "with NN a tile is whole slabs of 64 columns");
 static_assert(kSumsHeld <= (kConsumers == 3 ? 104 : 192),
@@ -379,8 +380,7 @@ __device__ __forceinline__ void write_panels(const Shared& shared, tilepost::Rin
   }
 }
 
-// Starts to load the scales of the consumer's part of the tile at `position`. Returns false if they
-// may still have to arrive: they have when the tile's first stage, the ring's next one, is full.
+// Starts to load a tile's scales. Returns false if they come with the tile's first stage.
 __device__ __forceinline__ bool open_scales(const Shared& shared,
                                             const tilepost::Ring<kStages>& ring, Scales& scales,
                                             const tilepost_shape_t& shape,
@@ -436,7 +436,7 @@ __device__ __forceinline__ void multiply_tiles(const Shared& shared, const tilep
       opened = open_scales(shared, ring, scales, shape, epilogue, grid,
                            min(position + positions.stride, tiles - 1), consumer);
     tilepost::panel::Place place{};  // only an epilogue needs it
-    if constexpr (kEpilogue != 0) {
+    if constexpr (kEpilogue != 0 || kQuantise) {
       const tilepost::Tile tile = tilepost::tile(grid, position);
       const int n = tile.n + own_column(), step = consumer.number * kStep;
       place = kSwap ? tilepost::panel::first_sum_transposed({tile.m, n + step}, consumer.thread)

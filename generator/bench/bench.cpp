@@ -55,6 +55,11 @@ bool choose_plans(std::vector<HarnessProgram>& programs, int sm, Diagnostics& di
                       "none to compare "
                       "pattern '{}' with; time runs of it in your program, or leave it out",
                       program.name, name_of(plan->pattern)));
+    else if (plan != nullptr && plan->quantised)
+      diagnostics.error(
+          fmt::format("cannot measure '{}': bench has nothing to compare a quantised output with; "
+                      "time runs of it in your program, or set gemm.out to {}",
+                      program.name, name_of(plan->output)));
     else if (plan == nullptr)
       diagnostics.error(
           fmt::format("cannot measure '{}': it is planned for {}, this machine's GPUs "

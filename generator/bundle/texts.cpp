@@ -13,6 +13,7 @@
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/Path.h"
+#include "runtime/map/quantised.h"
 #include "tilepost/version.h"
 
 namespace tilepost {
@@ -108,10 +109,11 @@ std::string plan_lines(const BundleContents& contents) {
     for (const Plan& each : program.plans)
       if (each.range == 0)
         archs.push_back(std::string(name_of(each.arch)) + (each.tuned.known() ? ", tuned" : ""));
-    text += fmt::format("| `{}` | {} | `{}`, {} in, {} out{} | {} |\n", program.name, plan.ranks,
-                        describe_product(plan, "out"), name_of(plan.input), name_of(plan.output),
-                        plan.any_m ? fmt::format(", any m up to {}", rows_of_runs(plan)) : "",
-                        llvm::join(archs, ", "));
+    text +=
+        fmt::format("| `{}` | {} | `{}`, {} in, {} out{} | {} |\n", program.name, plan.ranks,
+                    describe_product(plan, "out"), name_of(plan.input), name_of(type_of_out(plan)),
+                    plan.any_m ? fmt::format(", any m up to {}", rows_of_runs(plan)) : "",
+                    llvm::join(archs, ", "));
   }
   text.pop_back();
   return text;

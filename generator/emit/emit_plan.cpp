@@ -233,6 +233,10 @@ std::string emit_plan(const Plan& plan) {
     fields.set("scales", c_name(plan.scales));
     fields.set("scales_a", c_name(plan.scales_a));
   }
+  if (plan.quantised) {
+    fields.set("quantised", "1", "out is e4m3, with scales of blocks");
+    fields.set("scales_out", c_name(plan.scales_out));
+  }
   fields.set("epilogue", epilogue_name(plan.epilogue));
   if (row_of(plan).has_experts()) {
     fields.set("experts", plan.experts, "each with a B of its own");

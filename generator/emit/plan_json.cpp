@@ -10,6 +10,7 @@
 #include "llvm/Support/JSON.h"
 #include "llvm/Support/raw_ostream.h"
 #include "runtime/map/patterns.h"
+#include "runtime/map/quantised.h"
 
 namespace tilepost {
 namespace {
@@ -47,6 +48,10 @@ void write_problem(OStream& json, const Plan& plan) {
   if (plan.scales != TILEPOST_SCALES_NONE) {
     json.attribute("scales", name_of(plan.scales));
     json.attribute("scales_a", name_of(plan.scales_a));
+  }
+  if (plan.quantised) {
+    json.attribute("out", name_of(type_of_out(plan)));
+    json.attribute("scales_out", name_of(plan.scales_out));
   }
   json.attributeArray("epilogue", [&] {
     for (const Spelling& operation : spellings<tilepost_epilogue_op_t>())

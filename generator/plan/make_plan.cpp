@@ -19,6 +19,17 @@
 namespace tilepost {
 namespace {
 
+// Where products go to other ranks, a pass quantises what has come of them. It also makes tiles
+// row-major. A pass that normalises quantises too.
+tilepost_consumer_t consumer_of(const Spec& spec) {
+  const tilepost_consumer_t asked = spec.consumer.value;
+  const bool quantises =
+      row_of(spec.gemm.out.value).is_narrow() && row_of(spec.pattern.value).moves_product();
+  const bool norms =
+      asked == TILEPOST_CONSUMER_RMS_NORM || asked == TILEPOST_CONSUMER_RESIDUAL_RMS_NORM;
+  return quantises && !norms ? TILEPOST_CONSUMER_QUANTISE : asked;
+}
+
 bool take_problem(Draft& draft) {
   const Spec& spec = draft.spec;
   Plan& plan = draft.plan;
@@ -32,7 +43,9 @@ bool take_problem(Draft& draft) {
   plan.map.n = spec.gemm.n.value;
   plan.k = spec.gemm.k.value;
   plan.input = spec.gemm.a.value;
-  plan.output = spec.gemm.out.value;
+  plan.quantised = row_of(spec.gemm.out.value).is_narrow() ? 1 : 0;
+  plan.output = plan.quantised != 0 ? row_of(plan.input).sums_to : spec.gemm.out.value;
+  plan.scales_out = spec.gemm.scales_out.value;
   plan.operands = spec.gemm.layout.value;
   plan.accumulate = spec.gemm.accumulate.value;
   plan.scales = spec.gemm.scales.value;
@@ -41,7 +54,7 @@ bool take_problem(Draft& draft) {
     plan.epilogue |= static_cast<int>(operation.value);
   plan.experts = static_cast<int32_t>(spec.gemm.experts.value);
   plan.gate = spec.gemm.gate.value;
-  plan.consumer = spec.consumer.value;
+  plan.consumer = consumer_of(spec);
   plan.neighbours = spec.neighbours.value ? 1 : 0;
   const bool added = spec.schedule.sum.value == TILEPOST_SUM_ADDED;
   plan.sum = added && plan.arch != Arch::host ? TILEPOST_SUM_ADDED : TILEPOST_SUM_STAGED;

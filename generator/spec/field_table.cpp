@@ -22,7 +22,8 @@ constexpr int kUserType = -1;
 std::vector<Spelling> types_of_output() {
   std::vector<Spelling> types;
   for (const DtypeRow& row : kDtypes)
-    if (row.may_be_output()) types.push_back({row.name, static_cast<int>(row.value)});
+    if (row.may_be_output() || row.value == TILEPOST_E4M3)
+      types.push_back({row.name, static_cast<int>(row.value)});
   return types;
 }
 
@@ -41,7 +42,10 @@ std::string output_text() {
     if (!row.may_be_output())
       text += fmt::format("for {} {}, {} unless given, ", row.name,
                           dtypes_with<&DtypeRow::is_bundled_output>("or"), name_of(row.sums_to));
-  return text + "and any of a kernel of your own";
+  return text + fmt::format(
+                    "{}, which is quantised with scales of blocks, and any of 16 or 32 bits "
+                    "of a kernel of your own",
+                    name_of(TILEPOST_E4M3));
 }
 
 const std::string kOutputText = output_text();
@@ -237,6 +241,17 @@ const Field kFields[] = {
      .store =
          [](Spec& s, const FieldValue& r) {
            s.gemm.scales_a = {choice_of<tilepost_scales_order_t>(r), r.where};
+         }},
+    {.path = "gemm.scales_out",
+     .kind = FieldKind::word,
+     .choices = spellings<tilepost_scales_order_t>(),
+     .default_text = "rows",
+     .description =
+         "with gemm.out e4m3, how the scales of the output's blocks lie: as gemm.scales_a "
+         "says of those of A, row-major [m,ceil(n/128)], or with m contiguous",
+     .store =
+         [](Spec& s, const FieldValue& r) {
+           s.gemm.scales_out = {choice_of<tilepost_scales_order_t>(r), r.where};
          }},
     {.path = "gemm.epilogue",
      .kind = FieldKind::epilogue,

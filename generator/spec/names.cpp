@@ -59,6 +59,9 @@ constexpr auto kOutputLayouts = spell_with_auto(enumerators::kLayouts);
 constexpr auto kSums = spell_with_auto(enumerators::kSums);
 constexpr auto kWaits = spell_with_auto(enumerators::kWaits);
 constexpr auto kConsumers = spell_all(enumerators::kConsumers);
+// A spec asks for the last one by the type of the output.
+static_assert(TILEPOST_CONSUMER_QUANTISE + 1 == kConsumers.size());
+constexpr auto kAskedConsumers = std::span(kConsumers).first<TILEPOST_CONSUMER_QUANTISE>();
 constexpr auto kScales = spell_all(enumerators::kScales);
 constexpr auto kScalesOrders = spell_all(enumerators::kScalesOrders);
 
@@ -99,7 +102,7 @@ template <> std::span<const Spelling> spellings<tilepost_transport_t>() { return
 template <> std::span<const Spelling> spellings<tilepost_sum_t>() { return kSums; }
 template <> std::span<const Spelling> spellings<tilepost_shots_t>() { return kShots; }
 template <> std::span<const Spelling> spellings<tilepost_wait_t>() { return kWaits; }
-template <> std::span<const Spelling> spellings<tilepost_consumer_t>() { return kConsumers; }
+template <> std::span<const Spelling> spellings<tilepost_consumer_t>() { return kAskedConsumers; }
 // clang-format on
 
 std::vector<Arch> gpu_archs() {

@@ -38,7 +38,7 @@ struct GemmSpec {
   Located<tilepost_operands_t> layout;
   Located<tilepost_accumulate_t> accumulate;
   Located<tilepost_scales_t> scales;
-  Located<tilepost_scales_order_t> scales_a;
+  Located<tilepost_scales_order_t> scales_a, scales_out;
   std::vector<Located<tilepost_epilogue_op_t>> epilogue;  // in the order they are applied
   Located<int64_t> experts;       // PatternRow::has_experts; 0 where not given
   Located<tilepost_gate_t> gate;  // for operations that combine gate and up

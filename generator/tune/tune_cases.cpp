@@ -41,6 +41,9 @@ std::string why_not(const Spec& spec, const MachineProfile& profile, const Gpus&
                      "with --arch",
                      name_of(first), gpus.sm);
   }
+  if (row_of(spec.gemm.out.value).is_narrow())
+    return fmt::format("its output is {}, which tune has no runs of; tune it with another gemm.out",
+                       name_of(spec.gemm.out.value));
   if (spec.ranks.value > gpus.count)
     return fmt::format("it has {} ranks, and this machine has {} GPU{}", spec.ranks.value,
                        gpus.count, gpus.count == 1 ? "" : "s");

@@ -82,6 +82,9 @@ typedef struct tilepost_epilogue {
   const void* bias;      // [n], of the output's type; null adds nothing; experts: as scale_b
   const void* residual;  // [m, n] row-major, of the output's type
   void* out;             // where the kernel stores, for kernels that store without a tensor map
+  float* out_scales;     // where a kernel that quantises stores the scales (tilepost_plan_t)
+  int64_t out_scale_row, out_scale_block;  // elements from a row's to the next one's, and from a
+                                           // block's to the next one's
 } tilepost_epilogue_t;
 
 // TILEPOST_ACCESS_TILES, where the plan's consumer normalises (tilepost_consumer_t): what the
@@ -305,9 +308,17 @@ typedef struct tilepost_plan {
   tilepost_accumulate_t accumulate;
   tilepost_scales_t scales;          // of blocks of A and B
   tilepost_scales_order_t scales_a;  // with scales of blocks: how A's lie
-  int32_t epilogue;                  // a set of TILEPOST_SCALE …
-  int32_t experts;                   // TILEPOST_GROUPED_GEMM: how many B there are; otherwise 0
-  tilepost_gate_t gate;              // read with operations that combine gate and up
+  // 1: `out` has elements of TILEPOST_E4M3, and each TILEPOST_SCALE_BLOCK elements of a row have a
+  // scale of their own, which a run stores in out_scales. Another GEMM takes both as its A and
+  // scale_a, with TILEPOST_SCALES_BLOCKS. `output` is then the type of the product before that: of
+  // what ranks exchange and add up, of bias, of residuals and of weights. Where products stay on
+  // the rank that computes them, the kernel quantises the sums in fp32. Otherwise the consumer
+  // quantises what ranks have added up and rounded to `output`.
+  int32_t quantised;
+  tilepost_scales_order_t scales_out;  // if quantised: how these scales lie
+  int32_t epilogue;                    // a set of TILEPOST_SCALE …
+  int32_t experts;                     // TILEPOST_GROUPED_GEMM: how many B there are; otherwise 0
+  tilepost_gate_t gate;                // read with operations that combine gate and up
   tilepost_routing_t routing;
   int32_t any_m;      // 1: every run says its own m, up to a bound
   int64_t rows_sent;  // TILEPOST_ALL_TO_ALL_GEMM: the m of runs (rows of A on each rank) or its

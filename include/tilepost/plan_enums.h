@@ -7,7 +7,8 @@
 extern "C" {
 #endif
 
-// Element types. A and B may have any of them, and the output any but the 8-bit one.
+// Element types. A and B may have any of them, and the product any but the 8-bit one. An output of
+// 8 bits is quantised from it (tilepost_plan_t::quantised).
 typedef enum tilepost_dtype {
   TILEPOST_BF16 = 0,
   TILEPOST_F16 = 1,
@@ -183,6 +184,8 @@ typedef enum tilepost_consumer {
   TILEPOST_CONSUMER_UNPERMUTE = 1,  // a pass per group writes the output row-major
   TILEPOST_CONSUMER_RMS_NORM = 2,   // out = x * rsqrt(mean(x^2) + epsilon) * weight, by rows
   TILEPOST_CONSUMER_RESIDUAL_RMS_NORM = 3,  // x + residual is kept, and then normalised
+  TILEPOST_CONSUMER_QUANTISE = 4,  // a pass per group or run rounds x to 8 bits, with scales of
+                                   // blocks (tilepost_plan_t::quantised), and writes it row-major
 } tilepost_consumer_t;
 
 // Which arguments the kernel takes. The view comes behind them, always as the last one.

@@ -200,9 +200,10 @@ tilepost_result_t tilepost_op_run(tilepost_op_t op, const void* a, const void* b
 // products of ranks are summed, rank 0's bias is added, and the other ranks' are ignored. bias,
 // residual, norm_weight, norm_residual and gathered are 16-byte aligned, scales are 4-byte aligned,
 // and all are in memory of the same kind as a and b. What a run writes, which is out,
-// norm_residual, gathered and gathered_scales, may not overlap another operand. There are two
-// exceptions: a may be this rank's rows in gathered, and where a rank keeps the product that it
-// computes (gemm, all_gather_gemm, all_to_all_gemm), in rows, residual may be out itself.
+// norm_residual, gathered, gathered_scales and out_scales, may not overlap another operand. There
+// are two exceptions: a may be this rank's rows in gathered, and where a rank keeps the product
+// that it computes (gemm, all_gather_gemm, all_to_all_gemm), in rows and not quantised, residual
+// may be out itself.
 typedef struct tilepost_run_operands {
   size_t struct_size;  // sizeof(tilepost_run_operands_t): lets the structure grow
   const void* a;
@@ -240,6 +241,9 @@ typedef struct tilepost_run_operands {
                            // scales of the rows of gathered, in their order. Null: they stay in
                            // memory of the operation. A structure without this member is accepted
                            // too
+  float* out_scales;  // where `out` is quantised (tilepost_plan_t::quantised): gets the scales of
+                      // its blocks, for n as for k the scales of A's blocks, in the order
+                      // scales_out of the plan. A structure without this member is accepted too
 } tilepost_run_operands_t;
 
 // As tilepost_op_run, with more operands. The operands must not change until the run has ended.

@@ -33,7 +33,7 @@ class RunOperands(ctypes.Structure):
                 ("scale_a", c_void_p), ("scale_b", c_void_p), ("bias", c_void_p), ("residual", c_void_p),
                 ("m", c_int64), ("gathered", c_void_p), ("norm_weight", c_void_p), ("norm_residual", c_void_p),
                 ("norm_epsilon", c_float), ("user", c_void_p), ("expert_ends", c_void_p),
-                ("gathered_scales", c_void_p)]
+                ("gathered_scales", c_void_p), ("out_scales", c_void_p)]
 
 
 class Route(ctypes.Structure):

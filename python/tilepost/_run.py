@@ -158,7 +158,7 @@ class Op:
     def run(self, a: Any, b: Any, out: Any, *, stream: int = 0, m: int = _c.PLANNED_M, scale_a: Any = None,
             scale_b: Any = None, bias: Any = None, residual: Any = None, gathered: Any = None,
             norm_weight: Any = None, norm_residual: Any = None, norm_epsilon: float = 0.0,
-            expert_ends: Any = None, gathered_scales: Any = None) -> None:
+            expert_ends: Any = None, gathered_scales: Any = None, out_scales: Any = None) -> None:
         """Starts a run, asynchronous in `stream`. Collective. Operands are addresses, tensors, or writable memory of
         the host, 16-byte aligned; tilepost.h says what each pattern takes. They must not change before the run has
         ended."""
@@ -168,10 +168,10 @@ class Op:
         filled.residual, filled.gathered = _address(residual), _address(gathered)
         filled.norm_weight, filled.norm_residual = _address(norm_weight), _address(norm_residual)
         filled.norm_epsilon, filled.expert_ends = norm_epsilon, _address(expert_ends)
-        filled.gathered_scales = _address(gathered_scales)
+        filled.gathered_scales, filled.out_scales = _address(gathered_scales), _address(out_scales)
         check(_c.lib.tilepost_op_run_with(self._handle, ctypes.byref(filled), stream or None))
         self._operands.append((a, b, out, scale_a, scale_b, bias, residual, gathered, norm_weight, norm_residual,
-                               expert_ends, gathered_scales))
+                               expert_ends, gathered_scales, out_scales))
 
     def prepared(self, m: int) -> PreparedRun:
         """Runs of m rows that cost the host little."""

@@ -20,9 +20,12 @@ using tilepost::wrong_size;
 
 // The sizes that the structure had in earlier versions, and the size that it has now.
 constexpr std::initializer_list<size_t> kOperandsSizes = {
-    offsetof(tilepost_run_operands_t, m), offsetof(tilepost_run_operands_t, user),
+    offsetof(tilepost_run_operands_t, m),
+    offsetof(tilepost_run_operands_t, user),
     offsetof(tilepost_run_operands_t, expert_ends),
-    offsetof(tilepost_run_operands_t, gathered_scales), sizeof(tilepost_run_operands_t)};
+    offsetof(tilepost_run_operands_t, gathered_scales),
+    offsetof(tilepost_run_operands_t, out_scales),
+    sizeof(tilepost_run_operands_t)};
 
 // Runs `body` for an operation of the caller's that this process may use.
 template <class Body>

@@ -6,6 +6,7 @@
 
 #include "runtime/core/error.h"
 #include "runtime/map/moved_scales.h"
+#include "runtime/map/quantised.h"
 #include "runtime/map/run_path.h"
 #include "runtime/map/tile_map.h"
 #include "tilepost/dtype.h"
@@ -16,7 +17,7 @@ namespace tilepost {
 namespace {
 
 constexpr char kEpilogue[] = "epilogue", kConsumer[] = "consumer", kKernel[] = "kernel",
-               kPattern[] = "pattern", kScales[] = "scales";
+               kPattern[] = "pattern", kScales[] = "scales", kOutput[] = "output type";
 
 // The number of rows of a rank's share, where the run's `m` rows are divided over all ranks.
 int64_t share_of(const tilepost_plan_t& plan, int rank, int64_t m) {
@@ -77,9 +78,11 @@ tilepost_result_t check_alignment(const char* name, const void* pointer, size_t 
 
 RunOperands::RunOperands(const tilepost_plan_t& plan, int rank, const RowsOfRank& rows,
                          const tilepost_run_operands_t& operands)
-    : given_(operands), product_stays_(!row_of(plan).product_leaves() && !keeps_tiles(plan)) {
+    : given_(operands),
+      product_stays_(!row_of(plan).product_leaves() && !keeps_tiles(plan) && plan.quantised == 0) {
   add_matrices(plan, rows);
   add_scales(plan, rows);
+  add_scales_of_out(plan, rows);
   add_epilogue(plan, rank, rows);
   add_consumer(plan, rows);
   add_user_data(plan, rows);
@@ -98,7 +101,7 @@ void RunOperands::add(const RunOperand& operand) {
 
 // In the tile layout `out` may have padding, even where the rank has no rows.
 void RunOperands::add_matrices(const tilepost_plan_t& plan, const RowsOfRank& rows) {
-  const int64_t width = plan.map.n * element_bytes(plan.output);
+  const int64_t width = plan.map.n * element_bytes(type_of_out(plan));
   int64_t out = rows.out * width;
   if (out == 0 && keeps_tiles(plan) && rows.product > 0) out = RunOperand::kUnknownBytes;
   add({"a", given_.a, kVectorAlignment, rows.a * plan.k * element_bytes(plan.input), ""});
@@ -118,11 +121,23 @@ void RunOperands::add_scales(const tilepost_plan_t& plan, const RowsOfRank& rows
   const int64_t m = moved_scales(plan).exist() ? rows.a : rows.product;
   const int64_t along_k = scale_blocks(plan.k);
   const ScaleSteps a = scale_steps_of_a(plan.scales_a == TILEPOST_SCALES_COLUMNS, m, plan.k);
-  const int64_t of_a = m > 0 ? (m - 1) * a.row + (along_k - 1) * a.block + 1 : 0;
+  const int64_t of_a = reach_of_scales(a, m, plan.k);
   const int64_t of_b = rows.product > 0 ? scale_blocks(plan.map.n) * along_k : 0;
   constexpr auto kBytes = static_cast<int64_t>(sizeof(float));
   add({"scale_a", given_.scale_a, alignof(float), of_a * kBytes, kScales});
   add({"scale_b", given_.scale_b, alignof(float), of_b * kBytes, kScales});
+}
+
+// The kernel's operand is set where a consumer quantises, too, and then not read.
+void RunOperands::add_scales_of_out(const tilepost_plan_t& plan, const RowsOfRank& rows) {
+  if (plan.quantised == 0) return;
+  const ScaleSteps steps = scale_steps_of_out(plan, rows.out);
+  for_kernel_.out_scales = given_.out_scales;
+  for_kernel_.out_scale_row = steps.row;
+  for_kernel_.out_scale_block = steps.block;
+  const int64_t count = reach_of_scales(steps, rows.out, plan.map.n);
+  add({"out_scales", given_.out_scales, alignof(float), count * static_cast<int64_t>(sizeof(float)),
+       kOutput, true});
 }
 
 // Where ranks sum their products, only rank 0 adds the bias.

@@ -67,11 +67,12 @@ class RunOperands {
   tilepost_run_operands_t with_place(void* place) const;
 
  private:
-  static constexpr size_t kMost = 12 + TILEPOST_MOST_USER_DATA;
+  static constexpr size_t kMost = 13 + TILEPOST_MOST_USER_DATA;
 
   void add(const RunOperand& operand);
   void add_matrices(const tilepost_plan_t& plan, const RowsOfRank& rows);
   void add_scales(const tilepost_plan_t& plan, const RowsOfRank& rows);
+  void add_scales_of_out(const tilepost_plan_t& plan, const RowsOfRank& rows);
   void add_epilogue(const tilepost_plan_t& plan, int rank, const RowsOfRank& rows);
   void add_consumer(const tilepost_plan_t& plan, const RowsOfRank& rows);
   void add_user_data(const tilepost_plan_t& plan, const RowsOfRank& rows);

@@ -8,6 +8,7 @@
 #include "runtime/core/error.h"
 #include "runtime/map/enumerators.h"
 #include "runtime/map/moved_scales.h"
+#include "runtime/map/quantised.h"
 #include "runtime/map/run_path.h"
 #include "runtime/map/tile_map.h"
 #include "tilepost/internal/task_chunks.h"
@@ -24,9 +25,10 @@ class PlanRules {
 
   // A rule that reads a field follows the rule that bounds the field.
   tilepost_result_t check(int world) {
-    if (values_are_known() && extents() && kernel() && ranks(world) && rows_sent() && transport() &&
-        layout() && division() && consumer() && elements() && sharing() && shots() && pushes() &&
-        sums() && tasks() && row_gap() && whole_run() && neighbours() && reads_own() && groups())
+    if (values_are_known() && types() && extents() && kernel() && ranks(world) && rows_sent() &&
+        transport() && layout() && division() && consumer() && elements() && sharing() && shots() &&
+        pushes() && sums() && tasks() && row_gap() && whole_run() && neighbours() && reads_own() &&
+        groups())
       return schedule();
     return result_;
   }
@@ -81,15 +83,17 @@ class PlanRules {
            known("sum", plan_.sum) && known("shots", plan_.shots) && known("wait", plan_.wait) &&
            known("consumer", plan_.consumer) && known("operands", plan_.operands) &&
            known("scales", plan_.scales) && known("scales_a", plan_.scales_a) &&
-           known("input type", plan_.input, kNumDtypes) && known("launch", plan_.kernel.launch) &&
-           known("output type", plan_.output, kNumDtypes) && types();
+           known("scales_out", plan_.scales_out) && known("input type", plan_.input, kNumDtypes) &&
+           known("launch", plan_.kernel.launch) && known("output type", plan_.output, kNumDtypes);
   }
 
   bool types() {
     const DtypeRow& output = row_of(plan_.output);
     return expect(output.may_be_output(), "output type", plan_.output,
                   std::string("one of 16 or 32 bits; ") + output.name + ", " +
-                      std::to_string(output.value) + ", is of inputs only");
+                      std::to_string(output.value) + ", is of inputs only") &&
+           expect(quantises_as_it_may(plan_), "quantised", plan_.quantised,
+                  "0, or 1 where the kernel's tiles in rows, or the consumer, are quantised");
   }
 
   // Whether the sizes that the runtime divides by, counts with or hands to kernels are sound.
@@ -251,19 +255,14 @@ class PlanRules {
 
   // Whether the consumer has something to do, and whole rows to do it with.
   bool consumer() {
-    switch (plan_.consumer) {
-      case TILEPOST_CONSUMER_NONE:
-        return true;
-      case TILEPOST_CONSUMER_UNPERMUTE:
-        return expect(map_.layout == TILEPOST_TILE, "consumer", plan_.consumer,
-                      "no unpermute (1) but for the tile layout");
-      case TILEPOST_CONSUMER_RMS_NORM:
-      case TILEPOST_CONSUMER_RESIDUAL_RMS_NORM:
-        return expect(row().may_normalise(), "consumer", plan_.consumer,
-                      "no norm but of a product or a sum: not of rows that are routed, nor where "
-                      "rows of A are");
-    }
-    return false;
+    if (plan_.consumer == TILEPOST_CONSUMER_NONE) return true;
+    if (plan_.consumer == TILEPOST_CONSUMER_UNPERMUTE)
+      return expect(map_.layout == TILEPOST_TILE, "consumer", plan_.consumer,
+                    "no unpermute (1) but for the tile layout");
+    if (plan_.consumer == TILEPOST_CONSUMER_QUANTISE) return true;  // types() has looked
+    return expect(row().may_normalise(), "consumer", plan_.consumer,
+                  "no norm but of a product or a sum: not of rows that are routed, nor where rows "
+                  "of A are");
   }
 
   // Whether elements that a GPU's consumers read, or its helper warps add up, have 16 bits.

@@ -46,6 +46,7 @@ uint64_t hash_plan(const tilepost_plan_t& plan) {
   // Other ranks rely on the sizes of chunks of tasks and of boxes.
   if (plan.task_parts > 0) hash.add({int64_t{plan.kernel.helper_bytes}});
   if (plan.scales != TILEPOST_SCALES_NONE) hash.add({int64_t{plan.scales}, int64_t{plan.scales_a}});
+  if (plan.quantised != 0) hash.add({int64_t{plan.quantised}, int64_t{plan.scales_out}});
   if (plan.access == TILEPOST_ACCESS_TILES) hash.add({int64_t{plan.kernel.box_c.rows}});
   return hash.value();
 }

@@ -18,12 +18,20 @@ struct Fact {
   int64_t value;
 };
 std::vector<Fact> facts_of(const tilepost_plan_t& plan) {
-  return {{"pattern", plan.pattern},   {"ranks", plan.ranks},
-          {"n", plan.map.n},           {"k", plan.k},
-          {"input", plan.input},       {"output", plan.output},
-          {"operands", plan.operands}, {"epilogue", plan.epilogue},
-          {"routing", plan.routing},   {"layout", plan.map.layout},
-          {"consumer", plan.consumer}, {"any_m", plan.any_m}};
+  return {{"pattern", plan.pattern},
+          {"ranks", plan.ranks},
+          {"n", plan.map.n},
+          {"k", plan.k},
+          {"input", plan.input},
+          {"output", plan.output},
+          {"operands", plan.operands},
+          {"epilogue", plan.epilogue},
+          {"routing", plan.routing},
+          {"layout", plan.map.layout},
+          {"consumer", plan.consumer},
+          {"any_m", plan.any_m},
+          {"quantised", plan.quantised},
+          {"scales_out", plan.scales_out}};
 }
 
 // Whether the caller finds rows and output in the same places with every plan that may serve a run.

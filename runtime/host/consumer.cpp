@@ -5,6 +5,8 @@
 #include <vector>
 
 #include "runtime/host/elements.h"
+#include "runtime/map/quantised.h"
+#include "tilepost/host/block_scales.h"
 
 namespace tilepost {
 namespace {
@@ -35,21 +37,51 @@ int64_t place(const HostConsumer& consumer, int64_t row, int64_t column) {
   return place_in_slots(consumer.run, row, column);
 }
 
+// Writes rows of fp32 to out: rounded to T, or quantised.
+template <class T>
+class RowWriter {
+ public:
+  explicit RowWriter(const HostConsumer& consumer, int64_t rows)
+      : consumer_(consumer),
+        n_(consumer.run.map().n),
+        steps_(scale_steps_of_out(consumer.plan, rows)) {}
+
+  void write(int64_t row, const float* x) const {
+    if (consumer_.plan.quantised != 0) return quantise_row(row, x);
+    T* const out = static_cast<T*>(consumer_.out) + row * n_;
+    for (int64_t i = 0; i < n_; ++i) out[i] = from_float<T>(x[i]);
+  }
+
+ private:
+  void quantise_row(int64_t row, const float* x) const {
+    E4m3* const out = static_cast<E4m3*>(consumer_.out) + row * n_;
+    for (int64_t first = 0; first < n_; first += TILEPOST_SCALE_BLOCK) {
+      const int64_t end = std::min<int64_t>(n_, first + TILEPOST_SCALE_BLOCK);
+      const float scale = scale_of_block(x + first, static_cast<int>(end - first));
+      for (int64_t i = first; i < end; ++i) out[i] = quantise(x[i], scale);
+      consumer_.out_scales[row * steps_.row + first / TILEPOST_SCALE_BLOCK * steps_.block] = scale;
+    }
+  }
+
+  const HostConsumer& consumer_;
+  const int64_t n_;
+  const ScaleSteps steps_;
+};
+
 template <class T>
 class Norm {
  public:
   explicit Norm(const HostConsumer& consumer) : consumer_(consumer), n_(consumer.run.map().n) {}
 
-  void row(int64_t row, T* x) const {
+  // Normalises the row `x` into `y`.
+  void row(int64_t row, T* x, float* y) const {
     if (consumer_.norm_residual != nullptr)
       add_residual(static_cast<T*>(consumer_.norm_residual) + row * n_, x);
     float squares = 0;
     for (int64_t i = 0; i < n_; ++i) squares += to_float(x[i]) * to_float(x[i]);
     const float scale = 1.0f / std::sqrt(squares / static_cast<float>(n_) + consumer_.norm_epsilon);
     const T* weight = static_cast<const T*>(consumer_.norm_weight);
-    T* out = static_cast<T*>(consumer_.out) + row * n_;
-    for (int64_t i = 0; i < n_; ++i)
-      out[i] = from_float<T>(to_float(x[i]) * scale * to_float(weight[i]));
+    for (int64_t i = 0; i < n_; ++i) y[i] = to_float(x[i]) * scale * to_float(weight[i]);
   }
 
  private:
@@ -62,14 +94,21 @@ class Norm {
   const int64_t n_;
 };
 
+// Reads rows, normalises them if the consumer does, and writes them.
 template <class T>
-void norm_rows(const HostConsumer& consumer, int64_t rows) {
+void write_rows(const HostConsumer& consumer, int64_t rows) {
   const Norm<T> norm(consumer);
-  const size_t n = static_cast<size_t>(consumer.run.map().n);
+  const RowWriter<T> writer(consumer, rows);
+  const auto n = static_cast<size_t>(consumer.run.map().n);
   std::vector<T> x(n);
+  std::vector<float> y(n);
   for (int64_t row = 0; row < rows; ++row) {
     load_row(consumer, row, x.data());
-    norm.row(row, x.data());
+    if (normalises(consumer.plan))
+      norm.row(row, x.data(), y.data());
+    else
+      std::transform(x.begin(), x.end(), y.begin(), [](T value) { return to_float(value); });
+    writer.write(row, y.data());
   }
 }
 
@@ -97,7 +136,8 @@ void consume(const HostConsumer& consumer) {
       break;
     case TILEPOST_CONSUMER_RMS_NORM:
     case TILEPOST_CONSUMER_RESIDUAL_RMS_NORM:
-      with_element(consumer.plan.output, [&]<class T>(T) { norm_rows<T>(consumer, rows); });
+    case TILEPOST_CONSUMER_QUANTISE:
+      with_element(consumer.plan.output, [&]<class T>(T) { write_rows<T>(consumer, rows); });
       break;
   }
 }

@@ -213,7 +213,8 @@ void HostOp::finish_run(const Request& request) {
   if (plan_.consumer == TILEPOST_CONSUMER_NONE) return;
   const bool residual = plan_.consumer == TILEPOST_CONSUMER_RESIDUAL_RMS_NORM;
   consume({plan_, map, rank_, at(map.path.results, request), operands.norm_weight,
-           residual ? operands.norm_residual : nullptr, operands.norm_epsilon, operands.out});
+           residual ? operands.norm_residual : nullptr, operands.norm_epsilon, operands.out,
+           operands.out_scales});
 }
 
 HostStep HostOp::place_of(const Request& request, int group) const {

@@ -117,6 +117,7 @@ inline constexpr Enumerator<tilepost_consumer_t> kConsumers[] = {
     {TILEPOST_ENUMERATOR(TILEPOST_CONSUMER_RMS_NORM), "rms_norm", "rows are normalised"},
     {TILEPOST_ENUMERATOR(TILEPOST_CONSUMER_RESIDUAL_RMS_NORM), "residual_rms_norm",
      "the residual is added, then rows are normalised"},
+    {TILEPOST_ENUMERATOR(TILEPOST_CONSUMER_QUANTISE), "quantise", "rows are rounded to 8 bits"},
 };
 inline constexpr Enumerator<tilepost_launch_t> kLaunches[] = {
     {TILEPOST_ENUMERATOR(TILEPOST_LAUNCH_TMA), "tma", "tensor maps"},
@@ -141,7 +142,7 @@ TILEPOST_CHECK_TABLE(tilepost_access_t, kAccesses, value, 4)
 TILEPOST_CHECK_TABLE(tilepost_shots_t, kShots, value, 4)
 TILEPOST_CHECK_TABLE(tilepost_sum_t, kSums, value, 2)
 TILEPOST_CHECK_TABLE(tilepost_wait_t, kWaits, value, 2)
-TILEPOST_CHECK_TABLE(tilepost_consumer_t, kConsumers, value, 4)
+TILEPOST_CHECK_TABLE(tilepost_consumer_t, kConsumers, value, 5)
 TILEPOST_CHECK_TABLE(tilepost_launch_t, kLaunches, value, 4)
 #pragma GCC diagnostic pop
 

@@ -7,6 +7,7 @@
 #include "runtime/map/patterns.h"
 #include "runtime/verify/reference/experts.h"
 #include "runtime/verify/reference/norm.h"
+#include "runtime/verify/reference/quantised.h"
 #include "tilepost/dtype.h"
 
 namespace tilepost::verify {
@@ -129,13 +130,22 @@ void Check::compare_run(int rank, int set, int run) {
 // product.
 void Check::compare_out(const RankOperation& operation, int rank, int set, int run) {
   std::vector<unsigned char> out;
-  const std::string overwritten = operation.buffers(set).fetch_out(out);
+  std::vector<float> scales;
+  std::string overwritten = operation.buffers(set).fetch_out(out);
+  if (problem_.quantised) {
+    overwritten += operation.buffers(set).fetch_out_scales(scales);
+    overwritten += written_padding(problem_, shape_.out_rows(rank), scales);
+  }
   const OutputLayout layout = operation.layout(shape_);
   const bool all = row_of(problem_.pattern).product_is_routed();
   Comparison comparison;
   for (int source = all ? 0 : rank; source < (all ? problem_.ranks : rank + 1); ++source)
-    compare(problem_, {out.data(), layout, shape_, rank}, expected_[reference_of(source)], source,
-            tiles_[source], comparison);
+    if (problem_.quantised)
+      compare_quantised(problem_, {out.data(), layout, shape_, rank}, scales,
+                        expected_[reference_of(source)], source, tiles_[source], comparison);
+    else
+      compare(problem_, {out.data(), layout, shape_, rank}, expected_[reference_of(source)], source,
+              tiles_[source], comparison);
   hold(comparison, "", run);
   if (!overwritten.empty()) throw TargetError(harness::format("run %d: ", run + 1) + overwritten);
 }

@@ -18,6 +18,8 @@ Problem problem_of(const tilepost_plan_t& plan, const World& world) {
                   plan.output,        plan.pattern, plan.operands, plan.accumulate, plan.epilogue};
   problem.scales = plan.scales;
   problem.scales_a = plan.scales_a;
+  problem.quantised = plan.quantised != 0;
+  problem.scales_out = plan.scales_out;
   problem.layout = plan.map.layout;
   problem.routing = plan.routing;
   problem.consumer = plan.consumer;
@@ -52,6 +54,7 @@ std::string types_of(const tilepost_plan_t& plan) {
   if (plan.operands == TILEPOST_NN) text += " nn";
   if (plan.scales != TILEPOST_SCALES_NONE)
     text += std::string(" ") + name_of(plan.scales) + " in " + name_of(plan.scales_a);
+  if (plan.quantised != 0) text += std::string(" quantised, scales in ") + name_of(plan.scales_out);
   const char* separator = " ";
   for (const auto& operation : enumerators::kEpilogueOps) {
     if ((plan.epilogue & operation.value) == 0) continue;

@@ -6,6 +6,7 @@
 #include "runtime/cuda/consumers/hand_out.h"
 #include "runtime/cuda/consumers/norm.h"
 #include "runtime/cuda/consumers/pack.h"
+#include "runtime/cuda/consumers/quantise.h"
 #include "runtime/cuda/consumers/unpermute.h"
 #include "runtime/cuda/transport/agreement.h"
 #include "runtime/cuda/watch/stamp.h"
@@ -283,6 +284,9 @@ cudaError_t preload_hand_out() {
 cudaError_t preload_norm(tilepost_dtype_t) {
   return launched("preload_norm");
 }
+cudaError_t preload_quantise(tilepost_dtype_t) {
+  return launched("preload_quantise");
+}
 
 cudaError_t launch_wait(const WaitArguments& wait, cudaStream_t stream) {
   const std::lock_guard lock(world().mutex);
@@ -378,6 +382,14 @@ cudaError_t launch_norm(const NormArguments& arguments, tilepost_dtype_t, int,
   return launched("norm " + stream_of(stream).name + " " + std::to_string(arguments.rows) + "x" +
                   std::to_string(arguments.n) + " tile_n " + std::to_string(arguments.tile_n) +
                   " slots " + is(arguments.slot_rows) + " residual " + is(arguments.residual));
+}
+
+cudaError_t launch_quantise(const QuantiseArguments& arguments, tilepost_dtype_t, int,
+                            cudaStream_t stream) {
+  return launched(
+      "quantise " + stream_of(stream).name + " rows " + std::to_string(arguments.first_row) + "+" +
+      std::to_string(arguments.rows) + " tile_n " + std::to_string(arguments.tile_n) + " steps " +
+      std::to_string(arguments.steps.row) + ", " + std::to_string(arguments.steps.block));
 }
 
 }  // namespace tilepost::cuda

@@ -186,6 +186,7 @@ inline tilepost_run_operands_t operands() {
   values.out = pointer(3);
   values.norm_weight = pointer(4);
   values.norm_residual = pointer(5);
+  values.out_scales = static_cast<float*>(pointer(8));
   return values;
 }
 
@@ -204,7 +205,7 @@ inline std::vector<std::string> enqueued() {
   for (const std::string& line : fakes::world().log)
     for (const char* kind : {"cudaEventRecord", "cudaStreamWaitEvent", "gemm", "wait ", "post ",
                              "allreduce", "reducescatter", "allgather", "send ", "recv ", "group_",
-                             "unpermute", "norm ", "replay", "cudaMemset", "cuStream"})
+                             "unpermute", "norm ", "quantise ", "replay", "cudaMemset", "cuStream"})
       if (line.rfind(kind, 0) == 0) {
         lines.push_back(line);
         break;

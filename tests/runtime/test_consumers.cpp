@@ -64,6 +64,49 @@ TEST_CASE_METHOD(Operation, "a norm follows the last collective, wherever the ro
   CHECK(run_with(values) == TILEPOST_INVALID_ARGUMENT);
 }
 
+TEST_CASE_METHOD(Operation, "a sum is quantised group by group, behind the group's collective") {
+  program.plan.consumer = TILEPOST_CONSUMER_QUANTISE;
+  program.plan.quantised = 1;
+  Lines expected;
+  SECTION("AllReduce, panel") {
+    program.finish();
+    expected = {"quantise own0 rows 0+256 tile_n 256 steps 2, 1",
+                "quantise own0 rows 256+256 tile_n 256 steps 2, 1"};
+  }
+  SECTION("AllReduce, slots") {
+    program.use_tiles(program.plan.consumer);
+    expected = {"quantise own0 rows 0+512 tile_n 128 steps 2, 1"};
+  }
+  SECTION("ReduceScatter, panel, scales with m contiguous") {
+    program.plan.map.m = 301;
+    program.plan.scales_out = TILEPOST_SCALES_COLUMNS;
+    program.use(TILEPOST_GEMM_REDUCE_SCATTER, 2, TILEPOST_DIVISION_SHARES, {1, 2});
+    expected = {"quantise own0 rows 0+128 tile_n 256 steps 1, 152",
+                "quantise own0 rows 128+22 tile_n 256 steps 1, 152"};
+  }
+  SECTION("ReduceScatter, slabs") {
+    program.plan.map.m = 301;
+    program.use(TILEPOST_GEMM_REDUCE_SCATTER, 2, TILEPOST_DIVISION_COLUMNS, {2}, TILEPOST_TILE);
+    expected = {"quantise own0 rows 0+150 tile_n 128 steps 2, 1"};
+  }
+  create();
+  tilepost_run_operands_t values = operands();
+  values.out_scales = nullptr;
+  CHECK(run_with(values) == TILEPOST_INVALID_ARGUMENT);
+  CHECK_THAT(tilepost_last_error(), Contains("out_scales is null, but the plan's output type"));
+  values.out_scales = reinterpret_cast<float*>(static_cast<char*>(sample::pointer(8)) + 2);
+  CHECK(run_with(values) == TILEPOST_INVALID_ARGUMENT);
+  CHECK_THAT(tilepost_last_error(), Contains("out_scales must be a multiple of 4 bytes"));
+  values.out_scales = static_cast<float*>(values.out);
+  CHECK(run_with(values) == TILEPOST_INVALID_ARGUMENT);
+  CHECK_THAT(tilepost_last_error(), Contains("overlaps out_scales at"));
+  run_logged();
+  Lines passes;
+  for (const std::string& line : enqueued())
+    if (line.starts_with("quantise ")) passes.push_back(line);
+  CHECK(passes == expected);
+}
+
 TEST_CASE_METHOD(Operation, "slabs are as high as a full share, also where rows are fewer") {
   program.plan.map.m = 301;
   program.plan.consumer = TILEPOST_CONSUMER_UNPERMUTE;

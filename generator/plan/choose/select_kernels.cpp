@@ -331,6 +331,13 @@ bool select_kernels(Draft& draft) {
                                         not_tma));
     return false;
   }
+  if (plan.quantised != 0 && !not_tma.empty()) {
+    draft.diagnostics.error(
+        draft.spec.gemm.out.where,
+        fmt::format("gemm.out '{}' is for gemm_sm90 alone: {}; pad N or K, or use another gemm.out",
+                    name_of(draft.spec.gemm.out.value), not_tma));
+    return false;
+  }
   std::vector<KernelConfig> configs = usable(draft);
   std::vector<int> cluster_choices;
   // All checks report before any of them stops the planning.

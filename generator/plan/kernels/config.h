@@ -50,6 +50,7 @@ struct KernelRequest {
   tilepost_scales_t scales = TILEPOST_SCALES_NONE;
   tilepost_scales_order_t scales_a = TILEPOST_SCALES_ROWS;
   bool scales_arrive = false;  // whether A's scales arrive with its rows while the kernel runs
+  bool quantises = false;      // whether the kernel quantises its tiles (quantises_tiles)
   int epilogue = 0;            // a set of TILEPOST_SCALE …
   tilepost_gate_t gate = TILEPOST_GATE_HALVES;  // where B has gate and up (experts)
   int cluster = 1;                              // tiles of a cluster, one below the other

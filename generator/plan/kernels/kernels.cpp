@@ -25,6 +25,7 @@ void add_tunables(const KernelConfig& config, const KernelRequest& request, Kern
   plan.source.tunables["NN"] = request.operands == TILEPOST_NN ? "1" : "0";
   if (request.scales != TILEPOST_SCALES_NONE)
     plan.source.tunables["SCALES"] = request.scales_a == TILEPOST_SCALES_ROWS ? "1" : "2";
+  if (request.quantises) plan.source.tunables["QUANTISE"] = "1";
 }
 
 }  // namespace

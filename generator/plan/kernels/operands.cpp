@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "generator/spec/names.h"
+#include "runtime/map/quantised.h"
 #include "runtime/map/tile_map.h"
 #include "tilepost/dtype.h"
 
@@ -47,8 +48,11 @@ std::string why_not_tma(const Plan& plan) {
   if (plan.k % along_k != 0)
     return fmt::format("gemm_sm90 needs K a multiple of {0}{1}, not {2}", along_k,
                        input.is_narrow() ? fmt::format(" for {0}", input.name) : "", plan.k);
-  const int along_n = kTmaBytes / bytes_of(plan.output);
+  const int along_n = kTmaBytes / bytes_of(type_of_out(plan));
   if (plan.map.n % along_n == 0) return "";
+  if (plan.quantised != 0)
+    return fmt::format("gemm_sm90 needs N a multiple of {0} for an output of {1}, not {2}", along_n,
+                       name_of(type_of_out(plan)), plan.map.n);
   if (plan.operands == TILEPOST_NN)
     return fmt::format("gemm_sm90 needs N a multiple of {0} for B of layout nn, not {1}", along_n,
                        plan.map.n);
@@ -70,6 +74,7 @@ KernelRequest request_for(const Plan& plan) {
   request.accumulate = plan.accumulate;
   request.scales = plan.scales;
   request.scales_a = plan.scales_a;
+  request.quantises = quantises_tiles(plan);
   request.epilogue = plan.epilogue;
   request.gate = plan.gate;
   request.normalises = normalises(plan);

@@ -17,6 +17,7 @@
 #include "generator/spec/names.h"
 #include "runtime/map/moved_scales.h"
 #include "runtime/map/patterns.h"
+#include "runtime/map/quantised.h"
 #include "tilepost/internal/expert_ops.h"
 
 namespace tilepost {
@@ -52,12 +53,19 @@ std::string epilogue_of(const Plan& plan) {
 void print_problem(std::string& out, const Plan& plan) {
   const double flops = flops_of(plan);
   std::string types = name_of(plan.input);
-  if (plan.input != plan.output)
-    types += fmt::format(" summed {0}, {1} out", name_of(plan.accumulate), name_of(plan.output));
+  if (plan.input != plan.output || plan.quantised)
+    types +=
+        fmt::format(" summed {0}, {1} out", name_of(plan.accumulate), name_of(type_of_out(plan)));
   if (plan.scales != TILEPOST_SCALES_NONE)
     types +=
         fmt::format(", scales of {0}, A's in {1}", name_of(plan.scales), name_of(plan.scales_a));
   line(out, "problem", describe_product(plan, "C") + ", " + types);
+  if (plan.quantised)
+    line(out, "",
+         fmt::format("{0} {1}, with {2} scales of a row in {3}: {4} bytes of each row",
+                     quantises_tiles(plan) ? "the kernel stores" : "the consumer writes",
+                     name_of(type_of_out(plan)), scale_blocks(plan.map.n), name_of(plan.scales_out),
+                     bytes_of_row_of_out(plan)));
   if (plan.any_m)
     line(out, "",
          fmt::format("{0} rows are a bound: every run has an m of its own", rows_of_runs(plan)));
@@ -72,7 +80,8 @@ void print_problem(std::string& out, const Plan& plan) {
   if (plan.epilogue != 0) line(out, "", "then " + epilogue_of(plan));
   line(out, "",
        fmt::format("{0:.1f} GFLOP and {1:.1f} MiB of {2} on each rank", flops / 1e9,
-                   mib(plan.map.m * plan.map.n * bytes_of(plan.output)),
+                   mib(plan.map.m * (quantises_tiles(plan) ? bytes_of_row_of_out(plan)
+                                                           : plan.map.n * bytes_of(plan.output))),
                    ends_with_less(plan) ? "product" : "output"));
 }
 

@@ -9,6 +9,7 @@
 #include "generator/plan/transports/transports.h"
 #include "generator/spec/names.h"
 #include "runtime/map/patterns.h"
+#include "runtime/map/quantised.h"
 
 namespace tilepost {
 namespace {
@@ -23,8 +24,9 @@ std::string title_of(const Plan& plan) {
 
 std::string problem_of(const Plan& plan) {
   std::string text = describe_product(plan, "C") + ", " + name_of(plan.input);
-  if (plan.input != plan.output)
-    text += fmt::format(" summed {0}, {1} out", name_of(plan.accumulate), name_of(plan.output));
+  if (plan.input != plan.output || plan.quantised)
+    text +=
+        fmt::format(" summed {0}, {1} out", name_of(plan.accumulate), name_of(type_of_out(plan)));
   return text;
 }
 

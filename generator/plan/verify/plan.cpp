@@ -9,6 +9,7 @@
 #include "generator/plan/verify/traffic.h"
 #include "generator/plan/verify/verify_plan.h"
 #include "runtime/map/moved_scales.h"
+#include "runtime/map/quantised.h"
 #include "tilepost/dtype.h"
 #include "tilepost/internal/task_chunks.h"
 
@@ -315,7 +316,11 @@ void check_operations(const Plan& plan, Findings& findings) {
         fmt::format("transport {0} with nothing to send", name_of(plan.planned_transport)));
   if (plan.routing != TILEPOST_ROUTING_EVEN && !row_of(plan).routes())
     findings.add(fmt::format("routing {0} with {1}", name_of(plan.routing), name_of(plan.pattern)));
-  if (row_of(plan.output).is_narrow()) findings.add("an output of 8 bits");
+  if (row_of(plan.output).is_narrow()) findings.add("a product of 8 bits");
+  if (!quantises_as_it_may(plan) ||
+      (quantises_tiles(plan) && plan.map.tile_n % TILEPOST_SCALE_BLOCK != 0))
+    findings.add(fmt::format("{0} and consumer {1} of tiles with {2} columns, quantised",
+                             name_of(plan.pattern), name_of(plan.consumer), plan.map.tile_n));
   const int scales = TILEPOST_SCALE | TILEPOST_SCALE_ROWS | TILEPOST_SCALE_COLUMNS;
   const bool scaled = plan.scales != TILEPOST_SCALES_NONE;
   if (scaled && (!row_of(plan.input).is_narrow() || (plan.epilogue & scales) != 0 ||
@@ -339,7 +344,7 @@ void check_consumer(const Plan& plan, Findings& findings) {
   if (!row_of(plan).may_tile() && tiles)
     findings.add("tiles in slot order, and nothing is sent after the GEMM");
   const bool unpermutes = plan.consumer == TILEPOST_CONSUMER_UNPERMUTE;
-  const bool norms = plan.consumer != TILEPOST_CONSUMER_NONE && !unpermutes;
+  const bool norms = normalises(plan);
   if ((unpermutes && !tiles) || (norms && !row_of(plan).may_normalise()))
     findings.add(fmt::format("consumer {0} after {1} in layout {2}", name_of(plan.consumer),
                              name_of(plan.pattern), name_of(plan.map.layout)));
@@ -369,7 +374,7 @@ void check_tensor_maps(const Plan& plan, Findings& findings) {
     check_box('B', kernel.box_b, nn ? plan.map.n : plan.k, plan.input, findings);
   }
   check_box('C', kernel.box_c, plan.map.layout == TILEPOST_PANEL ? plan.map.n : plan.map.tile_n,
-            plan.output, findings);
+            quantises_tiles(plan) ? type_of_out(plan) : plan.output, findings);
 }
 
 }  // namespace

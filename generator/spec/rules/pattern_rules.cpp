@@ -119,11 +119,16 @@ void check_layout(const Spec& spec, Diagnostics& diagnostics) {
                   quote(row.name)));
 }
 
+// Whether the output is left in tiles. An output of 8 bits is made row-major.
+bool stays_in_tiles(const Spec& spec) {
+  return spec.schedule.layout.value == TILEPOST_TILE &&
+         spec.consumer.value == TILEPOST_CONSUMER_NONE && !row_of(spec.gemm.out.value).is_narrow();
+}
+
 // A run with another m has a table of slots of its own, and tilepost_op_info_t has only the table
 // of the planned m.
 void check_slots(const Spec& spec, Diagnostics& diagnostics) {
-  if (!row_of(spec.pattern.value).may_keep_slots() || !spec.gemm.any_m ||
-      spec.schedule.layout.value != TILEPOST_TILE || spec.consumer.value != TILEPOST_CONSUMER_NONE)
+  if (!row_of(spec.pattern.value).may_keep_slots() || !spec.gemm.any_m || !stays_in_tiles(spec))
     return;
   diagnostics.error(
       spec.schedule.layout.where,
@@ -177,6 +182,7 @@ void check_norm(const Spec& spec, Diagnostics& diagnostics) {
 void check_consumer(const Spec& spec, Diagnostics& diagnostics) {
   switch (spec.consumer.value) {
     case TILEPOST_CONSUMER_NONE:
+    case TILEPOST_CONSUMER_QUANTISE:
       return;
     case TILEPOST_CONSUMER_UNPERMUTE:
       return check_unpermute(spec, diagnostics);
@@ -218,8 +224,7 @@ std::string why_one_kernel(const Spec& spec) {
   if (spec.kernel) return "the kernel is your own";
   if (row_of(spec.pattern.value).has_experts())
     return "its tiles are as high as the experts' rows need";
-  if (spec.schedule.layout.value == TILEPOST_TILE && spec.consumer.value == TILEPOST_CONSUMER_NONE)
-    return "the output stays in the tiles of one kernel";
+  if (stays_in_tiles(spec)) return "the output stays in the tiles of one kernel";
   return "";
 }
 

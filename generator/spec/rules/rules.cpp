@@ -44,6 +44,7 @@ void check_bundled_types(GemmSpec& gemm, Diagnostics& diagnostics) {
         fmt::format("gemm.a {} is for a kernel of your own; the bundled ones multiply "
                     "{}; use one of these, or bring a kernel",
                     quote(a.name), dtypes_with<&DtypeRow::is_bundled>("and")));
+  if (out.is_narrow()) return;  // quantised_rules.cpp
   if (a.may_be_output())
     follow_a(gemm, gemm.out, "gemm.out", "the bundled kernels round their sums to the input type",
              diagnostics);
@@ -97,6 +98,7 @@ void apply_rules(Spec& spec, Diagnostics& diagnostics) {
   check_epilogue(spec, diagnostics);
   check_experts(spec, diagnostics);
   check_scales(spec, diagnostics);
+  check_quantised(spec, diagnostics);
   check_kernel(spec, diagnostics);
 }
 

@@ -23,6 +23,9 @@ void check_experts(const Spec& spec, Diagnostics& diagnostics);
 // Checks what scales of blocks go with (scales_rules.cpp).
 void check_scales(const Spec& spec, Diagnostics& diagnostics);
 
+// Checks what an output of 8 bits goes with (quantised_rules.cpp).
+void check_quantised(const Spec& spec, Diagnostics& diagnostics);
+
 // Why the spec's runs cannot have several kernels, each for a range of m; "" if they can.
 std::string why_one_kernel(const Spec& spec);
 

@@ -10,6 +10,7 @@
 #include <cstdint>
 
 #include "tilepost/mark.cuh"
+#include "tilepost/numeric.h"
 
 namespace tilepost {
 
@@ -62,6 +63,19 @@ __device__ __forceinline__ uint32_t pack(float low, float high) {
   else
     asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(word) : "f"(high), "f"(low));
   return word;
+}
+
+// Rounds two neighbours of a row to e4m3, to nearest even, with `low` in the lower half. What lies
+// beyond the largest number becomes that number. GPUs have the instruction from sm_89 on (PTX ISA,
+// cvt).
+__device__ __forceinline__ uint16_t pack_e4m3(float low, float high) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 890
+  return static_cast<uint16_t>(to_e4m3(low).bits | to_e4m3(high).bits << 8);
+#else
+  uint16_t half;
+  asm("cvt.rn.satfinite.e4m3x2.f32 %0, %1, %2;" : "=h"(half) : "f"(high), "f"(low));
+  return half;
+#endif
 }
 
 // The inverse of pack(). It is exact.

@@ -1,6 +1,7 @@
 // Panels: pieces of the output on their way through shared memory. A panel is what a warpgroup has
-// summed of 64 rows and up to 64 columns. Where the matrix instruction made the tile transposed, it
-// is what the warpgroup has summed of 64 columns and any multiple of 8 rows.
+// summed of 64 rows and up to 64 columns, or 128 where they are quantised to 8 bits. Where the
+// matrix instruction made the tile transposed, it is what the warpgroup has summed of 64 columns
+// and any multiple of 8 rows.
 //
 // A panel lies as TMA's 128-byte swizzle wants it. Row r begins at byte r * 128, however few
 // columns a row has. Chunk c of a row, of 16 bytes, lies at place c ^ (r % 8).
@@ -11,12 +12,14 @@
 #include "tilepost/device/ptx_cluster.cuh"
 #include "tilepost/device/ptx_sm90.cuh"
 #include "tilepost/device/transposed_epilogue.cuh"
+#include "tilepost/internal/quantised.h"
 #include "tilepost/mark.cuh"
 #include "tilepost/plan.h"
 
 namespace tilepost::panel {
 
-constexpr int kMostColumns = 64;
+constexpr int kMostColumns = 64;        // of elements of 16 bits
+constexpr int kQuantisedColumns = 128;  // of elements of 8 bits: a block with a scale of its own
 constexpr int kRowBytes = 128;
 constexpr int kChunkN = 8;  // columns of a chunk
 
@@ -69,16 +72,6 @@ __device__ __forceinline__ void for_finished(const float* sums, const tilepost_s
   }
 }
 
-// Applies the epilogue to a thread's sums and rounds them into `words`.
-template <int kColumns, int kEpilogue, DType kOutput>
-__device__ __forceinline__ void round(Words<kColumns>& words, const float* sums,
-                                      const tilepost_shape_t& shape,
-                                      const tilepost_epilogue_t& epilogue, Place place) {
-  for_finished<kColumns, kEpilogue, kOutput>(
-      sums, shape, epilogue, place,
-      [&](int word, float2 values) { words[word] = pack<kOutput>(values.x, values.y); });
-}
-
 // Applies the epilogue to a thread's sums in place. They are not rounded.
 template <int kColumns, int kEpilogue, DType kOutput>
 __device__ __forceinline__ void finish(float* sums, const tilepost_shape_t& shape,
@@ -90,10 +83,68 @@ __device__ __forceinline__ void finish(float* sums, const tilepost_shape_t& shap
                                              });
 }
 
+// Quantises a thread's sums of a panel, which is one block of columns (tilepost_plan_t::quantised),
+// into `words` of two elements of 8 bits, and stores the scale of each row. The sums of a row are
+// with four lanes. All threads of the warpgroup call.
+__device__ __forceinline__ void quantise(Words<kQuantisedColumns>& words, const float* sums,
+                                         const tilepost_shape_t& shape,
+                                         const tilepost_epilogue_t& epilogue, Place place) {
+  static_assert(kQuantisedColumns == TILEPOST_SCALE_BLOCK);
+#pragma unroll
+  for (int half = 0; half < 2; ++half) {  // the thread's row, then the row 8 below it
+    float most = 0;
+#pragma unroll
+    for (int word = half; word < kWords<kQuantisedColumns>; word += 2)
+      most = fmaxf(most, fmaxf(fabsf(sums[2 * word]), fabsf(sums[2 * word + 1])));
+    most = fmaxf(most, __shfl_xor_sync(0xFFFFFFFF, most, 1));
+    most = fmaxf(most, __shfl_xor_sync(0xFFFFFFFF, most, 2));
+    const float scale = scale_of_block(most), inverse = inverse_of_scale(scale);
+    const int row = place.row + half * 8;
+    if (threadIdx.x % 4 == 0 && row < shape.m && place.col < shape.n)
+      epilogue.out_scales[row * epilogue.out_scale_row +
+                          place.col / kQuantisedColumns * epilogue.out_scale_block] = scale;
+#pragma unroll
+    for (int word = half; word < kWords<kQuantisedColumns>; word += 2)
+      words[word] = pack_e4m3(sums[2 * word] * inverse, sums[2 * word + 1] * inverse);
+  }
+}
+
+// Applies the epilogue to a thread's sums and rounds them into `words`. Quantised sums are finished
+// in place first, because a scale depends on all of them.
+template <int kColumns, int kEpilogue, DType kOutput>
+__device__ __forceinline__ void round(Words<kColumns>& words, float* sums,
+                                      const tilepost_shape_t& shape,
+                                      const tilepost_epilogue_t& epilogue, Place place) {
+  if constexpr (kColumns == kQuantisedColumns) {
+    if constexpr (kEpilogue != 0)
+      finish<kColumns, kEpilogue, kOutput>(sums, shape, epilogue, place);
+    quantise(words, sums, shape, epilogue, place);
+  } else {
+    for_finished<kColumns, kEpilogue, kOutput>(
+        sums, shape, epilogue, place,
+        [&](int word, float2 values) { words[word] = pack<kOutput>(values.x, values.y); });
+  }
+}
+
+// Writes a thread's words of two elements of 8 bits into the panel at `target`.
+__device__ __forceinline__ void write_quantised(uint32_t target,
+                                                const Words<kQuantisedColumns>& words, int thread) {
+  const int lane = thread % 32, row = thread / 32 * 16 + lane / 4;
+#pragma unroll
+  for (int word = 0; word < kWords<kQuantisedColumns>; ++word) {
+    const int chunk = word / 4, within = word / 2 % 2 * 8 + lane % 4 * 2;  // 16 columns, 16 bytes
+    ptx::store_shared_half(
+        target + (row + word % 2 * 8) * kRowBytes + ((chunk ^ row % 8) << 4) + within,
+        static_cast<uint16_t>(words[word]));
+  }
+}
+
 // Writes a thread's words into the panel at `target`. All threads of the warpgroup call.
 template <int kColumns>
 __device__ __forceinline__ void write(uint32_t target, const Words<kColumns>& words, int thread) {
-  static_assert(kColumns % kChunkN == 0 && kColumns <= kMostColumns);
+  if constexpr (kColumns == kQuantisedColumns) return write_quantised(target, words, thread);
+  static_assert(kColumns % kChunkN == 0 &&
+                (kColumns <= kMostColumns || kColumns == kQuantisedColumns));
   const int lane = thread % 32;
   const int row = thread / 32 * 16 + lane % 16;
 #pragma unroll

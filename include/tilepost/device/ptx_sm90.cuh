@@ -311,6 +311,9 @@ __device__ __forceinline__ void store_matrices(uint32_t row, uint32_t m0, uint32
 __device__ __forceinline__ void store_shared_word(uint32_t destination, uint32_t word) {
   asm volatile("st.shared.u32 [%0], %1;" ::"r"(destination), "r"(word) : "memory");
 }
+__device__ __forceinline__ void store_shared_half(uint32_t destination, uint16_t half) {
+  asm volatile("st.shared.b16 [%0], %1;" ::"r"(destination), "h"(half) : "memory");
+}
 __device__ __forceinline__ uint32_t add_shared_word(uint32_t destination, uint32_t word) {
   uint32_t before;
   asm volatile("atom.shared.add.u32 %0, [%1], %2;"

@@ -1,12 +1,16 @@
-// The scales of blocks (tilepost_scales_t) in a host kernel: operands take them when they are
-// widened, so that the sums need nothing more.
+// The scales of blocks (tilepost_scales_t) on the host target. Operands take them when they are
+// widened, so that the sums need nothing more. A quantised output gets them
+// (tilepost_plan_t::quantised).
 #ifndef TILEPOST_HOST_BLOCK_SCALES_H
 #define TILEPOST_HOST_BLOCK_SCALES_H
 
+#include <cmath>
 #include <cstdint>
 
 #include "tilepost/internal/block_scales.h"
+#include "tilepost/internal/quantised.h"
 #include "tilepost/mark.cuh"
+#include "tilepost/numeric.h"
 #include "tilepost/plan.h"
 
 namespace tilepost {
@@ -30,6 +34,24 @@ inline void scale_panel(Workspace& work, const tilepost_shape_t& shape,
     const float scale = epilogue.scale_b[of_b * b.row + block * b.block];
     for (int k = 0; k < depth; ++k) work.b[k][column] *= scale;
   }
+}
+
+// The scale of a block of `count` elements of an output.
+inline float scale_of_block(const float* elements, int count) {
+  float most = 0;
+  for (int i = 0; i < count; ++i) most = std::fmax(most, std::fabs(elements[i]));
+  return scale_of_block(most);
+}
+
+// An element of a block with this scale, quantised.
+inline E4m3 quantise(float element, float scale) {
+  return to_e4m3(element * inverse_of_scale(scale));
+}
+
+// Stores the scale of the block of the output that has element (row, column).
+inline void store_scale(const tilepost_epilogue_t& epilogue, int row, int column, float scale) {
+  const int block = column / TILEPOST_SCALE_BLOCK;
+  epilogue.out_scales[row * epilogue.out_scale_row + block * epilogue.out_scale_block] = scale;
 }
 
 }  // namespace tilepost

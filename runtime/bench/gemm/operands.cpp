@@ -178,8 +178,11 @@ tilepost_epilogue_t Operands::epilogue(int set) const {
   const bool columns =
       plan_.scales != TILEPOST_SCALES_NONE && plan_.scales_a == TILEPOST_SCALES_COLUMNS;
   return {static_cast<const float*>(columns ? columns_a_.get() : scale_a_.get()),
-          static_cast<const float*>(scale_b_.get()), bias_.get(), sets_[set].residual,
-          sets_[set].out};
+          static_cast<const float*>(scale_b_.get()),
+          bias_.get(),
+          sets_[set].residual,
+          sets_[set].out,
+          nullptr};
 }
 
 Product Operands::product(int set) const {

@@ -9,6 +9,7 @@
 #include "runtime/cuda/consumers/norm.h"
 #include "runtime/cuda/device/kernel_launch.cuh"
 #include "tilepost/device/norm.cuh"
+#include "tilepost/device/quantised.cuh"
 #include "tilepost/device/rows.cuh"
 #include "tilepost/internal/kernel_dtype.h"
 
@@ -72,6 +73,40 @@ __device__ __forceinline__ Packed<kWidth> scaled(const Packed<kWidth>& y, float 
   return out;
 }
 
+// The results of eight neighbours in fp32.
+template <DType kType>
+__device__ __forceinline__ quantised::Neighbours wide_scaled(
+    const Packed<quantised::kWidth>& y, float scale, const Packed<quantised::kWidth>& weight) {
+  quantised::Neighbours out;
+#pragma unroll
+  for (int w = 0; w < y.kWords; ++w) {
+    const float2 a = unpack<kType>(y.words[w]), b = unpack<kType>(weight.words[w]);
+    out.values[2 * w] = a.x * scale * b.x, out.values[2 * w + 1] = a.y * scale * b.y;
+  }
+  return out;
+}
+
+// Writes results of a row from `column` on, rounded to the type or quantised. Where they are
+// quantised, the lanes of a warp call together and have consecutive columns, those beyond the row's
+// end too, where all are zero.
+template <DType kType, bool kQuantises, int kWidth>
+__device__ __forceinline__ void write(const NormArguments& args, int64_t row, int column,
+                                      const Packed<kWidth>& y, float scale,
+                                      const Packed<kWidth>& weight) {
+  const int64_t at = row * args.n + column;
+  if constexpr (kQuantises) {
+    const quantised::Neighbours x = wide_scaled<kType>(y, scale, weight);
+    const float of_block = quantised::scale_of(x);
+    if (column >= args.n) return;
+    quantised::store(static_cast<uint8_t*>(args.out) + at, x, of_block);
+    if (column % TILEPOST_SCALE_BLOCK == 0)
+      args.scales[row * args.steps.row + column / TILEPOST_SCALE_BLOCK * args.steps.block] =
+          of_block;
+  } else if (column < args.n) {
+    store_packed(args.out, at, scaled<kType>(y, scale, weight));
+  }
+}
+
 // Gives the sum over the threads of a row to all of them. The rows alternate between the halves of
 // `partial`. So a warp can write its sum of the next row while another warp still reads the sums of
 // this row. The barrier between rows keeps the warp from writing its sum of the row after the next.
@@ -123,7 +158,7 @@ __device__ __forceinline__ Held<kWidth> load_row(const NormArguments& args, cons
   return held;
 }
 
-template <DType kType, int kWidth, bool kResidual>
+template <DType kType, int kWidth, bool kResidual, bool kQuantises>
 __global__ void __launch_bounds__(kMostThreads)
     norm_kernel(const __grid_constant__ NormArguments args) {
   constexpr int kVectors = Held<kWidth>::kVectors;
@@ -149,9 +184,9 @@ __global__ void __launch_bounds__(kMostThreads)
 #pragma unroll
     for (int v = 0; v < kVectors; ++v) {
       const int column = column_of<kWidth>(v);
-      if (column >= args.n) continue;
-      if constexpr (kResidual) store_packed(args.residual, row * args.n + column, held.x[v]);
-      store_packed(args.out, row * args.n + column, scaled<kType>(held.x[v], scale, weight[v]));
+      if (kResidual && column < args.n)
+        store_packed(args.residual, row * args.n + column, held.x[v]);
+      write<kType, kQuantises>(args, row, column, held.x[v], scale, weight[v]);
     }
     held = next;
   }
@@ -159,7 +194,7 @@ __global__ void __launch_bounds__(kMostThreads)
 
 // The kernel for rows that are longer than a block's registers hold. If an element that a thread
 // reads a second time was written, that thread wrote it.
-template <DType kType, int kWidth, bool kResidual>
+template <DType kType, int kWidth, bool kResidual, bool kQuantises>
 __global__ void __launch_bounds__(kMostThreads)
     long_norm_kernel(const __grid_constant__ NormArguments args) {
   const rows::Any layout = layout_of(args);
@@ -176,12 +211,14 @@ __global__ void __launch_bounds__(kMostThreads)
       sum += squares<kType>(x);
     }
     const float scale = norm::scale_of(row_sum(sum), args.n, args.epsilon);
-    for (int column = first; column < args.n; column += step) {
-      const auto x = kResidual
-                         ? load_packed<kWidth>(args.residual, row * args.n + column)
-                         : load_packed<kWidth>(args.x, layout.place(row, layout.column(column)));
-      const auto weight = load_packed<kWidth>(args.weight, column);
-      store_packed(args.out, row * args.n + column, scaled<kType>(x, scale, weight));
+    for (int column = first; column - first < args.n; column += step) {
+      Packed<kWidth> x{}, weight{};
+      if (column < args.n) {
+        x = kResidual ? load_packed<kWidth>(args.residual, row * args.n + column)
+                      : load_packed<kWidth>(args.x, layout.place(row, layout.column(column)));
+        weight = load_packed<kWidth>(args.weight, column);
+      }
+      write<kType, kQuantises>(args, row, column, x, scale, weight);
     }
   }
 }
@@ -193,15 +230,17 @@ struct Variant {
   Kernel held[2], twice[2];  // [whether there is a residual]
 };
 
-template <DType kType, int kWidth>
+template <DType kType, int kWidth, bool kQuantises = false>
 constexpr Variant kVariant = {
     kWidth,
-    {norm_kernel<kType, kWidth, false>, norm_kernel<kType, kWidth, true>},
-    {long_norm_kernel<kType, kWidth, false>, long_norm_kernel<kType, kWidth, true>}};
+    {norm_kernel<kType, kWidth, false, kQuantises>, norm_kernel<kType, kWidth, true, kQuantises>},
+    {long_norm_kernel<kType, kWidth, false, kQuantises>,
+     long_norm_kernel<kType, kWidth, true, kQuantises>}};
 
+// The first one quantises. The others are the widest one first.
 template <DType kType>
-constexpr Variant kVariants[] = {kVariant<kType, 8>, kVariant<kType, 4>, kVariant<kType, 2>,
-                                 kVariant<kType, 1>};
+constexpr Variant kVariants[] = {kVariant<kType, quantised::kWidth, true>, kVariant<kType, 8>,
+                                 kVariant<kType, 4>, kVariant<kType, 2>, kVariant<kType, 1>};
 
 const Variant* variants(tilepost_dtype_t type) {
   const Variant* found = nullptr;
@@ -226,7 +265,10 @@ cudaError_t preload_norm(tilepost_dtype_t type) {
 cudaError_t launch_norm(const NormArguments& arguments, tilepost_dtype_t type, int sms,
                         cudaStream_t stream) {
   const Variant* variant = variants(type);
-  while (arguments.n % variant->width != 0 || arguments.tile_n % variant->width != 0) ++variant;
+  if (arguments.scales == nullptr) ++variant;
+  while (arguments.scales == nullptr &&
+         (arguments.n % variant->width != 0 || arguments.tile_n % variant->width != 0))
+    ++variant;
   const int threads = norm::threads_of(arguments.n, variant->width);
   const bool held = arguments.n <= threads * held_elements(variant->width);
   const int rows_at_once = held && threads == kWarp ? kWarpsOfShortRows : 1;

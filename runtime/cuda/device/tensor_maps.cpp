@@ -3,6 +3,7 @@
 #include "runtime/cuda/device/check.h"
 #include "runtime/cuda/device/dtypes.h"
 #include "runtime/map/patterns.h"
+#include "runtime/map/quantised.h"
 #include "tilepost/internal/expert_ops.h"
 
 namespace tilepost::cuda {
@@ -97,7 +98,8 @@ tilepost_result_t TensorMapCache::encode(Entry& entry) const {
   const Matrix b = row_of(*plan_).has_experts()
                        ? matrix_of_experts(*plan_, of.b)
                        : Matrix{"b", of.b, nn ? n : k, nn ? k : n, kernel.box_b, plan_->input};
-  const Matrix c{"out", of.c, c_columns, c_rows, kernel.box_c, plan_->output};
+  const tilepost_dtype_t stored = quantises_tiles(*plan_) ? type_of_out(*plan_) : plan_->output;
+  const Matrix c{"out", of.c, c_columns, c_rows, kernel.box_c, stored};
   TILEPOST_TRY(encode_matrix(*driver_, a, entry.maps.a));
   TILEPOST_TRY(encode_matrix(*driver_, b, entry.maps.b));
   return encode_matrix(*driver_, c, entry.maps.c);

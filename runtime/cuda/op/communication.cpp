@@ -6,8 +6,10 @@
 #include "runtime/cuda/consumers/hand_out.h"
 #include "runtime/cuda/consumers/norm.h"
 #include "runtime/cuda/consumers/pack.h"
+#include "runtime/cuda/consumers/quantise.h"
 #include "runtime/cuda/consumers/unpermute.h"
 #include "runtime/map/moved_scales.h"
+#include "runtime/map/quantised.h"
 #include "runtime/map/slots.h"
 #include "tilepost/dtype.h"
 
@@ -16,6 +18,11 @@ namespace {
 
 uint64_t nanoseconds(double seconds) {
   return static_cast<uint64_t>(seconds * 1e9);
+}
+
+// The rows of out, of a run with a consumer. Where rows are routed, they are those that arrive.
+int64_t rows_to_quantise(const Run& run) {
+  return run.run_map().sizes.out / run.run_map().map().n;
 }
 
 }  // namespace
@@ -82,6 +89,7 @@ PostArguments GroupWaits::post_of(const Run& run, int group) const {
 tilepost_result_t Consumption::load() const {
   if (plan_.consumer == TILEPOST_CONSUMER_UNPERMUTE) TILEPOST_CUDA(preload_unpermute());
   if (normalises(plan_)) TILEPOST_CUDA(preload_norm(plan_.output));
+  if (plan_.consumer == TILEPOST_CONSUMER_QUANTISE) TILEPOST_CUDA(preload_quantise(plan_.output));
   const RunPath& path = paths_.overlapping;
   if (path.sorts_a) TILEPOST_CUDA(preload_pack());
   if (path.whole_run && !path.exchanges_parts && row_of(plan_).moves_input())
@@ -158,8 +166,47 @@ tilepost_result_t Consumption::normalise(const Run& run) const {
     norm.residual = run.operands->norm_residual;
   norm.out = run.operands->out;
   norm.epsilon = run.operands->norm_epsilon;
+  if (plan_.quantised != 0) norm.scales = run.operands->out_scales;
+  norm.steps = scale_steps_of_out(plan_, norm.rows);
   if (norm.rows == 0) return TILEPOST_OK;
   TILEPOST_CUDA(launch_norm(norm, plan_.output, device_.sms, run.comm));
+  return TILEPOST_OK;
+}
+
+// The steps of a group bring whole rows of out in the panel layout. They then lie row-major.
+tilepost_result_t Consumption::quantise_group(const Run& run, int group) const {
+  if (plan_.consumer != TILEPOST_CONSUMER_QUANTISE) return TILEPOST_OK;
+  const int64_t n = run.run_map().map().n;
+  for (const Step& step : run.run_map().steps[group]) {
+    const bool kept = step.kind == StepKind::reduce_scatter;
+    if (kept || step.kind == StepKind::all_reduce)
+      TILEPOST_TRY(quantise_rows(run, step.to / n, (kept ? step.keep : step.count) / n));
+  }
+  return TILEPOST_OK;
+}
+
+tilepost_result_t Consumption::quantise(const Run& run) const {
+  if (plan_.consumer != TILEPOST_CONSUMER_QUANTISE) return TILEPOST_OK;
+  return quantise_rows(run, 0, rows_to_quantise(run));
+}
+
+tilepost_result_t Consumption::quantise_rows(const Run& run, int64_t first, int64_t rows) const {
+  const tilepost_map_t& map = run.run_map().map();
+  const int64_t all = rows_to_quantise(run);
+  QuantiseArguments arguments{};
+  arguments.x = run.path().receives_apart() ? run.buffers.out : run.buffers.send;
+  arguments.slot_rows = run.map->rows;
+  arguments.height = share_rows(map);
+  arguments.tile_m = map.tile_m;
+  arguments.n = static_cast<int32_t>(map.n);
+  arguments.tile_n = map.layout == TILEPOST_TILE ? map.tile_n : arguments.n;
+  arguments.first_row = static_cast<int32_t>(first);
+  arguments.rows = static_cast<int32_t>(std::min(rows, all - first));
+  arguments.out = run.operands->out;
+  arguments.scales = run.operands->out_scales;
+  arguments.steps = scale_steps_of_out(plan_, all);
+  if (arguments.rows <= 0) return TILEPOST_OK;
+  TILEPOST_CUDA(launch_quantise(arguments, plan_.output, device_.sms, run.comm));
   return TILEPOST_OK;
 }
 
@@ -350,7 +397,15 @@ tilepost_result_t Communication::finish(const Run& run) const {
   TILEPOST_TRY(consumption_.move_landed(run, buffers_.lent_out()));
   TILEPOST_TRY(consumption_.hand_out_gathered(run));
   TILEPOST_TRY(consumption_.hand_out_scales(run));
+  if (!arrive_by_groups(run)) TILEPOST_TRY(consumption_.quantise(run));
   return consumption_.normalise(run);
+}
+
+// Where ranks share memory or rings, rows arrive on streams of the transport. In the tile layout no
+// group has whole rows, and what is routed arrives piece by piece.
+bool Communication::arrive_by_groups(const Run& run) const {
+  const bool apart = run.path().overlaps && (transports_.shared || transports_.rings);
+  return !apart && plan_.map.layout == TILEPOST_PANEL && row_of(plan_).sums;
 }
 
 tilepost_result_t Communication::communicate(const Run& whole, int group) const {
@@ -376,6 +431,7 @@ tilepost_result_t Communication::communicate(const Run& whole, int group) const 
   }
   if (run.input_arrives()) TILEPOST_TRY(let_arrive(run, group));
   if (stamps) TILEPOST_TRY(timeline_.stamp(run, group, kStepsEnd, run.comm));
+  if (arrive_by_groups(run)) TILEPOST_TRY(consumption_.quantise_group(run, group));
   return consumption_.unpermute(run, group);
 }
 

@@ -31,8 +31,8 @@ class GroupWaits {
   const Driver& driver_;
 };
 
-// The work of a run on this rank alone: it puts rows into order, normalises them, or copies them to
-// where the caller wants them.
+// The work of a run on this rank alone: it puts rows into order, normalises or quantises them, or
+// copies them to where the caller wants them.
 class Consumption {
  public:
   // `device` outlives this object.
@@ -47,6 +47,10 @@ class Consumption {
   tilepost_result_t unpermute(const Run& run, int group) const;
   // Normalises the rows of the whole run. Does nothing unless the consumer normalises.
   tilepost_result_t normalise(const Run& run) const;
+  // Quantises rows of out, those of a group that has arrived, or of the whole run. Does nothing
+  // unless the consumer is quantise.
+  tilepost_result_t quantise_group(const Run& run, int group) const;
+  tilepost_result_t quantise(const Run& run) const;
   // Copies to the run's out the sums that the other ranks have pushed to `landed`
   // (RunPath::copies_landed).
   tilepost_result_t move_landed(const Run& run, const void* landed) const;
@@ -58,6 +62,7 @@ class Consumption {
   tilepost_result_t hand_out_scales(const Run& run) const;
 
  private:
+  tilepost_result_t quantise_rows(const Run& run, int64_t first, int64_t rows) const;
   tilepost_result_t unpermute_slots(const Run& run, const tilepost_group_t& group) const;
   tilepost_result_t unpermute_slabs(const Run& run, int group) const;
   tilepost_result_t copy_gathered(const Run& run, int64_t first_row, int64_t end_row) const;
@@ -108,6 +113,8 @@ class Communication {
 
  private:
   tilepost_result_t bring_own_scales(const Run& run) const;
+  // Whether the rows of a group have arrived on run.comm behind the group's steps.
+  bool arrive_by_groups(const Run& run) const;
   int lane_of(const Run& run, int group) const;
   Run on_lane(const Run& run, int lane) const;
   // The edge rows of a run that begins beside its GEMM; empty for any other run.

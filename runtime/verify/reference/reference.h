@@ -25,6 +25,10 @@ struct Problem {
   int epilogue = 0;  // a set of TILEPOST_SCALE …
   tilepost_scales_t scales = TILEPOST_SCALES_NONE;
   tilepost_scales_order_t scales_a = TILEPOST_SCALES_ROWS;
+  // Whether the output is quantised to 8 bits with scales of blocks. `output` is then the type of
+  // the product before that.
+  bool quantised = false;
+  tilepost_scales_order_t scales_out = TILEPOST_SCALES_ROWS;
   tilepost_layout_t layout = TILEPOST_PANEL;
   tilepost_routing_t routing = TILEPOST_ROUTING_EVEN;
   tilepost_consumer_t consumer = TILEPOST_CONSUMER_NONE;
@@ -54,6 +58,8 @@ struct Problem {
   // How many blocks a row of A has along k; 0 unless blocks have scales.
   int64_t blocks() const { return scales == TILEPOST_SCALES_NONE ? 0 : (k + kBlock - 1) / kBlock; }
   static constexpr int64_t kBlock = 128;  // elements along k, of A, and along n and k, of B
+  // The type of the output.
+  tilepost_dtype_t type_of_out() const { return quantised ? TILEPOST_E4M3 : output; }
   // The rows of a B: an expert's, where there are experts.
   int64_t rows_of_b() const { return rows_of_expert(epilogue, n); }
   // How many B there are.

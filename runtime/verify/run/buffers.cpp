@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 
 #include "runtime/harness/text.h"
 #include "runtime/map/patterns.h"
 #include "runtime/verify/reference/block_scales.h"
 #include "runtime/verify/reference/experts.h"
 #include "runtime/verify/reference/norm.h"
+#include "runtime/verify/reference/quantised.h"
 
 namespace tilepost::verify {
 namespace {
@@ -42,7 +44,7 @@ std::string FencedMemory::fetch(const char* name, std::vector<unsigned char>& by
 RunBuffers::RunBuffers(RankDevice& device, const Problem& problem, int64_t out_elements)
     : device_(device),
       problem_(problem),
-      out_(device, static_cast<size_t>(out_elements) * output_bytes()) {
+      out_(device, static_cast<size_t>(out_elements) * out_bytes()) {
   const auto allocate = [&](int64_t count, size_t bytes) {
     return count == 0 ? nullptr : device.allocate(static_cast<size_t>(count) * bytes);
   };
@@ -67,6 +69,10 @@ RunBuffers::RunBuffers(RankDevice& device, const Problem& problem, int64_t out_e
   if (moves_scales())
     gathered_scales_ = std::make_unique<FencedMemory>(
         device, static_cast<size_t>(problem.most_rows() * problem.blocks()) * sizeof(float));
+  if (problem.quantised)
+    out_scales_ = std::make_unique<FencedMemory>(
+        device, static_cast<size_t>(count_scales_of_out(problem, out_elements / problem.n)) *
+                    sizeof(float));
 }
 
 bool RunBuffers::moves_scales() const {
@@ -112,7 +118,10 @@ void RunBuffers::prepare(const Distribution& distribution, uint64_t seed, int ru
   const int64_t rows = shape.rows(rank);
   m_ = shape.m();
   rows_ = rows;
-  out_.poison(static_cast<size_t>(out_elements) * output_bytes());
+  out_.poison(static_cast<size_t>(out_elements) * out_bytes());
+  if (out_scales_ != nullptr)
+    out_scales_->poison(static_cast<size_t>(count_scales_of_out(problem_, shape.out_rows(rank))) *
+                        sizeof(float));
   run_a_ = a_;
   gathers_ = gathered_ != nullptr && run % 3 != 2;
   if (gathered_ != nullptr)
@@ -198,6 +207,7 @@ tilepost_run_operands_t RunBuffers::operands() const {
   operands.m = problem_.any_m && !problem_.routed() ? m_ : TILEPOST_PLANNED_M;
   operands.gathered = gathers_ ? gathered_->data() : nullptr;
   if (gathers_scales_) operands.gathered_scales = static_cast<float*>(gathered_scales_->data());
+  if (out_scales_ != nullptr) operands.out_scales = static_cast<float*>(out_scales_->data());
   operands.norm_weight = norm_weight_;
   operands.norm_residual = norm_residual_;
   operands.norm_epsilon = kNormEpsilon;
@@ -235,6 +245,14 @@ std::vector<float> RunBuffers::original(const std::vector<int64_t>& rows) const 
 
 std::string RunBuffers::fetch_out(std::vector<unsigned char>& out) const {
   return out_.fetch("the output", out);
+}
+
+std::string RunBuffers::fetch_out_scales(std::vector<float>& scales) const {
+  std::vector<unsigned char> bytes;
+  std::string overwritten = out_scales_->fetch("the output's scales", bytes);
+  scales.resize(bytes.size() / sizeof(float));
+  std::memcpy(scales.data(), bytes.data(), bytes.size());
+  return overwritten;
 }
 
 std::string RunBuffers::fetch_gathered(std::vector<unsigned char>& gathered) const {

@@ -56,6 +56,8 @@ class RunBuffers {
   std::string fetch_gathered(std::vector<unsigned char>& gathered) const;
   // The scales that have moved with the gathered A.
   std::string fetch_gathered_scales(std::vector<unsigned char>& scales) const;
+  // The scales of an output that is quantised.
+  std::string fetch_out_scales(std::vector<float>& scales) const;
   // residual_rms_norm: copies the sums with the residual, row-major.
   void fetch_kept(std::vector<unsigned char>& kept) const;
   // The product of the last run, from a kernel that alone knows what it computes, launched in its
@@ -71,6 +73,7 @@ class RunBuffers {
   int64_t count_of(Matrix matrix, int64_t m) const;
   size_t input_bytes() const { return static_cast<size_t>(element_bytes(problem_.input)); }
   size_t output_bytes() const { return static_cast<size_t>(element_bytes(problem_.output)); }
+  size_t out_bytes() const { return static_cast<size_t>(element_bytes(problem_.type_of_out())); }
   // Whether scales of blocks move with rows of A.
   bool moves_scales() const;
   // Fills what each expert has an equal part of: `data` has `count` elements in all.
@@ -87,6 +90,7 @@ class RunBuffers {
   std::unique_ptr<FencedMemory> gathered_;         // the memory in which rows of A come together;
                                                    // otherwise null
   std::unique_ptr<FencedMemory> gathered_scales_;  // likewise, for scales of blocks
+  std::unique_ptr<FencedMemory> out_scales_;       // of an output that is quantised; otherwise null
   void* a_ = nullptr;
   void* b_ = nullptr;
   float* scale_a_ = nullptr;

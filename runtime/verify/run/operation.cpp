@@ -17,7 +17,7 @@ int64_t most_out_elements(const Problem& problem) {
 
 bool needs_operands(const Problem& problem) {
   return problem.epilogue != 0 || problem.experts > 0 || problem.blocks() > 0 ||
-         problem.own != nullptr || problem.any_m || problem.normalises() ||
+         problem.quantised || problem.own != nullptr || problem.any_m || problem.normalises() ||
          row_of(problem.pattern).moves_input();
 }
 

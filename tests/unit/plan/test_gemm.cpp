@@ -275,6 +275,51 @@ TEST_CASE("scales of blocks need rows that TMA can address") {
   REQUIRE(only(scaled_spec(256, 250, 1032, Arch::host)).scales == TILEPOST_SCALES_BLOCKS);
 }
 
+TEST_CASE(
+    "tiles that the kernel quantises have whole blocks of columns, and rows of A along theirs") {
+  for (const int64_t m : {17, 300, 4096})
+    for (const tilepost_pattern_t pattern : {TILEPOST_GEMM, TILEPOST_ALL_GATHER_GEMM}) {
+      Spec spec = gemm_spec(m, 7168, 2048);
+      spec.pattern.value = pattern;
+      spec.ranks.value = pattern == TILEPOST_GEMM ? 1 : 2;
+      spec.gemm.out.value = TILEPOST_E4M3;
+      spec.gemm.scales_out.value = TILEPOST_SCALES_COLUMNS;
+      const Plan p = only(spec);
+      REQUIRE(p.quantised == 1);
+      REQUIRE(p.output == TILEPOST_BF16);
+      REQUIRE(p.consumer == TILEPOST_CONSUMER_NONE);
+      REQUIRE(p.kernel.name == std::string("gemm_sm90"));
+      REQUIRE(p.map.tile_n / p.source.across % 128 == 0);
+      REQUIRE(p.source.tunables.at("SWAP") == "0");
+      REQUIRE(p.source.tunables.at("QUANTISE") == "1");
+      REQUIRE(p.source.tunables.at("PANEL_N") == "128");
+      REQUIRE(p.kernel.box_c.columns == 128);
+    }
+  Spec odd = gemm_spec(256, 264, 256);
+  odd.gemm.out.value = TILEPOST_E4M3;
+  REQUIRE(refusal(odd).find("N a multiple of 16 for an output of e4m3, not 264") !=
+          std::string::npos);
+  REQUIRE(only(gemm_spec(4096, 7168, 2048)).source.tunables.count("QUANTISE") == 0);
+}
+
+TEST_CASE("a sum over ranks is quantised by a consumer, in any tile, or by the norm") {
+  Spec spec = gemm_spec(4096, 7168, 2048);
+  spec.pattern.value = TILEPOST_GEMM_REDUCE_SCATTER;
+  spec.ranks.value = 2;
+  spec.gemm.out.value = TILEPOST_E4M3;
+  spec.schedule.tile = wish(std::vector<int64_t>{128, 192});
+  const Plan p = only(spec);
+  REQUIRE(p.consumer == TILEPOST_CONSUMER_QUANTISE);
+  REQUIRE(p.source.tunables.count("QUANTISE") == 0);
+  REQUIRE(p.source.tunables.at("OUTPUT") == "tilepost::DType::bf16");
+  Plan unquantised = p;
+  unquantised.quantised = 0;
+  REQUIRE(wrong_with(unquantised).find("consumer quantise") != std::string::npos);
+  spec.consumer.value = TILEPOST_CONSUMER_RMS_NORM;
+  REQUIRE(only(spec).consumer == TILEPOST_CONSUMER_RMS_NORM);
+  REQUIRE(only(spec).quantised == 1);
+}
+
 TEST_CASE("caught: operations and types the pattern or the machine does not allow") {
   Plan p = only(gemm_spec(1000, 2000, 1024));
   REQUIRE(wrong_with(p) == "");
@@ -285,6 +330,10 @@ TEST_CASE("caught: operations and types the pattern or the machine does not allo
   Plan sends = only(gemm_spec(1000, 2000, 1024));
   sends.transport = TILEPOST_TRANSPORT_NCCL;
   REQUIRE(wrong_with(sends).find("nothing to send") != std::string::npos);
+  Plan narrow = only(gemm_spec(1000, 2000, 1024));
+  narrow.quantised = 1;  // with tiles that may have any number of columns, and boxes of bf16
+  narrow.map.tile_n = 192;
+  REQUIRE(wrong_with(narrow).find("of tiles with 192 columns, quantised") != std::string::npos);
   Plan old = only(gemm_spec(1000, 2000, 1024, Arch::sm_80));
   old.input = TILEPOST_E4M3;
   REQUIRE(wrong_with(old) == "e4m3 on sm_80\n");

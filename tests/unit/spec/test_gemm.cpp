@@ -50,8 +50,6 @@ TEST_CASE("e4m3 in gives bf16 out unless f16 is asked for") {
 
 TEST_CASE("what e4m3 cannot have is refused with the reason") {
   check_error(read_gemm(", a: e4m3, b: bf16"), "gemm.b must equal gemm.a, 'e4m3'; got 'bf16'");
-  check_error(read_gemm(", a: e4m3, out: e4m3"),
-              "gemm.out must be one of bf16, f16, f32; got 'e4m3'");
   check_error(read_gemm(", a: e4m3, layout: nn"), "gemm.layout 'nn' is not possible with e4m3");
   check_error(read_gemm(", a: f16, accumulate: fast"),
               "gemm.accumulate 'fast' is for e4m3; sums of f16 are always kept in fp32");
@@ -144,4 +142,32 @@ TEST_CASE("scales of blocks are refused with what they do not go with") {
               "gemm.scales_a 'columns' is not possible with pattern 'all_gather_gemm'");
   check_error(read_gemm(", a: e4m3, scales_a: columns"),
               "gemm.scales_a 'columns' says how scales of blocks lie, and there are none");
+}
+
+TEST_CASE("an output of 8 bits has scales of blocks, in two orders") {
+  const Outcome rows = read_gemm(", a: bf16, out: e4m3, epilogue: [bias, gelu]");
+  INFO(rows.log);
+  REQUIRE(rows.spec.has_value());
+  CHECK(rows.spec->gemm.out.value == TILEPOST_E4M3);
+  CHECK(rows.spec->gemm.scales_out.value == TILEPOST_SCALES_ROWS);
+  const Outcome columns =
+      read_gemm(", a: e4m3, scales: blocks, out: e4m3, scales_out: columns", "gemm_reduce_scatter");
+  INFO(columns.log);
+  REQUIRE(columns.spec.has_value());
+  CHECK(columns.spec->gemm.scales_out.value == TILEPOST_SCALES_COLUMNS);
+}
+
+TEST_CASE("an output of 8 bits is refused with what it does not go with") {
+  check_error(read_gemm(", a: bf16, scales_out: columns"),
+              "gemm.scales_out 'columns' says how scales of an output of 8 bits lie, and gemm.out "
+              "is 'bf16'");
+  CHECK(read_gemm(", a: bf16, out: e4m3", "gemm_all_to_all").spec.has_value());
+  check_error(read_gemm(", a: bf16, out: e4m3", "all_gather_gemm", "transport: peer_tiles\n"),
+              "transport 'peer_tiles' is not possible with gemm.out 'e4m3'");
+  check_error(read_gemm(", a: bf16, out: e4m3", "gemm", "schedule: {layout: tile}\n"),
+              "schedule.layout 'tile' is not possible with gemm.out 'e4m3' and pattern 'gemm'");
+  check_error(read_gemm(", a: bf16, out: e4m3", "gemm", "schedule: {tile: [128, 192]}\n"),
+              "tile '128x192' is not possible with gemm.out 'e4m3'");
+  CHECK(read_gemm(", a: bf16, out: e4m3", "gemm_all_reduce", "schedule: {tile: [128, 192]}\n")
+            .spec.has_value());
 }

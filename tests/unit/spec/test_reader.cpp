@@ -99,6 +99,7 @@ TEST_CASE("every choice is read and named alike") {
       if (field.path == "gemm.scales") overrides.push_back({"gemm.a", "e4m3"});
       if (field.path == "gemm.scales_a")
         overrides.insert(overrides.end(), {{"gemm.a", "e4m3"}, {"gemm.scales", "blocks"}});
+      if (field.path == "gemm.scales_out") overrides.push_back({"gemm.out", "e4m3"});
       if (field.path == "gemm.gate")
         overrides.insert(overrides.end(),
                          {{"pattern", "grouped_gemm"}, {"gemm.epilogue", "[swiglu]"}});

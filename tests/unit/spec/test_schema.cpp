@@ -132,6 +132,9 @@ bool refused_by_rule(const std::string& log) {
                             "is not possible with scales of blocks",
                             "says how scales of blocks lie",
                             "gemm.scales 'blocks' is not available",
+                            "says how scales of an output of 8 bits lie",
+                            "is not possible with gemm.out 'e4m3'",
+                            "gemm.out 'e4m3' is",
                             "sends nothing",
                             "rows to chosen ranks",
                             "max_received is for",
@@ -183,6 +186,7 @@ TEST_CASE("the schema and the reader agree on every value of every field") {
       Object& gemm = *document.getObject("gemm");
       if (field.path == "gemm.scales" || field.path == "gemm.scales_a") gemm["a"] = "e4m3";
       if (field.path == "gemm.scales_a") gemm["scales"] = "blocks";
+      if (field.path == "gemm.scales_out") gemm["out"] = "e4m3";
       if (field.path == "gemm.experts" || field.path == "gemm.gate") {
         document["pattern"] = "grouped_gemm";
         document["ranks"] = 1;

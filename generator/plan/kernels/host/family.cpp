@@ -1,5 +1,6 @@
 #include "generator/plan/kernels/exchange_boxes.h"
 #include "generator/plan/kernels/host/host.h"
+#include "runtime/map/quantised.h"
 #include "tilepost/internal/expert_tiles.h"
 
 namespace tilepost {
@@ -94,7 +95,8 @@ KernelConfig default_host_config(const Plan& plan, bool exchanges) {
     return size;
   };
   const int least = row_of(plan).has_experts() ? kExpertUnit : exchanges ? kExchangeUnit : 1;
-  return host_config(plan, clip(plan.map.m, least), clip(plan.map.n, 1));
+  const int least_n = quantises_tiles(plan) ? TILEPOST_SCALE_BLOCK : 1;
+  return host_config(plan, clip(plan.map.m, least), clip(plan.map.n, least_n));
 }
 
 }  // namespace tilepost

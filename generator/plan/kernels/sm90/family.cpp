@@ -4,6 +4,7 @@
 #include "generator/plan/kernels/kernels.h"
 #include "generator/plan/kernels/operands.h"
 #include "generator/plan/kernels/sm90/sm90.h"
+#include "runtime/map/quantised.h"
 #include "tilepost/internal/block_scales.h"
 
 namespace tilepost {
@@ -15,6 +16,8 @@ constexpr int kBarrierBytes = 1024;
 // The most sums of a thread where registers are also needed for an epilogue, for routing rows or
 // for the tasks of a helper warp.
 constexpr int kMostBesideMore = 128;
+// The same where the output's scales are computed behind an epilogue.
+constexpr int kMostBesideScales = 96;
 
 // Sums of a tile in a thread. Precise sums of narrow inputs are kept twice (sums_twice): the tensor
 // cores' own, and those in fp32 that they are added to. With scales of blocks the tensor cores' own
@@ -36,6 +39,12 @@ bool can_scale_blocks(const KernelConfig& config) {
   const int columns = columns_of_cta(config), blocks = config.tile_m / sharers_of(shape) / kRows;
   return !shape.swapped && (blocks == 1 ? in_two_scale_blocks(columns)
                                         : blocks == 2 && TILEPOST_SCALE_BLOCK % columns == 0);
+}
+
+// Whether gemm_sm90 quantises what it stores of the tile. A panel then has a block of columns, in
+// the bytes of half as many of 16 bits. Rows of the product must be the matrix instruction's.
+bool can_quantise(const KernelConfig& config) {
+  return !sm90_shape(config).swapped && columns_of_cta(config) % TILEPOST_SCALE_BLOCK == 0;
 }
 
 class Sm90Family final : public KernelFamily {
@@ -66,8 +75,10 @@ class Sm90Family final : public KernelFamily {
 
   bool holds_sums(const KernelConfig& config, const Plan& plan) const override {
     if (plan.scales != TILEPOST_SCALES_NONE && !can_scale_blocks(config)) return false;
+    if (quantises_tiles(plan) && !can_quantise(config)) return false;
     const int most = sm90_shape(config).consumers == 3 ? 104 : 192;  // gemm_sm90.cu asserts it
-    return sums_held(config, plan) <= (plan.epilogue == 0 ? most : std::min(most, kMostBesideMore));
+    const int beside = quantises_tiles(plan) ? kMostBesideScales : kMostBesideMore;
+    return sums_held(config, plan) <= (plan.epilogue == 0 ? most : std::min(most, beside));
   }
 
   // A B of [k, n] is loaded in whole slabs of 64 columns.
@@ -185,13 +196,17 @@ class Sm90Family final : public KernelFamily {
   }
 
  private:
+  static int panel_columns(const Sm90Shape& shape, const KernelRequest& request) {
+    return request.quantises ? TILEPOST_SCALE_BLOCK : shape.panel_n;
+  }
+
   static void add_tunables(const KernelConfig& config, const KernelRequest& request,
                            KernelPlan& plan) {
     const Sm90Shape& shape = sm90_shape(config);
     auto& tunables = plan.source.tunables;
     tunables["STAGES"] = std::to_string(config.stages);
     tunables["PANEL_M"] = std::to_string(shape.panel_m);
-    tunables["PANEL_N"] = std::to_string(shape.panel_n);
+    tunables["PANEL_N"] = std::to_string(panel_columns(shape, request));
     tunables["CONSUMERS"] = std::to_string(shape.consumers);
     tunables["SWAP"] = shape.swapped ? "1" : "0";
     tunables["PANELS"] = std::to_string(shape.panels);
@@ -222,7 +237,7 @@ class Sm90Family final : public KernelFamily {
         request.operands == TILEPOST_NN
             ? tilepost_box_t{kColumns, plan.kernel.tile_k / request.cluster, kRowBytes, kPromote}
             : tilepost_box_t{plan.kernel.tile_k, rows_b, kRowBytes, kPromote};
-    plan.kernel.box_c = {shape.panel_n, shape.panel_m, kRowBytes, kPromote};
+    plan.kernel.box_c = {panel_columns(shape, request), shape.panel_m, kRowBytes, kPromote};
   }
 };
 

@@ -4,6 +4,7 @@
 #include "generator/plan/kernels/kernels.h"
 #include "generator/plan/kernels/operands.h"
 #include "generator/plan/kernels/sm90_small/sm90_small.h"
+#include "runtime/map/quantised.h"
 
 namespace tilepost {
 namespace {
@@ -103,6 +104,7 @@ class Sm90SmallFamily final : public KernelFamily {
 
   // Sums that are kept twice (sums_twice) share the registers with what the epilogue takes.
   bool holds_sums(const KernelConfig& config, const Plan& plan) const override {
+    if (quantises_tiles(plan)) return false;
     const bool twice = sums_twice(plan.input, plan.accumulate);
     return sums(config) <= kHalfOfSums || !(twice || (plan.epilogue & TILEPOST_GELU) != 0);
   }

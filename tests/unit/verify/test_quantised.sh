@@ -1,0 +1,62 @@
+#!/bin/bash
+# `tilepost verify` finds outputs of 8 bits that are quantised wrongly, or with the wrong scales.
+# Usage: test_quantised.sh <tilepost> <spec>
+#
+# The kernel of the host target is made wrong in its headers, one way after the other, and compiled again.
+set -u
+tilepost=$(realpath "$1") spec=$(realpath "$2")
+dir=$(mktemp -d)
+trap 'rm -rf "$dir"' EXIT
+failures=0
+
+fail() {
+  echo "FAILED: $1"
+  failures=$((failures + 1))
+}
+
+# right <folder> <flags>…: a program that passes, with scales in both orders.
+right() {
+  local folder=$1
+  shift
+  "$tilepost" verify "$spec" --target host --runs 2 --keep "$dir/$folder" -D gemm.out=e4m3 -D ranks=2 -D gemm.m=100 \
+    -D gemm.n=272 -D gemm.k=100 --sweep gemm.scales_out=rows,columns "$@" >"$dir/out" 2>&1 ||
+    { fail "what is right passes"; cat "$dir/out"; exit 1; }
+}
+right tiles -D pattern=gemm
+right sums -D pattern=gemm_reduce_scatter
+
+# mutant <folder> <header> <name> <text> <replacement>: the text is in one line of the header, and is replaced.
+mutant() {
+  local kept=$dir/$1
+  local header=$kept/include/tilepost/$2
+  cp "$header" "$dir/right.h"
+  grep -qF -- "$4" "$header" || { fail "$3: $2 has changed, adapt this test"; return; }
+  TEXT=$4 NEW=$5 awk '{ at = index($0, ENVIRON["TEXT"])
+    if (at) $0 = substr($0, 1, at - 1) ENVIRON["NEW"] substr($0, at + length(ENVIRON["TEXT"]))
+    print }' "$dir/right.h" >"$header"
+  if ! (cd "$kept" && grep -E -- '^set|unit_0|-o .*/harness ' build.sh | sh) >"$dir/out" 2>&1; then
+    fail "$3 does not compile"
+    tail -20 "$dir/out"
+  else
+    timeout 120 "$kept/harness" --deadline 20 >"$dir/out" 2>&1
+    if [ "$(grep -c '^FAIL ' "$dir/out")" = 2 ] && grep -q 'first difference at' "$dir/out"; then
+      echo "caught: $3"
+    else
+      fail "$3 passes"
+      cat "$dir/out"
+    fi
+  fi
+  cp "$dir/right.h" "$header"
+}
+
+scales=host/block_scales.h
+mutant tiles $scales "the scale of the next block" 'const int block = column / TILEPOST_SCALE_BLOCK;' \
+  'const int block = (column / TILEPOST_SCALE_BLOCK + 1) % 3;'
+mutant tiles $scales "the scale of the wrong row" 'out_scales[row * epilogue' 'out_scales[(row ^ 1) * epilogue'
+mutant tiles $scales "the scale of a part of the block" 'for (int i = 0; i < count; ++i) most' \
+  'for (int i = 0; i < count - 8; ++i) most'
+mutant tiles $scales "a block that is not scaled" 'to_e4m3(element * inverse_of_scale(scale))' 'to_e4m3(element)'
+mutant sums numeric.h "parts of a sum that are quantised before it" \
+  'const uint32_t bits = __builtin_bit_cast(uint32_t, value);' \
+  'const uint32_t bits = __builtin_bit_cast(uint32_t, value) & 0xfff00000u;'
+[ "$failures" = 0 ]
