@@ -48,6 +48,10 @@ PY
 run "$tool" bench "$spec" --shape 512x512x512 --mode cool --rounds 3 \
   -D gemm.a=e4m3 -D gemm.b=e4m3 -D gemm.epilogue='[scale, bias]'
 [ "$status" = 0 ] || fail "e4m3 with scale and bias: exit $status"
+run "$tool" bench "$spec" --shape 1001x1040x512 --mode cool --rounds 3 -D gemm.a=e4m3 -D gemm.scales=blocks
+[ "$status" = 0 ] || fail "scales of blocks of 1001 rows: exit $status"
+[ "$(grep -c '^cool ' out)" = 1 ] || fail "scales of blocks of 1001 rows: not one row"
+grep -q "it computes 1004 rows, ours 1001" out || fail "nothing says with how many rows cuBLASLt computes"
 run "$tool" bench "$spec" --shape 512x512x512 --mode cool --rounds 3 --sweep gemm.layout=tn,nn \
   --sweep 'gemm.epilogue=[],[bias],[bias, gelu],[silu],[residual],[bias, residual]'
 [ "$status" = 0 ] || fail "epilogues: exit $status"
