@@ -72,8 +72,12 @@ std::vector<const Transport*> transports_to_try(const Spec& spec, const Plan& pl
   if (!row_of(plan).communicates()) return {};
   std::vector<const Transport*> to_try;
   const bool any = !moved_scales(plan).exist();
+  const auto quantises = [&](const Transport& transport) {
+    return plan.quantised == 0 || transport.access() != TILEPOST_ACCESS_TILES;
+  };
   for (const Transport* transport : all_transports())
     if (transport->row.overlaps && (any || brings_scales(transport->row.value)) &&
+        quantises(*transport) &&
         (wish ? transport->row.value == *wish : transport->may_try(spec, plan, profile)))
       to_try.push_back(transport);
   return to_try;
