@@ -13,14 +13,21 @@
 // expert's. The CTAs of a cluster, ACROSS of them, have tile columns side by side and share rows of
 // A: each loads some boxes of them for all.
 //
+// If GATHERS, rows are those of tokens. They lie apart in A, and some arrive while the kernel runs.
+// Two warps copy them, and take tiles in the order of a list that was made before the kernel. Such
+// copies reach one CTA alone. So the DOWN CTAs of a cluster have rows one below the other, and
+// share B: each loads a block of it for both.
+//
 // With an operation that combines gate and up a tile has half as many columns of the output, and
 // the CTA loads rows of gate and of up from where B has them (INTERLEAVED or in halves).
 //
-// Launch: kThreads threads, kSharedBytes of dynamic shared memory, clusters (ACROSS, 1, 1), a grid
-// of whole clusters. The tensor maps have the 128-byte swizzle. A is {k, m}, box {kTileK, BOX_M}. B
-// is {k, experts * rows of B}, box {kTileK, kTileN}; INTERLEAVED: {2 k, experts * n}; NN: {rows of
-// B, experts * k}, box {64, kTileK}. C is {n, m}, box {64, kPanelM}. n is a multiple of 8. NN and
-// INTERLEAVED: k is a multiple of kTileK, because the elements behind belong to others.
+// Launch: kThreads threads, kSharedBytes of dynamic shared memory, clusters (ACROSS * DOWN, 1, 1),
+// a grid of whole clusters. The tensor maps have the 128-byte swizzle. A is {k, m}, box {kTileK,
+// BOX_M}; with GATHERS it is not read. B is {k, experts * rows of B}, box {kTileK, kTileN}, or 64
+// rows if DOWN is 2; INTERLEAVED: {2 k, experts * n}; NN: {rows of B, experts * k}, box {64,
+// kTileK}. C is {n, m}, box {64, kPanelM}. n is a multiple of 8. NN and INTERLEAVED: k is a
+// multiple of kTileK, because the elements behind belong to others. GATHERS: a row of A is a
+// multiple of sixteen bytes.
 #include <tilepost/plan.h>
 #include <tilepost/device/element.cuh>
 #include <tilepost/device/expert_epilogue.cuh>
@@ -33,10 +40,12 @@
 #include <tilepost/device/ptx.cuh>
 #include <tilepost/device/ptx_sm90.cuh>
 #include <tilepost/device/ring.cuh>
+#include <tilepost/device/token_rows.cuh>
 #include <tilepost/mark.cuh>
 
-constexpr int kTileM = tilepost::tunable("TILE_M", 192);   // up to 192, a multiple of 16
+constexpr int kWholeM = tilepost::tunable("TILE_M", 192);  // rows of a cluster's tile
 constexpr int kWholeN = tilepost::tunable("TILE_N", 256);  // columns of a cluster's tile
+constexpr int kDown = tilepost::tunable("DOWN", 1);        // CTAs one below the other that share B
 constexpr int kAcross = tilepost::tunable("ACROSS", 2);    // CTAs side by side that share A
 constexpr int kBoxM = tilepost::tunable("BOX_M", 32);      // rows of A that are loaded at once
 constexpr int kStages = tilepost::tunable("STAGES", 5);    // stages of the load pipeline
@@ -46,6 +55,7 @@ constexpr int kBand = tilepost::tunable("BAND", 8);        // tile rows swept to
 constexpr bool kNN = tilepost::tunable("NN", 0);  // B is [k, rows of B], not [rows of B, k]
 constexpr bool kPrecise = tilepost::tunable("PRECISE", 0);  // e4m3: adds stages' sums in fp32
 constexpr bool kInterleaved = tilepost::tunable("INTERLEAVED", 0);  // tilepost_gate_t
+constexpr bool kGathers = tilepost::tunable("GATHERS", 0);          // rows are those of tokens
 constexpr int kEpilogue = tilepost::tunable("EPILOGUE", 0);         // a set of TILEPOST_SCALE …
 constexpr tilepost::DType kElement = tilepost::tunable("ELEMENT", tilepost::DType::bf16);
 constexpr tilepost::DType kOutput = tilepost::tunable("OUTPUT", tilepost::DType::bf16);
@@ -58,6 +68,7 @@ constexpr int kConsumers = 2;
 constexpr bool kGated = tilepost::combines_gate(kEpilogue);
 constexpr int kParts = kGated ? 2 : 1;     // of B: gate and up
 constexpr int kTileN = kWholeN / kAcross;  // columns of a CTA
+constexpr int kTileM = kWholeM / kDown;    // rows of a CTA, up to 192, a multiple of 16
 
 constexpr int kPanelBytes = kPanelM * tilepost::panel::kRowBytes;
 constexpr int kHeights = kTileM / kPanelM;  // panels one below the other
@@ -66,9 +77,9 @@ constexpr int kWidths = kTileN / kBlock;    // panels side by side
 constexpr int kBytesA = kTileM * kRowBytes, kBytesB = kBlocks * kBlock * kRowBytes;
 constexpr int kPipelineBytes = kStages * (kBytesA + kBytesB);
 
-using Mates = tilepost::Mates<1, kAcross>;
-using Positions = tilepost::Positions<kConsumers, kAcross>;
-using LoaderPositions = tilepost::Positions<1, kAcross>;
+using Mates = tilepost::Mates<kDown, kAcross>;
+using Positions = tilepost::Positions<kConsumers, Mates::kAll>;
+using LoaderPositions = tilepost::Positions<1, Mates::kAll>;
 using StageBarriers = tilepost::StageBarriers<0, kStages>;
 using PanelBarriers = tilepost::PanelBarriers<StageBarriers::kEnd, kConsumers, kPanels>;
 constexpr int kTurnBarriers = PanelBarriers::kEnd;  // number of the first one
@@ -80,10 +91,12 @@ constexpr int kSharedBytes = kPanelsEnd + tilepost::ExpertTable::kBytes + kBarri
 
 using Products = tilepost::ExpertProducts<kBlocks, kTileM, kStages, kNN, kPrecise, kElement>;
 using Sums = Products::Sums;
+using TokenRows =
+    tilepost::TokenRows<kTileM, static_cast<int>(sizeof(tilepost::DeviceElement<kElement>))>;
 constexpr int kSumsHeld = kBlocks * kTileM / 2 * (kPrecise ? 2 : 1);
 
 // As in gemm_sm90.cu: 3 threads, one per warpgroup, have 504 registers together.
-constexpr int kMoverRegisters = 40;
+constexpr int kMoverRegisters = kGathers ? 104 : 40;
 constexpr int kConsumerRegisters = (504 - kMoverRegisters) / kConsumers;
 
 static_assert(kTileN * kParts == kBlocks * kBlock, "a CTA has two blocks of 64 rows of B");
@@ -92,6 +105,8 @@ static_assert(kTileM % tilepost::kExpertUnit == 0 && kTileM % kBoxM == 0 && kBox
 static_assert(kSumsHeld <= 192, "the sums of a tile do not fit the registers");
 static_assert(!kNN || (kElement != tilepost::DType::e4m3 && !kInterleaved),
               "wgmma reads e4m3 K-major only, and slabs have columns of one part");
+static_assert(kDown == 1 || (kDown == 2 && kAcross == 1 && kGathers),
+              "two CTAs one below the other have a block of B each to load");
 static_assert(kSharedBytes <= 232448, "of a CTA");
 
 // The layout of shared memory. Stages and panels are multiples of 1024 bytes, the swizzle's period.
@@ -117,7 +132,7 @@ struct Shared {
 };
 
 __device__ __forceinline__ void init_barriers(const Shared& shared) {
-  shared.stages().init(Mates::kSenders);
+  shared.stages().init(Mates::kSenders, kGathers ? TokenRows::kWarps : 0);
   for (int consumer = 0; consumer < kConsumers; ++consumer) {
     tilepost::ptx::init_barrier(shared.turn(consumer), 1);
     shared.panels().init(consumer);
@@ -125,42 +140,67 @@ __device__ __forceinline__ void init_barriers(const Shared& shared) {
   tilepost::ptx::fence_barrier_init();
 }
 
+// The tiles of the run, which all threads compute.
+struct Tiles {
+  tilepost::ExpertGrid grid;
+  tilepost::ExpertTable table;  // otherwise
+  tilepost::TokenTiles tokens;  // if GATHERS
+  int tile_rows;
+
+  __device__ __forceinline__ int count() const { return tile_rows * grid.columns; }
+  __device__ __forceinline__ tilepost::ExpertTile at(int position) const {
+    if constexpr (kGathers) return part_of(tilepost::token_tile(grid, tile_rows, tokens, position));
+    return tilepost::expert_tile(grid, table, position);
+  }
+
+ private:
+  // The rows that this CTA has of a tile: about half of them, or none, where DOWN is 2.
+  __device__ __forceinline__ tilepost::ExpertTile part_of(tilepost::ExpertTile tile) const {
+    if constexpr (kDown == 1) return tile;
+    constexpr int kUnit = tilepost::kExpertUnit;
+    const int first = min((tile.rows + 2 * kUnit - 1) / (2 * kUnit) * kUnit, tile.rows);
+    const bool below = Mates::of_this_cta().row() == 1;
+    tile.row += below ? first : 0;
+    tile.rows = below ? tile.rows - first : first;
+    return tile;
+  }
+};
+
 // The first column of the output that this CTA has of a tile.
 __device__ __forceinline__ int first_column(const tilepost::ExpertTile& tile) {
   return tile.column * kWholeN + Mates::of_this_cta().column() * kTileN;
 }
 
 // Loads a stage of B: of each part kTileN rows, from the expert's row of `column` on, and elements
-// of K from k on.
+// of K from k on. Where DOWN is 2, this CTA loads one of the two blocks, for both CTAs.
 __device__ __forceinline__ void load_b(uint32_t to, const CUtensorMap* map, uint32_t full,
                                        const tilepost_shape_t& shape, int expert, int column,
                                        int k) {
+  const Mates mates = Mates::of_this_cta();
+  constexpr int kBox = kDown == 1 && !kGated && !kNN ? kBlocks : 1;  // blocks that a box has
 #pragma unroll
-  for (int part = 0; part < kParts; ++part) {
-    const uint32_t at = to + part * kBlock * kRowBytes;
-    if constexpr (kNN) {
-#pragma unroll
-      for (int slab = 0; slab < kTileN; slab += kBlock)
-        tilepost::ptx::load_box(at + slab * kRowBytes, map, full, part * shape.n + column + slab,
-                                expert * shape.k + k);
-    } else if constexpr (kInterleaved) {
-      tilepost::ptx::load_box(at, map, full, part * shape.k + k, expert * shape.n + column);
-    } else {
-      tilepost::ptx::load_box(at, map, full, k, (expert * kParts + part) * shape.n + column);
-    }
+  for (int block = 0; block < kBlocks; block += kBox) {
+    if (kDown == 2 && block != mates.row()) continue;
+    const int part = kGated ? block : 0, from = column + (kGated ? 0 : block * kBlock);
+    const uint32_t at = to + block * kBlock * kRowBytes;
+    if constexpr (kNN)
+      mates.load_for_column(at, map, full, part * shape.n + from, expert * shape.k + k);
+    else if constexpr (kInterleaved)
+      mates.load_for_column(at, map, full, part * shape.k + k, expert * shape.n + from);
+    else
+      mates.load_for_column(at, map, full, k, (expert * kParts + part) * shape.n + from);
   }
 }
 
 // The loader is one thread. It fills the stages with the operands of the CTA's tiles.
 __device__ __forceinline__ void load_tiles(const Shared& shared, const CUtensorMap* map_a,
-                                           const CUtensorMap* map_b,
-                                           const tilepost::ExpertGrid& grid,
-                                           const tilepost_shape_t& shape, int tiles, int stages) {
+                                           const CUtensorMap* map_b, const Tiles& tiles,
+                                           const tilepost_shape_t& shape, int stages) {
   const Mates mates = Mates::of_this_cta();
   const LoaderPositions positions(0);
   tilepost::Ring<kStages> ring(1);
-  for (int position = positions.first; position < tiles; position += positions.all) {
-    const tilepost::ExpertTile tile = tilepost::expert_tile(grid, shared.table(), position);
+  for (int position = positions.first; position < tiles.count(); position += positions.all) {
+    const tilepost::ExpertTile tile = tiles.at(position);
     const int boxes = (tile.rows + kBoxM - 1) / kBoxM;
     const int bytes = boxes * kBoxM * kRowBytes + kBytesB;
     // Columns beyond the last are not stored, but loads begin within B, at whole chunks of 16
@@ -181,6 +221,43 @@ __device__ __forceinline__ void load_tiles(const Shared& shared, const CUtensorM
   if constexpr (Mates::kAll > 1) shared.stages().await_all_empty(ring);
 }
 
+// With GATHERS two warps fill the stages: `thread` counts their threads. All copy rows of A, once
+// the tile's tokens are there, and thread 0 loads B.
+__device__ __forceinline__ void gather_tiles(const Shared& shared, const CUtensorMap* map_b,
+                                             const Tiles& tiles, const tilepost::Experts& experts,
+                                             const tilepost_shape_t& shape, int stages,
+                                             int thread) {
+  const LoaderPositions positions(0);
+  tilepost::Ring<kStages> ring(1);
+  tilepost::CopiedStages<kStages, StageBarriers> copied{shared.stages(), thread % 32};
+  tilepost::BulkLoads loads;
+  TokenRows rows(thread);
+#pragma unroll 1
+  for (int position = positions.first; position < tiles.count(); position += positions.all) {
+    const tilepost::ExpertTile tile = tiles.at(position);
+    rows.find(experts, tile, shape.lda);
+    const int column = min(first_column(tile), (shape.n - 1) / 8 * 8);
+    // What was copied must not wait for rows of other ranks.
+    if (tile.group > loads.arrived) copied.finish();
+    tilepost::input_ready(tilepost::Tile{tile.row, column, tile.row, tile.group}, loads);
+#pragma unroll 1
+    for (int k = 0; k < stages * kTileK; k += kTileK) {
+      const uint32_t full = shared.stages().full(ring.index);
+      tilepost::ptx::wait_barrier(shared.stages().empty(ring.index), ring.parity);
+      if (thread == 0) {
+        tilepost::ptx::arrive_expecting(full, kBytesB);
+        load_b(shared.b(ring.index), map_b, full, shape, tile.expert, column, k);
+      }
+      rows.copy(experts, shared.a(ring.index), k, shape.k);
+      copied.started();
+      ring.advance();
+    }
+  }
+  copied.finish();
+  if constexpr (Mates::kAll > 1)
+    if (thread == 0) shared.stages().await_all_empty(ring);
+}
+
 // Copies the first `rows` rows of the panel at `source` to the output, where they begin at (row,
 // col). All lanes of a warp call.
 __device__ __forceinline__ void copy_rows(uint32_t source, void* out, const tilepost_shape_t& shape,
@@ -198,16 +275,15 @@ __device__ __forceinline__ void copy_rows(uint32_t source, void* out, const tile
 
 // A store warp. Each consumer has one. Lane 0 stores whole panels by TMA.
 __device__ __forceinline__ void store_tiles(const Shared& shared, const CUtensorMap* map_c,
-                                            void* out, const tilepost::ExpertGrid& grid,
-                                            const tilepost_shape_t& shape, int tiles, int consumer,
-                                            int lane) {
+                                            void* out, const Tiles& tiles,
+                                            const tilepost_shape_t& shape, int consumer, int lane) {
   const Positions positions(consumer);
   tilepost::Ring<kPanels> ring(0);
 #pragma unroll 1
-  for (int position = positions.first; position < tiles; position += positions.stride) {
-    tilepost::ExpertTile tile = tilepost::expert_tile(grid, shared.table(), position);
+  for (int position = positions.first; position < tiles.count(); position += positions.stride) {
+    tilepost::ExpertTile tile = tiles.at(position);
     tile.rows = tilepost::same_in_warp(tile.rows);
-    const tilepost::Tile place{tile.row, first_column(tile), tile.row, 0};
+    const tilepost::Tile place{tile.row, first_column(tile), tile.row, tile.group};
 #pragma unroll 1
     for (int panel = 0; panel < kHeights * kWidths; ++panel) {
       const int row = panel / kWidths * kPanelM, rows = tile.rows - row;
@@ -267,8 +343,8 @@ __device__ __forceinline__ void write_panels(const Shared& shared, tilepost::Rin
 // The work of a consumer. All of its 128 threads call this.
 __device__ __forceinline__ void multiply_tiles(const Shared& shared, const tilepost_shape_t& shape,
                                                const tilepost_epilogue_t& epilogue,
-                                               const tilepost::ExpertGrid& grid, int tiles,
-                                               int stages, int consumer, int thread) {
+                                               const Tiles& tiles, int stages, int consumer,
+                                               int thread) {
   const Positions positions(consumer);
   tilepost::Ring<kStages> ring(0);
   tilepost::Ring<kPanels> panels(1);
@@ -276,13 +352,13 @@ __device__ __forceinline__ void multiply_tiles(const Shared& shared, const tilep
   Sums sums;
   if (consumer == 1) ring.skip(stages);
 #pragma unroll 1
-  for (int position = positions.first; position < tiles; position += positions.stride) {
-    tilepost::ExpertTile tile = tilepost::expert_tile(grid, shared.table(), position);
+  for (int position = positions.first; position < tiles.count(); position += positions.stride) {
+    tilepost::ExpertTile tile = tiles.at(position);
     tile.rows = tilepost::same_in_warp(tile.rows);
     tilepost::ptx::wait_barrier(shared.turn(consumer), turn_parity);
     turn_parity ^= 1;
     // The other consumer's first stage may be issued behind this consumer's last stage.
-    Products::multiply_rows(tile.rows, shared, ring, sums, stages, thread, [&] {
+    Products::multiply_rows(max(tile.rows, 1), shared, ring, sums, stages, thread, [&] {
       if (thread == 0) tilepost::ptx::arrive(shared.turn(1 - consumer));
     });
     ring.skip(stages);
@@ -311,20 +387,29 @@ __global__ void __launch_bounds__(kThreads, 1)
   }
   tilepost::ptx::wait_for_previous_kernels();
   const tilepost::Experts experts = tilepost::experts();
-  shared.table().build(experts, shape.m, kTileM, threadIdx.x, kThreads);
+  if constexpr (!kGathers) shared.table().build(experts, shape.m, kWholeM, threadIdx.x, kThreads);
   Mates::meet();
 
-  const tilepost::ExpertGrid grid{experts.count, (shape.n + kWholeN - 1) / kWholeN, kTileM, kBand};
-  const int tiles = tilepost::same_in_warp(shared.table().tile_rows(experts.count)) * grid.columns;
+  Tiles tiles{{experts.count, (shape.n + kWholeN - 1) / kWholeN, kWholeM, kBand},
+              shared.table(),
+              {experts.tiles},
+              0};
+  tiles.tile_rows = tilepost::same_in_warp(kGathers ? tiles.tokens.count()
+                                                    : shared.table().tile_rows(experts.count));
   const int stages = (shape.k + kTileK - 1) / kTileK;  // of a tile
   if (warp < 4) {
     tilepost::ptx::shrink_registers<kMoverRegisters>();
-    if (warp == 0 && lane == 0) load_tiles(shared, &map_a, &map_b, grid, shape, tiles, stages);
+    if constexpr (kGathers) {
+      if (warp == 0 || warp > kConsumers)
+        gather_tiles(shared, &map_b, tiles, experts, shape, stages, warp == 0 ? lane : 32 + lane);
+    } else {
+      if (warp == 0 && lane == 0) load_tiles(shared, &map_a, &map_b, tiles, shape, stages);
+    }
     if (warp >= 1 && warp <= kConsumers)
-      store_tiles(shared, &map_c, epilogue.out, grid, shape, tiles, warp - 1, lane);
+      store_tiles(shared, &map_c, epilogue.out, tiles, shape, warp - 1, lane);
   } else {
     tilepost::ptx::grow_registers<kConsumerRegisters>();
-    multiply_tiles(shared, shape, epilogue, grid, tiles, stages, warp / 4 - 1,
+    multiply_tiles(shared, shape, epilogue, tiles, stages, warp / 4 - 1,
                    static_cast<int>(threadIdx.x % 128));
   }
 }

@@ -1,6 +1,9 @@
 // `tilepost list`: lists what this version supports, from the tables that decide this.
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <string_view>
+
 #include "generator/cli/commands.h"
 #include "generator/cli/list_variants.h"
 #include "generator/diagnostics.h"
@@ -30,9 +33,12 @@ struct Item {
 using Items = std::vector<Item>;
 
 Items list_patterns(const MachineProfile&) {
+  size_t longest = 0;
+  for (const PatternRow& row : kPatterns)
+    longest = std::max(longest, std::string_view(row.name).size());
   Items items;
   for (const PatternRow& row : kPatterns)
-    items.push_back({fmt::format("{:<21}{}", row.name, row.gives),
+    items.push_back({fmt::format("{:<{}}  {}", row.name, longest, row.gives),
                      Object{{"name", row.name}, {"gives", row.gives}}});
   return items;
 }

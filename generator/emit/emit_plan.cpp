@@ -242,6 +242,10 @@ std::string emit_plan(const Plan& plan) {
     fields.set("experts", plan.experts, "each with a B of its own");
     fields.set("gate", c_name(plan.gate), "read with operations that combine gate and up");
   }
+  if (row_of(plan).dispatches()) {
+    fields.set("top", plan.top, "experts of a token");
+    fields.set("most_rows", plan.most_rows, "of the output");
+  }
   fields.set("routing", c_name(plan.routing));
   fields.set("any_m", plan.any_m ? "1" : "0", plan.any_m ? "every run says its m" : "");
   if (row_of(plan).input_is_routed())

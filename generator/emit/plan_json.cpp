@@ -61,6 +61,10 @@ void write_problem(OStream& json, const Plan& plan) {
     json.attribute("experts", plan.experts);
     json.attribute("gate", name_of(plan.gate));
   }
+  if (row_of(plan).dispatches()) {
+    json.attribute("top", plan.top);
+    json.attribute("max_rows", plan.most_rows);
+  }
   json.attribute("layout", name_of(plan.map.layout));
   json.attribute("division", name_of(plan.map.division));
   json.attribute("transport", name_of(plan.planned_transport));

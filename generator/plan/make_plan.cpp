@@ -53,6 +53,12 @@ bool take_problem(Draft& draft) {
   for (const Located<tilepost_epilogue_op_t>& operation : spec.gemm.epilogue)
     plan.epilogue |= static_cast<int>(operation.value);
   plan.experts = static_cast<int32_t>(spec.gemm.experts.value);
+  if (row_of(plan).dispatches()) {
+    plan.experts /= plan.ranks;
+    plan.top = static_cast<int32_t>(spec.gemm.top.value);
+    const int64_t most = plan.map.m * plan.top;
+    plan.most_rows = spec.max_rows ? std::min(spec.max_rows->value, most) : most;
+  }
   plan.gate = spec.gemm.gate.value;
   plan.consumer = consumer_of(spec);
   plan.neighbours = spec.neighbours.value ? 1 : 0;

@@ -5,7 +5,7 @@
 #include <limits>
 
 #include "generator/spec/kernel/kernel_fields.h"
-#include "tilepost/internal/expert_tiles.h"
+#include "tilepost/internal/route_recipe.h"
 
 namespace tilepost {
 namespace {
@@ -126,6 +126,17 @@ const Field kFields[] = {
      .store =
          [](Spec& s, const FieldValue& r) {
            s.max_received = {r.integer, r.where};
+         }},
+    {.path = "max_rows",
+     .kind = FieldKind::integer,
+     .min = 1,
+     .max = kMaxSize,
+     .default_text = "auto",
+     .description = "where tokens go to experts: the most rows that a rank has; auto: as many as "
+                    "there can be, gemm.m * gemm.top",
+     .store =
+         [](Spec& s, const FieldValue& r) {
+           s.max_rows = {r.integer, r.where};
          }},
     {.path = "ranks",
      .kind = FieldKind::integer,
@@ -264,10 +275,22 @@ const Field kFields[] = {
      .min = 1,
      .max = kMostExperts,
      .default_text = "none",
-     .description = "pattern grouped_gemm: experts, each with a B of its own; B is [experts, n, k]",
+     .description = "patterns with experts: how many, each with a B of its own, [experts, n, k]; "
+                    "where tokens go to experts, those of all ranks, of which each has an equal "
+                    "part",
      .store =
          [](Spec& s, const FieldValue& r) {
            s.gemm.experts = {r.integer, r.where};
+         }},
+    {.path = "gemm.top",
+     .kind = FieldKind::integer,
+     .min = 1,
+     .max = kMostTop,
+     .default_text = "none",
+     .description = "where tokens go to experts: how many experts a token has",
+     .store =
+         [](Spec& s, const FieldValue& r) {
+           s.gemm.top = {r.integer, r.where};
          }},
     {.path = "gemm.gate",
      .kind = FieldKind::word,

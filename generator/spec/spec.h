@@ -40,7 +40,8 @@ struct GemmSpec {
   Located<tilepost_scales_t> scales;
   Located<tilepost_scales_order_t> scales_a, scales_out;
   std::vector<Located<tilepost_epilogue_op_t>> epilogue;  // in the order they are applied
-  Located<int64_t> experts;       // PatternRow::has_experts; 0 where not given
+  Located<int64_t> experts;       // PatternRow::has_experts; of all ranks; 0 where not given
+  Located<int64_t> top;           // PatternRow::dispatches: experts of a token; 0 where not given
   Located<tilepost_gate_t> gate;  // for operations that combine gate and up
   Place where;
 };
@@ -120,6 +121,8 @@ struct Spec {
   Located<tilepost_routing_t> routing;  // PatternRow::routes
   // The most rows that a rank receives where rows of A are routed; absent: all rows that are sent.
   std::optional<Located<int64_t>> max_received;
+  // The most rows that a rank has where tokens go to experts; absent: as many as there can be.
+  std::optional<Located<int64_t>> max_rows;
   Located<int64_t> ranks;
   GemmSpec gemm;
   Located<std::vector<Arch>> archs;  // `arch: sm_90a` or `arch: [sm_80, sm_90a]`

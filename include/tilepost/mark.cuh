@@ -13,6 +13,8 @@
 #define TILEPOST_INLINE inline
 #endif
 
+struct tilepost_token_tile;  // tilepost/plan.h
+
 namespace tilepost {
 
 // Element types of a kernel's operands. An output has any of them but e4m3.
@@ -146,6 +148,17 @@ struct Experts {
     const int row = ends == nullptr ? m : ends[expert];
     return row < 0 ? 0 : row < m ? row : m;
   }
+
+  // Where rows are those of tokens, and null elsewhere: the list of tile rows (tilepost/plan.h),
+  // and [m] the number of each row's token.
+  const tilepost_token_tile* tiles = nullptr;
+  const int* tokens = nullptr;
+  // Token t of rank r has the number r * most_tokens + t, and row r * token_rows + t of A.
+  int most_tokens = 1, token_rows = 1;
+  int rank = 0;  // this rank
+  // Row 0 of A where this rank has its own tokens, and where those of all ranks come together.
+  const void* own_rows = nullptr;
+  const void* all_rows = nullptr;
 };
 
 // The experts of a grouped GEMM. Woven: the plan's, with the ends that the run has.

@@ -172,6 +172,15 @@ typedef struct tilepost_tensor_map {
   uint64_t words[16];
 } tilepost_tensor_map_t;
 
+// A tile row where tokens go to experts: `rows` rows of the output from `row` on, of which the last
+// to arrive come with `group`. The list of a run begins with an entry whose `row` is the number of
+// tile rows. They follow it by group, then by expert, then by row (internal/token_tiles.h).
+typedef struct tilepost_token_tile {
+  int32_t row, rows;
+  int32_t expert;
+  int32_t group;
+} tilepost_token_tile_t;
+
 // The alignment of tensor maps in bytes. A view's size is a multiple of this, too.
 #define TILEPOST_TENSOR_MAP_ALIGNMENT 64
 
@@ -205,14 +214,25 @@ typedef struct tilepost_view {
                        // parity; null: the kernel's own map covers that
   tilepost_exchange_t exchange;  // for a kernel that is a whole run; if it is not, ranks is 0
   void* const* user;  // [kernel.num_user] on the host target; on GPUs the launcher has it
-  // TILEPOST_GROUPED_GEMM, read by the device: [experts] the row of A behind the expert's last row.
+  // Patterns with experts, read by the device: [experts] the row of A behind the expert's last row.
   const int32_t* expert_ends;
   int32_t experts;
-  uint32_t unused_word;
+  int32_t most_tokens;  // of a rank, by which tokens are numbered (tilepost/routing.h)
   // ARRIVALS with scales of blocks, where scale_a has those of this rank's own rows alone, at their
   // places among all rows: where the scales of all rows arrive. Null: scale_a has those of all.
   const float* in_scales;
-  uint64_t unused[1];  // fills the structure up
+  // TILEPOST_DISPATCH_GROUPED_GEMM, read by the device. Rows of A are those of tokens: row_tokens
+  // has for each row the number of its token (tilepost/routing.h), and token_tiles is the list of
+  // tile rows (tilepost_token_tile_t).
+  const int32_t* row_tokens;
+  const struct tilepost_token_tile* token_tiles;
+  // Row 0 of all gathered tokens: where this rank has its own, at their places among all, and where
+  // all come together.
+  const void* own_tokens;
+  const void* all_tokens;
+  int32_t token_rows;  // rows of a rank's share of the gathered tokens
+  uint32_t unused_word;
+  uint64_t unused[4];  // fills the structure up
 } tilepost_view_t;
 
 // Counters are 128 bytes apart, so that no two share a cache line.
@@ -317,8 +337,10 @@ typedef struct tilepost_plan {
   int32_t quantised;
   tilepost_scales_order_t scales_out;  // if quantised: how these scales lie
   int32_t epilogue;                    // a set of TILEPOST_SCALE …
-  int32_t experts;                     // TILEPOST_GROUPED_GEMM: how many B there are; otherwise 0
-  tilepost_gate_t gate;                // read with operations that combine gate and up
+  int32_t experts;                     // patterns with experts: how many B there are; otherwise 0
+  int32_t top;           // TILEPOST_DISPATCH_GROUPED_GEMM: experts of a token; otherwise 0
+  int64_t most_rows;     // likewise: rows of the output at most, map.m * top or fewer; otherwise 0
+  tilepost_gate_t gate;  // read with operations that combine gate and up
   tilepost_routing_t routing;
   int32_t any_m;      // 1: every run says its own m, up to a bound
   int64_t rows_sent;  // TILEPOST_ALL_TO_ALL_GEMM: the m of runs (rows of A on each rank) or its

@@ -24,6 +24,8 @@ typedef enum tilepost_pattern {
   TILEPOST_ALL_GATHER_GEMM = 4,
   TILEPOST_ALL_TO_ALL_GEMM = 5,
   TILEPOST_GROUPED_GEMM = 6,  // no communication: rows of A sorted by expert, a B for each expert
+  TILEPOST_DISPATCH_GROUPED_GEMM = 7,  // tokens come together, and each is multiplied by the B of
+                                       // those of its experts that are this rank's
 } tilepost_pattern_t;
 
 // Which rank gets a row of the product (TILEPOST_GEMM_ALL_TO_ALL), or of A
@@ -97,7 +99,7 @@ typedef enum tilepost_scales_order {
 //   x = silu(gate) * up, and so on                    SWIGLU, GEGLU, SWIGLU_CLAMPED, BILINEAR
 //   x = x + residual[row, column]                     RESIDUAL
 //
-// The operations of the fourth line are those of experts (TILEPOST_GROUPED_GEMM). B has two rows
+// The operations of the fourth line are those of experts (PatternRow::has_experts). B has two rows
 // for each column of the output, whose sums are called gate and up (tilepost_gate_t). Scales and
 // bias are applied to both. Then
 //   SWIGLU          silu(gate) * up

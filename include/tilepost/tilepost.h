@@ -113,6 +113,12 @@ typedef struct tilepost_options {
   int64_t schedule_bytes;  // plans for any m: how many bytes of schedules are kept besides that of
                            // the plan's m, 1 to 2^40; the least recently used schedule makes room;
                            // 0 = 64 MiB
+  struct tilepost_expert_routing* routing;  // dispatch_grouped_gemm: the routing of the
+                                            // communicator whose tables runs read
+                                            // (tilepost/routing.h). It has the plan's experts and
+                                            // top, and room for the tokens of a share. Destroy it
+                                            // after the operation. Null for all other patterns. A
+                                            // structure without this member is accepted too
 } tilepost_options_t;
 
 // The defaults: struct_size is set, the deadline is 60 s, and all else is 0. The structure is that
@@ -176,6 +182,14 @@ tilepost_result_t tilepost_op_memory(tilepost_op_t op, tilepost_memory_t* memory
 //   all_gather_gemm       a [share, k], this rank's   out [m, n]: all ranks' rows times b
 //   all_to_all_gemm       a [m, k], this rank's       out [rows, n]: the rows for this rank, in
 //                                                     the same order, times b
+//   dispatch_grouped_gemm a [share, k], this rank's   out [most_rows, n]: the rows of this rank's
+//                         tokens                      experts (tilepost/routing.h), each times the
+//                                                     b of its expert
+//
+// With dispatch_grouped_gemm a rank has as many tokens as the last call of tilepost_routing_set
+// says, at most a share. The rows of a behind them are gathered too, and may be anything. most_rows
+// is the plan's, or m * top if that is less. Rows of out behind the last expert's are not written.
+// A run whose rows exceed the plan's most_rows ends on all ranks with an error, and writes nothing.
 //
 // b is [n, k] (layout tn) or [k, n] (nn). Everything is row-major. Only where the plan keeps the
 // tile layout, out has tilepost_op_info's out_elements in the order that docs/runtime.md describes.

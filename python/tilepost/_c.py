@@ -24,7 +24,7 @@ class UniqueId(ctypes.Structure):
 class Options(ctypes.Structure):
     """tilepost_options_t"""
     _fields_ = [("struct_size", c_size_t), ("deadline_seconds", c_double), ("host_workers", c_int),
-                ("share_memory", c_int), ("schedule_bytes", c_int64)]
+                ("share_memory", c_int), ("schedule_bytes", c_int64), ("routing", c_void_p)]
 
 
 class RunOperands(ctypes.Structure):

@@ -12,6 +12,7 @@
 
 #include "runtime/core/error.h"
 #include "runtime/core/guarded.h"
+#include "runtime/core/routing/routing.h"
 #include "runtime/core/structures.h"
 #include "runtime/schedule/schedule_cache.h"
 
@@ -29,7 +30,8 @@ constexpr int kMostAtOnce = 64;  // operations that one call makes
 // The sizes that the structure had in earlier versions, and the size that it has now. The first one
 // had four unused bytes in place of share_memory, so its size is that of the second.
 constexpr std::initializer_list<size_t> kOptionsSizes = {
-    offsetof(tilepost_options_t, schedule_bytes), sizeof(tilepost_options_t)};
+    offsetof(tilepost_options_t, schedule_bytes), offsetof(tilepost_options_t, routing),
+    sizeof(tilepost_options_t)};
 
 // Sets `chosen` to the caller's options, or to the defaults where the caller gives none.
 tilepost_result_t complete_options(const char* call, const tilepost_options_t* options,
@@ -73,6 +75,7 @@ tilepost_result_t check_creation(const char* call, tilepost_comm_t comm,
                 call, program->name, program->abi_version, TILEPOST_ABI_VERSION);
   TILEPOST_TRY(complete_options(call, options, chosen));
   TILEPOST_TRY(check_options(call, chosen));
+  TILEPOST_TRY(tilepost::check_binding(call, *comm, *program, chosen.routing));
   if (chosen.schedule_bytes == 0) chosen.schedule_bytes = tilepost::kScheduleBytes;
   return TILEPOST_OK;
 }
@@ -115,7 +118,7 @@ std::vector<Creation> create_at_once(const char* call, std::span<const tilepost_
 extern "C" {
 
 tilepost_options_t tilepost_default_options(void) {
-  return {sizeof(tilepost_options_t), tilepost::kDefaultDeadlineSeconds, 0, 0, 0};
+  return {sizeof(tilepost_options_t), tilepost::kDefaultDeadlineSeconds, 0, 0, 0, nullptr};
 }
 
 tilepost_result_t tilepost_op_create(tilepost_comm_t comm, const tilepost_program_t* program,

@@ -57,7 +57,7 @@ RowsOfRank rows_of_rank_in(const tilepost_plan_t& plan, int rank, int64_t m) {
   const PatternRow& row = row_of(plan);
   const int64_t share = row.communicates() ? share_of(plan, rank, m) : m;
   if (row.input_is_routed()) return {m, plan.ranks * share, plan.ranks * share};
-  if (row.moves_input()) return {share, m, m};
+  if (row.moves_input()) return {share, m, most_rows_in(plan, m)};
   if (row.product_is_routed()) return {m, m, plan.ranks * share};
   return {m, m, row.out_is_share() ? share : m};
 }
@@ -107,7 +107,7 @@ void RunOperands::add_matrices(const tilepost_plan_t& plan, const RowsOfRank& ro
   add({"a", given_.a, kVectorAlignment, rows.a * plan.k * element_bytes(plan.input), ""});
   add({"b", given_.b, kVectorAlignment, rows.product > 0 ? bytes_of_b(plan) : 0, ""});
   add({"out", given_.out, kVectorAlignment, out, "", true});
-  if (row_of(plan).has_experts() && rows.product > 0)
+  if (plan.pattern == TILEPOST_GROUPED_GEMM && rows.product > 0)
     add({"expert_ends", given_.expert_ends, alignof(int32_t),
          int64_t{plan.experts} * static_cast<int64_t>(sizeof(int32_t)), kPattern});
 }

@@ -478,7 +478,7 @@ class PlanRules {
                     "'%s': group %zu of the plan is not that of its tile map; regenerate it", name_,
                     g);
     }
-    return TILEPOST_OK;
+    return check_tokens_of_plan(name_, plan_);
   }
 
   const char* const name_;

@@ -39,4 +39,8 @@ struct PlanLimits {
 tilepost_result_t check_plan(const tilepost_program_t& program, const tilepost_plan_t& plan,
                              const PlanLimits& limits, int world);
 
+// The part of check_plan that is about tokens which go to experts (routing/token_check.cpp). The
+// rest holds.
+tilepost_result_t check_tokens_of_plan(const char* name, const tilepost_plan_t& plan);
+
 }  // namespace tilepost

@@ -2,6 +2,7 @@
 
 #include "runtime/core/error.h"
 #include "runtime/core/operands.h"
+#include "runtime/core/routing/routing.h"
 #include "tilepost/dtype.h"
 
 namespace tilepost {
@@ -69,6 +70,7 @@ HostOp::HostOp(std::shared_ptr<HostFamily> family, const tilepost_plan_t& plan,
       plan_(plan),
       paths_(paths_of(plan)),
       deadline_seconds_(options.deadline_seconds),
+      routing_(options.routing),
       num_workers_(workers),
       input_(plan),
       output_bytes_(static_cast<int>(element_bytes(plan.output))),
@@ -170,6 +172,8 @@ tilepost_result_t HostOp::run(const tilepost_run_operands_t& given, CUstream_st*
       routed_ ? rows_of_rank_in(plan_, rank_, *routed_) : rows_of_rank_in(plan_, rank_, rows),
       given);
   TILEPOST_TRY(read.check());
+  if (routing_ != nullptr)
+    TILEPOST_TRY(check_bound_tokens(*routing_, rows_of_rank_in(plan_, rank_, rows).a));
   const tilepost_run_operands_t operands = read.with_place(no_rows);
   Request request{};
   request.operands = operands;

@@ -112,6 +112,11 @@ class HostOp final : public tilepost_op {
   bool wait_open(uint64_t run);
   bool wait_group(const HostStep& place, uint32_t target);
   bool wait_workers(uint64_t run, const Request& request);
+
+  // Runs whose tokens go to experts (op_tokens.cpp).
+  bool list_tiles(const Request& request);
+  bool check_rows(const Request& request, const tilepost_routing_info_t& tables);
+  void set_tokens(const Request& request, tilepost_view_t& view) const;
   void open(uint64_t run);
   void raise(int group, uint32_t value);
   void raise_arrived(int group, const Request& request);
@@ -156,7 +161,8 @@ class HostOp final : public tilepost_op {
   tilepost_result_t result() const;
   // Whether the kernel of a run must not start before the communicating thread calls open().
   static bool waits_to_start(const RunPath& path) {
-    return path.stores_by_owner || path.whole_run || path.waits == Waits::kernel;
+    return path.stores_by_owner || path.whole_run || path.lists_tiles ||
+           path.waits == Waits::kernel;
   }
   // This rank's memory for `place` in a run.
   void* at(Buffer place, const Request& request);
@@ -168,6 +174,7 @@ class HostOp final : public tilepost_op {
   const tilepost_plan_t& plan_;
   const RunPaths paths_;
   const double deadline_seconds_;
+  tilepost_expert_routing* const routing_;  // whose tables runs read; null if none do
   const int num_workers_;
   const InputFormat input_;
   const int output_bytes_;  // bytes of an element of the output
@@ -207,6 +214,7 @@ class HostOp final : public tilepost_op {
   uint32_t over_ = 0;                // not 0 if kernels must stop waiting
   uint32_t awaited_ = 0;             // 1 + the rank for which a worker has been waiting
   std::vector<int32_t> rows_;        // tilepost_op_info_t::rows
+  std::vector<tilepost_token_tile_t> token_tiles_;  // the run's list: RunPath::lists_tiles
   // The run without rows.
   const std::shared_ptr<const RunMap> nothing_ = std::make_shared<RunMap>();
   std::shared_ptr<const RunMap> planned_;  // the run of the plan's m; null for routed plans

@@ -87,6 +87,7 @@ void HostOp::compute_alone(const Request& request, int worker) {
   view.user = request.user.data();
   view.experts = plan_.experts;
   view.expert_ends = request.operands.expert_ends;
+  if (run.path.lists_tiles) set_tokens(request, view);
   if (run.path.whole_run) view.exchange = exchange_;
   if (run.path.waits != Waits::launches) {
     launch(request, worker, view);
@@ -158,6 +159,10 @@ bool HostOp::communicate_run(uint64_t run, const Request& request) {
   if (request.run->does_nothing()) return wait_workers(run, request);
   if (request.run->path.sorts_a) pack(request);
   const RunPath& path = request.run->path;
+  if (path.lists_tiles) {
+    if (!list_tiles(request)) return false;
+    if (path.waits != Waits::kernel) open(run);
+  }
   if (!(path.whole_run         ? exchange_tiles(run, request)
         : path.shares_memory() ? share_memory(run, request)
                                : exchange_messages(run, request)))

@@ -61,7 +61,12 @@ struct PatternRow {
 
   // Whether rows of A are sorted by expert, and each expert has a B of its own. Which rows an
   // expert has is known on the device alone, when the run executes.
-  constexpr bool has_experts() const { return pattern == TILEPOST_GROUPED_GEMM; }
+  constexpr bool has_experts() const { return pattern == TILEPOST_GROUPED_GEMM || dispatches(); }
+
+  // Whether rows of A are tokens, which a routing (tilepost/routing.h) sends to experts. The rows
+  // of all ranks' tokens come together, and the kernel reads them in the order of the experts'
+  // rows.
+  constexpr bool dispatches() const { return pattern == TILEPOST_DISPATCH_GROUPED_GEMM; }
 
   // Whether a consumer may normalise rows of the output. This needs whole rows of one product or
   // sum on each rank, and a number of rows that follows from the m of the run.
@@ -114,6 +119,9 @@ inline constexpr PatternRow kPatterns[] = {
     {TILEPOST_GROUPED_GEMM, "grouped_gemm", "TILEPOST_GROUPED_GEMM", "",
      "out = each row of A times the B of its expert, every rank its own", Moves::nothing, false,
      RowsEnd::own},
+    {TILEPOST_DISPATCH_GROUPED_GEMM, "dispatch_grouped_gemm", "TILEPOST_DISPATCH_GROUPED_GEMM",
+     "AllGather", "out = the tokens of each of this rank's experts, times the expert's B",
+     Moves::input, false, RowsEnd::all},
 };
 inline constexpr int kNumPatterns = static_cast<int>(std::size(kPatterns));
 
@@ -131,7 +139,7 @@ constexpr const PatternRow& row_of(const tilepost_plan_t& plan) {
 
 #pragma GCC diagnostic push
 #pragma GCC diagnostic error "-Wswitch"
-TILEPOST_CHECK_TABLE(tilepost_pattern_t, kPatterns, pattern, 7)
+TILEPOST_CHECK_TABLE(tilepost_pattern_t, kPatterns, pattern, 8)
 #pragma GCC diagnostic pop
 static_assert(is_in_order(kPatterns, &PatternRow::pattern));
 
@@ -157,7 +165,7 @@ constexpr bool fits_windows(const PatternRow& pattern, bool routed) {
 // alone must say which ranks get a row. A row of the product goes where its pattern or an even
 // routing sends it. A row of A goes to all ranks.
 constexpr bool may_exchange_tiles(const PatternRow& pattern, tilepost_routing_t routing) {
-  if (pattern.moves_input()) return !pattern.routes();
+  if (pattern.moves_input()) return !pattern.routes() && !pattern.dispatches();
   return pattern.moves_product() && (!pattern.routes() || routing == TILEPOST_ROUTING_EVEN);
 }
 
@@ -165,6 +173,12 @@ constexpr bool may_exchange_tiles(const PatternRow& pattern, tilepost_routing_t 
 // row.
 constexpr bool scatters_rows(const tilepost_plan_t& plan) {
   return row_of(plan).moves_product() && plan.routing == TILEPOST_ROUTING_ROWS;
+}
+
+// Whether the transport brings tokens to experts.
+constexpr bool brings_tokens(tilepost_transport_t transport) {
+  return transport == TILEPOST_TRANSPORT_NONE || transport == TILEPOST_TRANSPORT_NCCL ||
+         transport == TILEPOST_TRANSPORT_COPY_ENGINE || transport == TILEPOST_TRANSPORT_HOST;
 }
 
 // The m of the plan's runs. With any_m it is the greatest m. It counts rows of the product, or

@@ -85,6 +85,7 @@ RunPath path_of(const tilepost_plan_t& plan, bool overlaps) {
   path.access = overlaps ? plan.access : TILEPOST_ACCESS_MESSAGES;
   path.exchanges_parts = overlaps && plan.access == TILEPOST_ACCESS_TILES;
   path.whole_run = path.exchanges_parts || (overlaps && plan.whole_run != 0);
+  path.lists_tiles = row.dispatches();
   path.normalises = path.exchanges_parts && normalises(plan);
   path.consumes = has_consumer(plan) && !path.normalises;
   path.exchanged = exchanged_in(plan);

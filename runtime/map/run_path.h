@@ -64,9 +64,11 @@ struct RunPath {
   // Whether kernels exchange tiles of the product, or rows of A, in parts (TILEPOST_ACCESS_TILES).
   // Such a run is a whole run.
   bool exchanges_parts;
-  bool normalises;  // whether the kernel normalises the rows that it has summed, in place of a
-                    // consumer
-  Buffer stores;    // where the kernel stores tiles: out, send or owners
+  bool lists_tiles;  // whether a list of tile rows is made of the run's tokens before the kernel
+                     // (tilepost_token_tile_t)
+  bool normalises;   // whether the kernel normalises the rows that it has summed, in place of a
+                     // consumer
+  Buffer stores;     // where the kernel stores tiles: out, send or owners
   // Whether the kernel looks up where to store a tile by the rank that owns the tile's rows. All
   // runs of the plan have that kernel. In a run that does not overlap, every entry of its table is
   // memory of this rank.

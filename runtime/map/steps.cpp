@@ -15,7 +15,8 @@ const PatternSteps* const kSteps[] = {&kGemmAllReduceSteps,
                                       &kGemmAllToAllSteps,
                                       &kAllGatherGemmSteps,
                                       &kAllToAllGemmSteps,
-                                      nullptr};
+                                      nullptr,
+                                      &kAllGatherGemmSteps};
 static_assert(std::size(kSteps) == std::size(kPatterns));
 
 }  // namespace

@@ -15,7 +15,8 @@ namespace {
 int32_t ctas_for(const tilepost_plan_t& plan, int64_t m, const RunSchedule& schedule) {
   if (!row_of(plan).has_experts()) return schedule.gemm_ctas;
   const tilepost_map_t& map = plan.map;
-  const int64_t positions = most_tile_rows(m, plan.experts, map.tile_m) * tiles_n(map);
+  const int64_t rows = most_rows_in(plan, m);
+  const int64_t positions = most_tile_rows(rows, plan.experts, map.tile_m) * tiles_n(map);
   return static_cast<int32_t>(std::min<int64_t>(plan.gemm_ctas, positions * plan.kernel.cluster));
 }
 
@@ -59,7 +60,7 @@ void build(const tilepost_plan_t& plan, int64_t rows, const MapInputs& inputs, R
     for (int32_t& cut : run.cuts) cut = std::min(cut, tiles_m(map));
   map.cuts = run.cuts.data();
   run.tiles = build_tile_map(map, inputs);
-  const auto m = static_cast<int32_t>(map.m), n = static_cast<int32_t>(map.n);
+  const auto m = static_cast<int32_t>(most_rows_in(plan, rows)), n = static_cast<int32_t>(map.n);
   const auto k = static_cast<int32_t>(plan.k);
   run.shape = {m,
                n,
@@ -116,7 +117,7 @@ void set_sizes(const tilepost_plan_t& plan, int rank, RunMap& run) {
     sizes.receive = path.receives_in == Memory::window ? end_of_steps(run) : received;
   sizes.scratch = scratch_elements(run);
   if (path.shares_memory()) set_shared_sizes(plan, run.map(), received, sizes);
-  sizes.out = received;
+  sizes.out = row.dispatches() ? most_rows_in(plan, run.rows) * run.map().n : received;
   if (path.consumes)
     sizes.out = run.map().n *
                 (row.routes() ? run.counts.arriving(rank) : rows_of_out(plan, run.rows, rank));
@@ -161,7 +162,12 @@ int64_t bytes_of(const RunMap& run) {
   return sum;
 }
 
+int64_t most_rows_in(const tilepost_plan_t& plan, int64_t m) {
+  return row_of(plan).dispatches() ? std::min(plan.most_rows, m * plan.top) : m;
+}
+
 int64_t rows_of_out(const tilepost_plan_t& plan, int64_t m, int rank) {
+  if (row_of(plan).dispatches()) return most_rows_in(plan, m);
   if (!row_of(plan).out_is_share()) return m;
   tilepost_map_t map = plan.map;
   map.m = m;

@@ -77,6 +77,10 @@ bool run_overlaps(const tilepost_plan_t& plan, int64_t m);
 // How many bytes of host memory the run holds.
 int64_t bytes_of(const RunMap& run);
 
+// The most rows of the product of a rank in a run of m rows, where tokens go to experts: as many as
+// all of them may have. Elsewhere m.
+int64_t most_rows_in(const tilepost_plan_t& plan, int64_t m);
+
 // The number of rows of out on `rank` in a run with m rows. It is not for patterns that route rows
 // of the product or of A.
 int64_t rows_of_out(const tilepost_plan_t& plan, int64_t m, int rank);

@@ -113,7 +113,9 @@ void Check::compute_reference(RankDevice& device, int rank, int run) {
 
 void Check::compute_products(RankDevice& device, int rank, int run, const ReferenceJob& job) {
   if (problem_.experts == 0) return device.reference(job);
-  const std::vector<int32_t> ends = expert_ends(problem_, shape_.rows(rank), seed_, run, rank);
+  const std::vector<int32_t> ends =
+      problem_.dispatches() ? shape_.ends(rank)
+                            : expert_ends(problem_, shape_.rows(rank), seed_, run, rank);
   reference_of_experts(job, ends, [&](const ReferenceJob& own) { device.reference(own); });
 }
 
@@ -147,7 +149,21 @@ void Check::compare_out(const RankOperation& operation, int rank, int set, int r
       compare(problem_, {out.data(), layout, shape_, rank}, expected_[reference_of(source)], source,
               tiles_[source], comparison);
   hold(comparison, "", run);
+  if (problem_.dispatches()) check_untouched(out, rank, run);
   if (!overwritten.empty()) throw TargetError(harness::format("run %d: ", run + 1) + overwritten);
+}
+
+// Checks that nothing was written behind the rows that a rank has of its experts.
+void Check::check_untouched(const std::vector<unsigned char>& out, int rank, int run) const {
+  const int64_t row = problem_.n * element_bytes(problem_.output);
+  const auto behind = out.begin() + shape_.rows(rank) * row;
+  const auto written =
+      std::find_if(behind, out.end(), [](unsigned char byte) { return byte != kPoison; });
+  if (written != out.end())
+    throw TargetError(harness::format("run %d: row %lld of the output was written, of %lld rows",
+                                      run + 1,
+                                      static_cast<long long>((written - out.begin()) / row),
+                                      static_cast<long long>(shape_.rows(rank))));
 }
 
 void Check::compare_kept(const RunBuffers& buffers, int rank, int run) {
@@ -161,12 +177,20 @@ void Check::compare_kept(const RunBuffers& buffers, int rank, int run) {
   hold(comparison, "the sum with the residual: ", run);
 }
 
+// The rows of the gathered A that are checked.
+std::vector<int64_t> Check::gathered_rows(int rank, int run) const {
+  if (!problem_.dispatches()) return expected_[reference_of(rank)].rows;
+  return rows_to_check(problem_, shape_.m(), setup_.world.max_reference_products(),
+                       seed_ + static_cast<uint64_t>(run));
+}
+
 // Compares the gathered A. Every checked row of A must be in its place, bit by bit.
 void Check::compare_gathered(const RunBuffers& buffers, int rank, int run) {
   std::vector<unsigned char> gathered;
   const std::string overwritten = buffers.fetch_gathered(gathered);
-  const RowSource source{seed_, run, rank, shape_.input_rows(rank).data()};
-  for (const int64_t row : expected_[reference_of(rank)].rows)
+  const auto origins = problem_.dispatches() ? shape_.shares() : shape_.input_rows(rank);
+  const RowSource source{seed_, run, rank, origins.data()};
+  for (const int64_t row : gathered_rows(rank, run))
     for (int64_t i = 0; i < problem_.k; ++i) {
       const float value =
           value_at(distribution_, source.stream(row), source.row_there(row) * problem_.k + i);

@@ -41,6 +41,8 @@ class Check {
   void compute_reference(RankDevice& device, int rank, int run);
   void compare_run(int rank, int set, int run);
   void compare_out(const RankOperation& operation, int rank, int set, int run);
+  void check_untouched(const std::vector<unsigned char>& out, int rank, int run) const;
+  std::vector<int64_t> gathered_rows(int rank, int run) const;
   void compare_kept(const RunBuffers& buffers, int rank, int run);
   void compare_gathered(const RunBuffers& buffers, int rank, int run);
   void compare_gathered_scales(const RunBuffers& buffers, int rank, int run);

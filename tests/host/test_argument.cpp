@@ -181,11 +181,17 @@ TEST_CASE("options of earlier versions are taken, and of no other size") {
   tilepost_op_t op = nullptr;
   CHECK(tilepost_op_create(comms[0], &program.get(), &options, &op) == TILEPOST_OK);
   CHECK(tilepost_op_destroy(op) == TILEPOST_OK);
-  for (const size_t size : {size_t{0}, size_t{8}, size_t{16}, size_t{28}, size_t{40}}) {
+  options.schedule_bytes = 0;
+  options.routing = reinterpret_cast<tilepost_expert_routing*>(&options);
+  options.struct_size = offsetof(tilepost_options_t, routing);
+  CHECK(options.struct_size == 32);
+  CHECK(tilepost_op_create(comms[0], &program.get(), &options, &op) == TILEPOST_OK);
+  CHECK(tilepost_op_destroy(op) == TILEPOST_OK);
+  for (const size_t size : {size_t{0}, size_t{8}, size_t{16}, size_t{28}, size_t{48}}) {
     options.struct_size = size;
     CHECK(tilepost_op_create(comms[0], &program.get(), &options, &op) == TILEPOST_INVALID_ARGUMENT);
     CHECK_THAT(tilepost_last_error(),
-               Catch::Contains("options.struct_size is " + std::to_string(size) + ", expected 32"));
+               Catch::Contains("options.struct_size is " + std::to_string(size) + ", expected 40"));
     CHECK(op == nullptr);
   }
 }

@@ -7,6 +7,7 @@
 #include "runtime/cuda/consumers/norm.h"
 #include "runtime/cuda/consumers/pack.h"
 #include "runtime/cuda/consumers/quantise.h"
+#include "runtime/cuda/consumers/token_list.h"
 #include "runtime/cuda/consumers/unpermute.h"
 #include "runtime/cuda/transport/agreement.h"
 #include "runtime/cuda/watch/stamp.h"
@@ -276,6 +277,13 @@ cudaError_t preload_unpermute() {
 }
 cudaError_t preload_pack() {
   return launched("preload_pack");
+}
+
+cudaError_t preload_token_list() {
+  return launched("preload_token_list");
+}
+cudaError_t launch_token_list(const TokenListArguments& arguments, int, cudaStream_t stream) {
+  return launched("token_list " + stream_of(stream).name + " " + std::to_string(arguments.m));
 }
 
 cudaError_t preload_hand_out() {

@@ -11,7 +11,8 @@
 #include "runtime/map/cut_points.h"
 #include "runtime/map/moved_scales.h"
 #include "runtime/map/tile_map.h"
-#include "tilepost/internal/expert_tiles.h"
+#include "runtime/schedule/run_map.h"
+#include "tilepost/internal/token_tiles.h"
 
 namespace tilepost {
 namespace {
@@ -30,7 +31,8 @@ int gemm_grid(const Draft& draft, const Candidate& candidate) {
   const tilepost_map_t& map = candidate.problem.map;
   const int64_t positions =
       row_of(draft.plan).has_experts()
-          ? most_tile_rows(map.m, draft.plan.experts, map.tile_m) * tiles_n(map)
+          ? most_tile_rows(most_rows_in(draft.plan, map.m), draft.plan.experts, map.tile_m) *
+                tiles_n(map)
           : schedule_positions(map);
   const int64_t wanted = positions * ctas_of_tile(config);
   const int64_t ctas = int64_t{std::min(left, resident_sms(draft.profile, draft.plan, cluster))} *
@@ -304,10 +306,13 @@ void take(const Groups& groups, Candidate& candidate) {
 // where nothing is timed, takes even groups.
 void take_best(const Draft& draft, Candidate& candidate) {
   const GroupProblem& problem = candidate.problem;
-  if (!candidate.is_one_group())
-    return take(
-        draft.plan.arch == Arch::host ? even_groups(problem, INT_MAX) : best_groups(problem),
-        candidate);
+  const int most = row_of(draft.plan).dispatches() ? kMostTokenGroups : INT_MAX;
+  if (!candidate.is_one_group()) {
+    if (draft.plan.arch == Arch::host) return take(even_groups(problem, most), candidate);
+    Groups best = best_groups(problem);
+    if (static_cast<int>(best.cuts.size()) > most) best = fewest_groups(problem, most);
+    return take(best, candidate);
+  }
   if (problem.map.division == TILEPOST_DIVISION_ARRIVALS) {
     candidate.cuts = cuts_of_chunks(problem.map, {1});
   } else {

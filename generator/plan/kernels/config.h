@@ -53,8 +53,9 @@ struct KernelRequest {
   bool quantises = false;      // whether the kernel quantises its tiles (quantises_tiles)
   int epilogue = 0;            // a set of TILEPOST_SCALE …
   tilepost_gate_t gate = TILEPOST_GATE_HALVES;  // where B has gate and up (experts)
-  int cluster = 1;                              // tiles of a cluster, one below the other
-  int band = 1;                                 // tile rows that are swept together (band_of)
+  bool gathers = false;    // whether rows are those of tokens (PatternRow::dispatches)
+  int cluster = 1;         // tiles of a cluster, one below the other
+  int band = 1;            // tile rows that are swept together (band_of)
   bool routed = false;     // whether every row goes to a place of its own (TILEPOST_ROUTING_ROWS)
   bool added = false;      // whether tiles are added to the memory they go to (TILEPOST_SUM_ADDED)
   bool tasks = false;      // whether a helper warp has tasks (tilepost_tasks_t)

@@ -77,6 +77,7 @@ KernelRequest request_for(const Plan& plan) {
   request.quantises = quantises_tiles(plan);
   request.epilogue = plan.epilogue;
   request.gate = plan.gate;
+  request.gathers = row_of(plan).dispatches();
   request.normalises = normalises(plan);
   request.load_vector = vector_of(plan.k, plan.input);
   request.load_vector_b =

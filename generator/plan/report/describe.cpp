@@ -86,6 +86,12 @@ std::string describe_product(const Plan& plan, const std::string& out) {
   const std::string whole = out + shape(plan.map.m, plan.map.n) + " = ";
   const int64_t share = share_rows(plan.map);
   const PatternRow& row = row_of(plan);
+  if (row.dispatches())
+    return fmt::format(
+               "{0}[rows, {1}] = rows of A{2} by their tokens' top {3}, {4} tokens from each "
+               "of {5} ranks, * ",
+               out, plan.map.n, shape(plan.map.m, plan.k), plan.top, share, plan.ranks) +
+           b;
   if (row.input_is_routed())
     return fmt::format("{0}[rows, {1}] = A[rows, {2}], {3}, {4} ranks, * ", out, plan.map.n, plan.k,
                        routed_to(plan), plan.ranks) +

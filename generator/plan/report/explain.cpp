@@ -29,10 +29,15 @@ double mib(int64_t bytes) {
   return static_cast<double>(bytes) / kMib;
 }
 
+// The rows that a rank multiplies; where tokens go to experts, if all ranks have as many.
+int64_t multiplied_rows(const Plan& plan) {
+  return row_of(plan).dispatches() ? plan.map.m * plan.top / plan.ranks : plan.map.m;
+}
+
 // Of the products of a run, sums of gate and of up included.
 double flops_of(const Plan& plan) {
   const int64_t columns = rows_of_expert(plan.epilogue, plan.map.n);
-  return 2.0 * static_cast<double>(plan.map.m) * static_cast<double>(columns) *
+  return 2.0 * static_cast<double>(multiplied_rows(plan)) * static_cast<double>(columns) *
          static_cast<double>(plan.k);
 }
 
@@ -80,9 +85,18 @@ void print_problem(std::string& out, const Plan& plan) {
   if (plan.epilogue != 0) line(out, "", "then " + epilogue_of(plan));
   line(out, "",
        fmt::format("{0:.1f} GFLOP and {1:.1f} MiB of {2} on each rank", flops / 1e9,
-                   mib(plan.map.m * (quantises_tiles(plan) ? bytes_of_row_of_out(plan)
-                                                           : plan.map.n * bytes_of(plan.output))),
+                   mib(multiplied_rows(plan) * (quantises_tiles(plan)
+                                                    ? bytes_of_row_of_out(plan)
+                                                    : plan.map.n * bytes_of(plan.output))),
                    ends_with_less(plan) ? "product" : "output"));
+  if (row_of(plan).dispatches())
+    line(out, "",
+         fmt::format(
+             "that is {0} rows, if each expert has as many; a rank has at most {1}{2}, {3:.1f} "
+             "MiB of output",
+             multiplied_rows(plan), plan.most_rows,
+             plan.most_rows < plan.map.m * plan.top ? " (max_rows)" : "",
+             mib(plan.most_rows * plan.map.n * bytes_of(plan.output))));
 }
 
 // "cluster 2": the tiles of a cluster. Where several CTAs have a tile, their number follows.

@@ -11,6 +11,7 @@
 #include "runtime/map/slots.h"
 #include "runtime/schedule/run_map.h"
 #include "tilepost/internal/exchange_words.h"
+#include "tilepost/internal/token_tiles.h"
 
 namespace tilepost {
 namespace {
@@ -80,6 +81,9 @@ std::vector<PlannedMemory> planned_memory(const Plan& plan) {
   if (path.exchanges_parts) add("flags", exchange_flags_bytes(exchanged_parts(plan)), "shared");
   add("scratch", plan.comm_lanes * sizes.scratch * width, "");
   add("received", sizes.receive * width, word_of(path.receives_in));
+  if (path.lists_tiles && plan.arch != Arch::host)
+    add("list of tiles",
+        token_list_bytes(most_tile_rows(plan.most_rows, plan.experts, plan.map.tile_m)), "");
   if (plan.planned_transport == TILEPOST_TRANSPORT_HOST_COPIES && plan.ranks > 1) {
     add("parts", (plan.ranks - 1) * host_part_stride(plan, sizes.send) * width, "");
     add("rings", host_ring_bytes(row_of(plan), plan.ranks), kPinned);

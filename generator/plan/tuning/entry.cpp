@@ -35,6 +35,8 @@ TuningKey key_of(const Spec& spec, Arch arch) {
   key.scales = spec.gemm.scales.value;
   key.scales_a = spec.gemm.scales_a.value;
   key.experts = spec.gemm.experts.value;
+  key.top = spec.gemm.top.value;
+  if (spec.max_rows) key.max_rows = spec.max_rows->value;
   key.gate = spec.gemm.gate.value;
   for (const Located<tilepost_epilogue_op_t>& operation : spec.gemm.epilogue)
     key.epilogue |= static_cast<int>(operation.value);

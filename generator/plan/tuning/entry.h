@@ -28,7 +28,8 @@ struct TuningKey {
   tilepost_accumulate_t accumulate = {};
   tilepost_scales_t scales = {};
   tilepost_scales_order_t scales_a = {};
-  int64_t experts = 0;  // of grouped_gemm; otherwise 0
+  int64_t experts = 0;            // of patterns with experts; otherwise 0
+  int64_t top = 0, max_rows = 0;  // where tokens go to experts; max_rows 0: as many as can be
   tilepost_gate_t gate = {};
   int epilogue = 0;  // a set of TILEPOST_SCALE …
   tilepost_consumer_t consumer = {};

@@ -48,6 +48,8 @@ void visit_key(TuningVisitor& visitor, TuningKey& key) {
   visit_word(visitor, "scales", key.scales);
   visit_word(visitor, "scales_a", key.scales_a);
   visitor.number("experts", key.experts, 0, kMost);
+  visitor.number("top", key.top, 0, kMost);
+  visitor.number("max_rows", key.max_rows, 0, kMost);
   visit_word(visitor, "gate", key.gate);
   visitor.words("epilogue", key.epilogue, spellings<tilepost_epilogue_op_t>());
   visit_word(visitor, "consumer", key.consumer);

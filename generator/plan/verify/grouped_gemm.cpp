@@ -6,7 +6,8 @@
 #include "generator/plan/verify/parts.h"
 #include "generator/plan/verify/traffic.h"
 #include "tilepost/internal/expert_ops.h"
-#include "tilepost/internal/expert_tiles.h"
+#include "tilepost/internal/route_recipe.h"
+#include "tilepost/internal/token_tiles.h"
 
 namespace tilepost {
 namespace {
@@ -23,10 +24,25 @@ void check_boxes_of_b(const Plan& plan, Findings& findings) {
                              plan.kernel.tile_k, plan.k));
 }
 
+// Where tokens go to experts: how many rows there can be, and with which group a token comes.
+void check_tokens(const Plan& plan, Findings& findings) {
+  const bool none = plan.top == 0 && plan.most_rows == 0;
+  const bool right = plan.top >= 1 && plan.top <= kMostTop && plan.most_rows >= 1 &&
+                     plan.most_rows <= plan.map.m * plan.top && plan.neighbours == 0 &&
+                     plan.map.num_groups <= kMostTokenGroups &&
+                     brings_tokens(plan.planned_transport) &&
+                     (plan.epilogue & TILEPOST_SCALE_ROWS) == 0;
+  if (row_of(plan).dispatches() ? !right : !none)
+    findings.add(fmt::format("top {0} and {1} rows of {2} tokens in {3} groups by {4}", plan.top,
+                             plan.most_rows, plan.map.m, plan.map.num_groups,
+                             name_of(plan.planned_transport)));
+}
+
 }  // namespace
 
 void verify_experts(const Plan& plan, Findings& findings) {
   if (!row_of(plan).has_experts()) {
+    check_tokens(plan, findings);
     if (plan.experts != 0 || combines_gate(plan.epilogue))
       findings.add(fmt::format("{0} experts and epilogue {1:#x} with {2}", plan.experts,
                                plan.epilogue, name_of(plan.pattern)));
@@ -42,6 +58,7 @@ void verify_experts(const Plan& plan, Findings& findings) {
   if ((gates & (gates - 1)) != 0)
     findings.add(fmt::format("epilogue {0:#x} combines gate and up twice", plan.epilogue));
   check_boxes_of_b(plan, findings);
+  check_tokens(plan, findings);
 }
 
 }  // namespace tilepost

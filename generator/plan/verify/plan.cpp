@@ -11,6 +11,7 @@
 #include "runtime/map/moved_scales.h"
 #include "runtime/map/quantised.h"
 #include "tilepost/dtype.h"
+#include "tilepost/internal/expert_tiles.h"
 #include "tilepost/internal/task_chunks.h"
 
 namespace tilepost {
@@ -252,6 +253,8 @@ int least_comm_ctas(const Plan& plan) {
 int64_t most_positions(const Plan& plan) {
   const auto positions = static_cast<int64_t>(plan.tile_map().tiles.size());
   const int64_t columns = (plan.map.n + plan.map.tile_n - 1) / plan.map.tile_n;
+  if (row_of(plan).dispatches())
+    return most_tile_rows(plan.most_rows, plan.experts, plan.map.tile_m) * columns;
   return row_of(plan).has_experts() ? positions + plan.experts * columns : positions;
 }
 
@@ -384,7 +387,7 @@ const PatternCheck& check_of(const Plan& plan) {
       // by enumerator
       &kGemmAllReduceCheck, &kGemmCheck,          &kGemmReduceScatterCheck,
       &kGemmAllToAllCheck,  &kAllGatherGemmCheck, &kAllToAllGemmCheck,
-      &kGemmCheck};
+      &kGemmCheck,          &kAllGatherGemmCheck};
   static_assert(std::size(kChecks) == kNumPatterns);
   return *kChecks[plan.pattern];
 }

@@ -23,7 +23,8 @@ const Operation* gate_operation(const Spec& spec) {
 // Refuses what only experts have.
 void check_without_experts(const Spec& spec, Diagnostics& diagnostics) {
   const auto refuse = [&](const Place& where, const std::string& what, const char* remedy) {
-    diagnostics.error(where, fmt::format("{} is for pattern 'grouped_gemm'; got pattern {}; {}",
+    diagnostics.error(where, fmt::format("{} is for patterns 'dispatch_grouped_gemm' and "
+                                         "'grouped_gemm'; got pattern {}; {}",
                                          what, quote(name_of(spec.pattern.value)), remedy));
   };
   if (spec.gemm.experts.given())
@@ -75,13 +76,15 @@ void check_with_experts(const Spec& spec, Diagnostics& diagnostics) {
   const GemmSpec& gemm = spec.gemm;
   if (!gemm.experts.given())
     diagnostics.error(spec.pattern.where,
-                      "pattern 'grouped_gemm' needs gemm.experts, the number of B; add it");
+                      fmt::format("pattern {} needs gemm.experts, the number of B; add it",
+                                  quote(name_of(spec.pattern.value))));
   for (const Operation& operation : gemm.epilogue)
     if (operation.value == TILEPOST_RESIDUAL)
       diagnostics.error(operation.where,
-                        "gemm.epilogue: 'residual' is not available with pattern 'grouped_gemm', "
-                        "whose rows are routes and not tokens; add it where the routes of a token "
-                        "are summed");
+                        fmt::format("gemm.epilogue: 'residual' is not available with pattern {}, "
+                                    "whose rows are routes and not tokens; add it where the routes "
+                                    "of a token are summed",
+                                    quote(name_of(spec.pattern.value))));
   if (spec.kernel)
     diagnostics.error(spec.kernel->where,
                       "a kernel of your own cannot have experts yet; remove 'kernel', or use "

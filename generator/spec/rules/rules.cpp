@@ -97,6 +97,7 @@ void apply_rules(Spec& spec, Diagnostics& diagnostics) {
   check_transport(spec, diagnostics);
   check_epilogue(spec, diagnostics);
   check_experts(spec, diagnostics);
+  check_dispatch(spec, diagnostics);
   check_scales(spec, diagnostics);
   check_quantised(spec, diagnostics);
   check_kernel(spec, diagnostics);

@@ -20,6 +20,8 @@ void check_epilogue(const Spec& spec, Diagnostics& diagnostics);
 
 // The rules of gemm.experts and gemm.gate, and what experts rule out (expert_rules.cpp).
 void check_experts(const Spec& spec, Diagnostics& diagnostics);
+// The rules of patterns by which tokens go to experts, and of their fields (dispatch_rules.cpp).
+void check_dispatch(const Spec& spec, Diagnostics& diagnostics);
 // Checks what scales of blocks go with (scales_rules.cpp).
 void check_scales(const Spec& spec, Diagnostics& diagnostics);
 

@@ -42,10 +42,11 @@ struct StageBarriers {
   __device__ __forceinline__ uint32_t empty(int stage) const {
     return base + (kFirst + kStages + stage) * kMbarrierBytes;
   }
-  // `readers` is the number of arrivals that empty a stage.
-  __device__ __forceinline__ void init(int readers) const {
+  // `readers` is the number of arrivals that empty a stage, and `copiers` how many warps fill it
+  // besides the loader.
+  __device__ __forceinline__ void init(int readers, int copiers = 0) const {
     for (int stage = 0; stage < kStages; ++stage) {
-      ptx::init_barrier(full(stage), 1);
+      ptx::init_barrier(full(stage), 1 + copiers);
       ptx::init_barrier(empty(stage), readers);
     }
   }

@@ -57,7 +57,8 @@ struct CheckedView {
 // The experts of a grouped GEMM, with the ends that the run has.
 template <class View>
 inline Experts experts(const View& view) {
-  return {view.expert_ends, view.experts};
+  return {view.expert_ends, view.experts, view.token_tiles, view.row_tokens, view.most_tokens,
+          view.token_rows,  view.rank,    view.own_tokens,  view.all_tokens};
 }
 
 // How many positions the schedule has, padding included.

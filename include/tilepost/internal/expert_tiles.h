@@ -1,4 +1,4 @@
-// The tiles of a grouped GEMM (TILEPOST_GROUPED_GEMM): which tile comes at which position of the
+// The tiles of a grouped GEMM (PatternRow::has_experts): which tile comes at which position of the
 // schedule. Rows of A are sorted by expert, and how many rows an expert has is known on the device
 // alone. So there is no table of tiles: kernels, the host target and tests compute tiles with this
 // code, from the ends of the experts' rows.
@@ -60,7 +60,21 @@ struct ExpertTile {
   int expert;
   int row, rows;
   int column;
+  int group;  // that brings the last of its rows, where they arrive during the kernel
 };
+
+// The tile at a position of some tile rows that are swept in bands, every other band backwards.
+struct SweptTile {
+  int tile_row, column;
+};
+TILEPOST_INLINE constexpr SweptTile swept_tile(int tile_rows, int columns, int band, int position) {
+  const int band_tiles = band * columns;
+  const int number = position / band_tiles, in_band = position - number * band_tiles;
+  const int first = number * band;
+  const int height = tile_rows - first < band ? tile_rows - first : band;
+  const int across = in_band / height;
+  return {first + in_band - across * height, number % 2 == 0 ? across : columns - 1 - across};
+}
 
 // The tile at `position`, 0 <= position < table.tile_rows(experts) * columns. `table` says for each
 // expert e, and for e = experts, how many tile rows the experts before e have (tile_rows(e)) and
@@ -77,17 +91,11 @@ TILEPOST_INLINE ExpertTile expert_tile(const ExpertGrid& grid, const Table& tabl
       behind = middle;
   }
   const int before = table.tile_rows(expert), count = table.tile_rows(expert + 1) - before;
-  const int local = position - before * grid.columns;
-  const int band_tiles = grid.band * grid.columns;
-  const int band = local / band_tiles, in_band = local - band * band_tiles;
-  const int first = band * grid.band;
-  const int height = count - first < grid.band ? count - first : grid.band;
-  const int across = in_band / height;
+  const SweptTile tile =
+      swept_tile(count, grid.columns, grid.band, position - before * grid.columns);
   const int begin = table.rows(expert);
-  const ExpertRows rows =
-      tile_row_at(table.rows(expert + 1) - begin, grid.tile_m, first + in_band - across * height);
-  return {expert, begin + rows.first, rows.count,
-          band % 2 == 0 ? across : grid.columns - 1 - across};
+  const ExpertRows rows = tile_row_at(table.rows(expert + 1) - begin, grid.tile_m, tile.tile_row);
+  return {expert, begin + rows.first, rows.count, tile.column, 0};
 }
 
 }  // namespace tilepost

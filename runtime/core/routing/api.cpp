@@ -61,7 +61,11 @@ tilepost_result_t tilepost_routing_create(tilepost_comm_t comm, int32_t experts,
 
 tilepost_result_t tilepost_routing_set(tilepost_expert_routing_t routing, const void* ids,
                                        const void* weights, int64_t m, CUstream_st* stream) {
-  return call_on(__func__, routing, [&] { return routing->set(ids, weights, m, stream); });
+  return call_on(__func__, routing, [&] {
+    TILEPOST_TRY(routing->set(ids, weights, m, stream));
+    routing->routed_tokens = m;
+    return TILEPOST_OK;
+  });
 }
 
 tilepost_result_t tilepost_routing_status(tilepost_expert_routing_t routing) {

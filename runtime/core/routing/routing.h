@@ -13,6 +13,9 @@ struct tilepost_expert_routing : tilepost_counted {
   virtual tilepost_result_t status() = 0;
   virtual tilepost_result_t synchronize() = 0;
   virtual void get_info(tilepost_routing_info_t& info) = 0;
+  virtual const tilepost::RoutingShape& shape() const = 0;
+
+  int64_t routed_tokens = 0;  // of this rank, by the last call of tilepost_routing_set
 };
 
 namespace tilepost {
@@ -48,6 +51,18 @@ struct RoutingLayout {
   size_t expert_ends, row_tokens, token_rows, token_weights, token_ranks, tokens;
   size_t bytes;
 };
+
+// Checks that an operation of `program` on `comm` can be bound to `routing`, which is null where
+// the caller gives none.
+tilepost_result_t check_binding(const char* call, const tilepost_comm& comm,
+                                const tilepost_program_t& program,
+                                const tilepost_expert_routing* routing);
+
+// Checks that this rank's tokens fit its share of a run, `share` rows.
+tilepost_result_t check_bound_tokens(const tilepost_expert_routing& routing, int64_t share);
+
+// The error of a run for which a rank has more rows than the plan is for.
+tilepost_result_t fail_too_many_rows(const char* name, int rank, int64_t rows, int64_t most);
 
 // The tables as callers see them. device_bytes is set to 0.
 tilepost_routing_info_t info_of(const RoutingShape& shape, const RoutingTables& tables);

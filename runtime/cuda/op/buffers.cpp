@@ -1,5 +1,6 @@
 #include "runtime/cuda/op/buffers.h"
 
+#include "runtime/cuda/consumers/token_list.h"
 #include "runtime/map/moved_scales.h"
 
 namespace tilepost::cuda {
@@ -15,7 +16,7 @@ RunSizes sizes_of(const tilepost_plan_t& plan, const RunMap* planned) {
 
 // The bytes of each buffer; 0 where there is none.
 struct BufferBytes {
-  int64_t send = 0, received = 0, scratch = 0, packed = 0, gathered = 0;
+  int64_t send = 0, received = 0, scratch = 0, packed = 0, gathered = 0, token_list = 0;
 };
 BufferBytes bytes_of(const tilepost_plan_t& plan, const RunSizes& sizes, int lanes) {
   const RunPaths paths = paths_of(plan);
@@ -27,6 +28,9 @@ BufferBytes bytes_of(const tilepost_plan_t& plan, const RunSizes& sizes, int lan
   bytes.scratch = lanes * sizes.scratch * width;
   if (paths.planned.sorts_a) bytes.packed = place_of_rows(plan, plan.rows_sent).bytes;
   if (own && row_of(plan).moves_input()) bytes.gathered = place_of_rows(plan, plan.map.m).bytes;
+  if (paths.planned.lists_tiles)
+    bytes.token_list =
+        token_list_bytes(most_tile_rows(plan.most_rows, plan.experts, plan.map.tile_m));
   return bytes;
 }
 
@@ -35,12 +39,13 @@ BufferBytes bytes_of(const tilepost_plan_t& plan, const RunSizes& sizes, int lan
 void OpBuffers::add_needs(const tilepost_plan_t& plan, const RunMap* planned, int lanes,
                           tilepost_memory_t& memory) {
   const BufferBytes bytes = bytes_of(plan, sizes_of(plan, planned), lanes);
-  memory.device_bytes +=
-      bytes.send + bytes.received + bytes.scratch + bytes.packed + bytes.gathered;
+  memory.device_bytes += bytes.send + bytes.received + bytes.scratch + bytes.packed +
+                         bytes.gathered + bytes.token_list;
 }
 
 void OpBuffers::add_memory(tilepost_memory_t& memory) const {
-  for (const DeviceMemory* own : {&send_, &received_, &gathered_, &packed_, &scratch_})
+  for (const DeviceMemory* own :
+       {&send_, &received_, &gathered_, &packed_, &scratch_, &token_list_})
     memory.device_bytes += own->bytes();
 }
 
@@ -51,6 +56,7 @@ tilepost_result_t OpBuffers::create(const RunMap* planned, int lanes, cudaStream
   TILEPOST_TRY(make(received_, bytes.received, stream));
   TILEPOST_TRY(make(scratch_, bytes.scratch, stream));
   TILEPOST_TRY(make(packed_, bytes.packed, stream));
+  TILEPOST_TRY(make(token_list_, bytes.token_list, stream));
   return make(gathered_, bytes.gathered, stream);
 }
 
@@ -151,7 +157,8 @@ bool OpBuffers::uses_shared(const RunPath& path) const {
 }
 
 void OpBuffers::leak() {
-  for (DeviceMemory* memory : {&send_, &received_, &gathered_, &packed_, &scratch_}) memory->leak();
+  for (DeviceMemory* memory : {&send_, &received_, &gathered_, &packed_, &scratch_, &token_list_})
+    memory->leak();
 }
 
 }  // namespace tilepost::cuda

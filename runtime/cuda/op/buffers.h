@@ -42,6 +42,9 @@ class OpBuffers {
   void* packed() const { return packed_.get(); }
   float* packed_scales() const;
 
+  // Memory for the list of tile rows of a run, zeroed when it was made, or null.
+  void* token_list() const { return token_list_.get(); }
+
   // How many elements the buffers have room for. `scratch` is the room of one lane.
   const RunSizes& sizes() const { return sizes_; }
   // Whether steps send and receive only in this object's memory, whatever the caller passes.
@@ -85,6 +88,7 @@ class OpBuffers {
   DeviceMemory gathered_;  // all rows, for runs whose caller passes no memory for them: Memory::own
   DeviceMemory packed_;    // rows by destination: RunPath::sorts_a
   DeviceMemory scratch_;   // a part for each lane
+  DeviceMemory token_list_;  // RunPath::lists_tiles
 };
 
 }  // namespace tilepost::cuda

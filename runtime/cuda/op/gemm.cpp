@@ -5,10 +5,13 @@
 #include <cstring>
 #include <limits>
 
+#include "runtime/core/routing/routing.h"
+#include "runtime/cuda/consumers/token_list.h"
 #include "runtime/map/moved_scales.h"
 #include "runtime/map/slots.h"
 #include "runtime/map/tile_map.h"
 #include "runtime/schedule/groups.h"
+#include "runtime/schedule/token_groups.h"
 #include "tilepost/dtype.h"
 
 namespace tilepost::cuda {
@@ -44,9 +47,11 @@ tilepost_result_t Gemm::find_arguments(Run& run) {
   arguments.c = run.buffers.send;
   arguments.epilogue = run.epilogue;
   find_view(run, arguments.view);
+  if (run.path().lists_tiles) TILEPOST_TRY(find_tokens(run, arguments.view));
   if (moved_scales(plan_).exist()) find_scales(run, arguments);
   // A tensor map that the kernel stores with has at least one row.
-  arguments.out_rows = std::max<int64_t>(1, plan.tiles.send_elements / plan.shape.ldc);
+  arguments.out_rows = std::max<int64_t>(
+      1, run.path().lists_tiles ? plan.shape.m : plan.tiles.send_elements / plan.shape.ldc);
   if (run.path().is_fused) {
     find_own_rows(run, arguments);
     TILEPOST_TRY(find_pushes(run, arguments.view));
@@ -156,6 +161,43 @@ void Gemm::find_view(const Run& run, tilepost_view_t& view) const {
   if (run.path().has_tasks) find_tasks(run, view.tasks);
   if (run.path().whole_run) find_exchange(run, view.exchange);
   if (run.path().stores_by_owner) find_owners(run, view);
+}
+
+tilepost_result_t Gemm::find_tokens(const Run& run, tilepost_view_t& view) const {
+  tilepost_routing_info_t tables{};
+  routing_->get_info(tables);
+  view.expert_ends = tables.expert_ends;
+  view.row_tokens = tables.row_tokens;
+  view.token_tiles = static_cast<const tilepost_token_tile_t*>(buffers_.token_list());
+  view.most_tokens = routing_->shape().most_tokens;
+  view.token_rows = token_rows(plan_, run.run_map().m);
+  view.rank = state_.traits.rank;
+  view.all_tokens = view.own_tokens = run.buffers.gathered;
+  const bool split = run.path().reads == InputFrom::split;
+  return split ? place_own_rows(run, view.own_tokens) : TILEPOST_OK;
+}
+
+tilepost_result_t Gemm::load() const {
+  if (paths_of(plan_).planned.lists_tiles) TILEPOST_CUDA(preload_token_list());
+  return TILEPOST_OK;
+}
+
+tilepost_result_t Gemm::list_tiles(const Run& run) const {
+  if (!run.path().lists_tiles) return TILEPOST_OK;
+  const RunMap& plan = run.run_map();
+  const tilepost_view_t& view = run.gemm.view;
+  TokenListArguments list{};
+  list.expert_ends = view.expert_ends;
+  list.row_tokens = view.row_tokens;
+  list.experts = plan_.experts;
+  list.m = plan.shape.m;
+  list.tile_m = plan_.map.tile_m;
+  // The same for all runs: the word behind the entries is kept from one run to the next.
+  list.most = static_cast<int>(most_tile_rows(plan_.most_rows, plan_.experts, plan_.map.tile_m));
+  list.groups = token_groups(plan_, plan, state_.traits.rank, view.most_tokens);
+  list.memory = buffers_.token_list();
+  TILEPOST_CUDA(launch_token_list(list, plan_.sms, run.user));
+  return TILEPOST_OK;
 }
 
 // In a run in sequence this rank owns all tiles.

@@ -14,9 +14,17 @@ class Gemm {
         driver_(base.driver),
         transports_(base.transports),
         state_(base.state),
-        nvtx_(base.nvtx) {
+        buffers_(base.buffers),
+        nvtx_(base.nvtx),
+        routing_(base.routing) {
     tensor_maps_.init(plan_, driver_);
   }
+
+  // Loads the kernel that lists tiles, if runs need it.
+  tilepost_result_t load() const;
+
+  // Lists the tile rows of a run whose tokens go to experts, on the caller's stream.
+  tilepost_result_t list_tiles(const Run& run) const;
 
   // Fills in run.gemm. A route may leave this rank without rows. Then there is no kernel to launch.
   tilepost_result_t find_arguments(Run& run);
@@ -32,6 +40,7 @@ class Gemm {
   tilepost_result_t place_own_rows(const Run& run, const void*& first_row) const;
   tilepost_result_t find_tensor_maps(const Run& run, GemmArguments& arguments);
   void find_view(const Run& run, tilepost_view_t& view) const;
+  tilepost_result_t find_tokens(const Run& run, tilepost_view_t& view) const;
   void find_owners(const Run& run, tilepost_view_t& view) const;
   void find_tasks(const Run& run, tilepost_tasks_t& tasks) const;
   void find_exchange(const Run& run, tilepost_exchange_t& exchange) const;
@@ -40,7 +49,9 @@ class Gemm {
   const Driver& driver_;
   const Transports& transports_;
   const RunState& state_;
+  const OpBuffers& buffers_;
   const NvtxNames& nvtx_;
+  tilepost_expert_routing* const routing_;
   TensorMapCache tensor_maps_;
 };
 

@@ -113,6 +113,7 @@ tilepost_result_t RunIssuer::start(Run& run) {
   timeline_.note(run);
   TILEPOST_TRY(timeline_.stamp(run, 0, kRunBegin, run.user));
   TILEPOST_TRY(gemm_.find_arguments(run));
+  TILEPOST_TRY(gemm_.list_tiles(run));
   TILEPOST_TRY(communication_.pack(run));
   const bool beside = run.path().begins_on_comm_stream();
   if (!beside) TILEPOST_TRY(begin_moving(run));

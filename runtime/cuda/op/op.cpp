@@ -5,10 +5,12 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cinttypes>
 #include <thread>
 
 #include "runtime/core/plan_check.h"
 #include "runtime/core/ranged_op.h"
+#include "runtime/core/routing/routing.h"
 #include "runtime/cuda/device/environment.h"
 #include "runtime/cuda/op/select.h"
 #include "runtime/cuda/op/warm_up.h"
@@ -29,6 +31,18 @@ bool communicates(const tilepost_program_t& program) {
   return pattern >= 0 && pattern < kNumPatterns && row_of(program.plans[0]).communicates();
 }
 
+// Whether this target can hold the rows of all routings. It cannot yet end a run on all ranks for
+// which one of them has too many.
+tilepost_result_t check_most_rows(const char* name, const PlanRanges& plans) {
+  for (const tilepost_plan_t* plan : plans)
+    if (plan->most_rows < plan->map.m * plan->top)
+      return fail(TILEPOST_UNSUPPORTED,
+                  "'%s': max_rows of the plan is %" PRId64 ", and a rank may have %" PRId64
+                  " rows; on GPUs max_rows cannot be less yet: remove it from the spec",
+                  name, plan->most_rows, plan->map.m * plan->top);
+  return TILEPOST_OK;
+}
+
 }  // namespace
 
 tilepost_result_t make_op(Communicator& comm, const tilepost_program_t& program,
@@ -40,7 +54,8 @@ tilepost_result_t make_op(Communicator& comm, const tilepost_program_t& program,
   DeviceInfo device;
   TILEPOST_TRY(read_device(comm.device(), device));
   PlanRanges plans;
-  const tilepost_result_t chosen = choose_plans(program, device, comm.world(), plans);
+  tilepost_result_t chosen = choose_plans(program, device, comm.world(), plans);
+  if (chosen == TILEPOST_OK) chosen = check_most_rows(program.name, plans);
   NvtxNames nvtx;
   NvtxRange creating;
   if (chosen == TILEPOST_OK) {
@@ -88,7 +103,7 @@ CudaOp::CudaOp(const tilepost_program_t& program, std::shared_ptr<OpFamily> fami
       buffers_(plan_, paths_, transports_),
       timeline_(plan_, program.name, state_, lanes_),
       base_{plan_,  paths_,   driver_,       transports_, state_,
-            lanes_, buffers_, family_->nvtx, timeline_},
+            lanes_, buffers_, family_->nvtx, timeline_,   options_.routing},
       orders_(row_of(plan_).communicates() ? comm.order() : nullptr,
               family_->takes_turns() ? &family_->order : nullptr, transports_),
       check_(device_, driver_),
@@ -204,6 +219,7 @@ void CudaOp::set_up_state() {
 tilepost_result_t CudaOp::load_kernels() const {
   TILEPOST_TRY(prepare_kernel(plan_, device_));
   TILEPOST_CUDA(preload_wait_kernels());
+  TILEPOST_TRY(gemm_.load());
   return consumption_.load();
 }
 
@@ -212,7 +228,9 @@ tilepost_result_t CudaOp::run(const tilepost_run_operands_t& given, CUstream_st*
   int64_t rows = 0;
   TILEPOST_TRY(rows_of_run(plan_, given.m, routes_.rows(), rows));
   const NvtxRange running = family_->nvtx.open(NvtxPart::run, rows);
-  const RunOperands read(plan_, state_.traits.rank, rows_of_rank(rows), given);
+  const RowsOfRank of_rank = rows_of_rank(rows);
+  const RunOperands read(plan_, state_.traits.rank, of_rank, given);
+  if (options_.routing != nullptr) TILEPOST_TRY(check_bound_tokens(*options_.routing, of_rank.a));
   DeviceGuard guard;
   TILEPOST_TRY(guard.enter(device_.ordinal));
   cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;

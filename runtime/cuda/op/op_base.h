@@ -1,6 +1,7 @@
 // The parts of an operation that the objects which carry out its runs have in common.
 #pragma once
 
+#include "runtime/core/object.h"
 #include "runtime/cuda/op/buffers.h"
 #include "runtime/cuda/op/run.h"
 #include "runtime/cuda/op/state/run_state.h"
@@ -20,6 +21,7 @@ struct OpBase {
   OpBuffers& buffers;
   const NvtxNames& nvtx;
   RunTimeline& timeline;
+  tilepost_expert_routing* routing;  // whose tables runs read; null if none do
 };
 
 }  // namespace tilepost::cuda

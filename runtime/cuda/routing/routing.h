@@ -33,6 +33,7 @@ class CudaRouting final : public tilepost_expert_routing {
   tilepost_result_t status() override;
   tilepost_result_t synchronize() override;
   void get_info(tilepost_routing_info_t& info) override;
+  const RoutingShape& shape() const override { return shape_; }
 
  private:
   tilepost_result_t clear(cudaStream_t stream) const;

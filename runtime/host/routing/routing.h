@@ -28,6 +28,7 @@ class HostRouting final : public tilepost_expert_routing {
   tilepost_result_t status() override;
   tilepost_result_t synchronize() override;
   void get_info(tilepost_routing_info_t& info) override;
+  const RoutingShape& shape() const override { return shape_; }
 
  private:
   // A posted set.

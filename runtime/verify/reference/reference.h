@@ -34,7 +34,8 @@ struct Problem {
   tilepost_consumer_t consumer = TILEPOST_CONSUMER_NONE;
   bool any_m = false;  // whether m is a bound
   int tile_m = 1, tile_n = 1;
-  int64_t most_received = 0;  // the most rows that any rank gets, if rows of A are routed
+  int64_t most_received = 0;  // the most rows that any rank gets, if rows of A or tokens are routed
+  int top = 0;                // if tokens go to experts: the experts of a token
   int experts = 0;            // with rows sorted by expert: how many B there are; otherwise 0
   tilepost_gate_t gate = TILEPOST_GATE_HALVES;
   // A kernel that alone knows what it computes, launched in its author's way. If null, the product
@@ -46,7 +47,13 @@ struct Problem {
   // The number of ranks whose products are summed in one output.
   int summed() const { return sums() ? ranks : 1; }
   // The most rows of any rank's product.
-  int64_t most_rows() const { return row_of(pattern).input_is_routed() ? most_received : m; }
+  int64_t most_rows() const {
+    return row_of(pattern).input_is_routed() || dispatches() ? most_received : m;
+  }
+  // The most rows of A that come together on a rank.
+  int64_t most_gathered() const { return dispatches() ? m : most_rows(); }
+  // Whether tokens go to experts.
+  bool dispatches() const { return row_of(pattern).dispatches(); }
   bool routed() const { return row_of(pattern).routes() && routing != TILEPOST_ROUTING_EVEN; }
   bool normalises() const { return consumer == TILEPOST_CONSUMER_RMS_NORM || keeps_sum(); }
   // Whether a residual is added before rows are normalised, so that the sum is kept.

@@ -39,6 +39,10 @@ RunShape::RunShape(const Problem& problem, int64_t m, Spread spread, uint64_t se
     : pattern_(problem.pattern), ranks_(problem.ranks), m_(m) {
   draw_rows(problem, spread, seed);
   share_rows();
+  if (problem.dispatches()) {
+    draw_tokens(problem, seed);
+    dispatch(problem);
+  }
   if (!row_of(pattern_).routes()) return;
   send_rows(problem, problem.routed() ? spread : Spread::even, seed);
   land_rows();
@@ -100,6 +104,52 @@ void RunShape::share_rows() {
     for (int64_t row = 0; row < own_rows(rank); ++row) shares_.push_back({rank, row});
 }
 
+// Draws tokens and their experts, in one of several ways. Some ids are no expert's. A token that
+// would give a rank more rows than it may have has no expert there.
+void RunShape::draw_tokens(const Problem& problem, uint64_t seed) {
+  enum Kind { random, one_expert, few_experts, few_tokens, no_experts, all_tokens, kinds };
+  const int kind = static_cast<int>(mix(seed) % kinds), all = problem.experts * ranks_;
+  std::vector<int64_t> room(ranks_, problem.most_received);
+  for (int rank = 0; rank < ranks_; ++rank) {
+    const uint64_t own = mix(seed ^ mix(static_cast<uint64_t>(rank) + 1));
+    const int64_t share = own_rows(rank);
+    const auto drawn = static_cast<int64_t>(own % static_cast<uint64_t>(share + 1));
+    tokens_.push_back(kind == few_tokens                     ? std::min<int64_t>(drawn, rank % 2)
+                      : kind == random || kind == no_experts ? drawn
+                                                             : share);
+    std::vector<int32_t>& ids = ids_.emplace_back();
+    for (int64_t i = 0; i < tokens_.back() * problem.top; ++i) {
+      const uint64_t bits = mix(own + static_cast<uint64_t>(i) + 1);
+      auto id = static_cast<int32_t>(bits % static_cast<uint64_t>(all));
+      if (kind == one_expert) id = static_cast<int32_t>(mix(seed) / kinds % all);
+      if (kind == few_experts) id = id / 3 * 3;
+      if (kind == no_experts && bits >> 32 & 1) id = bits >> 33 & 1 ? -1 : all + id;
+      if (id >= 0 && id < all && --room[id / problem.experts] < 0) id = -1;
+      ids.push_back(id);
+    }
+  }
+}
+
+// Rows are sorted by expert, then by source rank from the own one on, then by token, then by the
+// place of the expert among the token's.
+void RunShape::dispatch(const Problem& problem) {
+  most_out_ = std::min(problem.most_received, m_ * problem.top);
+  arrived_.resize(ranks_);
+  for (int rank = 0; rank < ranks_; ++rank) {
+    std::vector<int32_t>& ends = ends_.emplace_back();
+    for (int expert = 0; expert < problem.experts; ++expert) {
+      for (int distance = 0; distance < ranks_; ++distance) {
+        const int source = (rank + distance) % ranks_;
+        for (size_t i = 0; i < ids_[source].size(); ++i)
+          if (ids_[source][i] == rank * problem.experts + expert)
+            arrived_[rank].push_back({source, static_cast<int64_t>(i) / problem.top});
+      }
+      ends.push_back(static_cast<int32_t>(arrived_[rank].size()));
+    }
+    rows_[rank] = static_cast<int64_t>(arrived_[rank].size());
+  }
+}
+
 int64_t RunShape::own_begin(int rank) const {
   return std::min(share() * rank, m_);
 }
@@ -114,10 +164,12 @@ int64_t RunShape::a_rows(int rank) const {
 
 std::span<const RowOrigin> RunShape::input_rows(int rank) const {
   if (!row_of(pattern_).moves_input()) return {};
-  return row_of(pattern_).routes() ? std::span<const RowOrigin>(arrived_[rank]) : shares();
+  const bool chosen = row_of(pattern_).routes() || row_of(pattern_).dispatches();
+  return chosen ? std::span<const RowOrigin>(arrived_[rank]) : shares();
 }
 
 int64_t RunShape::out_rows(int rank) const {
+  if (row_of(pattern_).dispatches()) return most_out_;
   if (row_of(pattern_).out_is_share()) return own_rows(rank);
   return row_of(pattern_).routes() ? static_cast<int64_t>(arrived_[rank].size()) : m_;
 }

@@ -35,6 +35,12 @@ class RunShape {
   std::span<const RowOrigin> input_rows(int rank) const;
   // The number of rows of out on `rank`.
   int64_t out_rows(int rank) const;
+  // If tokens go to experts: how many tokens `rank` has, the ids of their experts, [tokens, top],
+  // and for each of the rank's experts the row behind its last one.
+  int64_t tokens(int rank) const { return static_cast<int64_t>(tokens_[rank]); }
+  const std::vector<int32_t>& ids(int rank) const { return ids_[rank]; }
+  const std::vector<int32_t>& ends(int rank) const { return ends_[rank]; }
+
   // The number of rows that `rank` gets from `source`, if rows are routed.
   int64_t rows_from(int rank, int source) const { return rows_from_[rank][source]; }
 
@@ -61,12 +67,19 @@ class RunShape {
   void send_rows(const Problem& problem, Spread spread, uint64_t seed);
   void land_rows();
   void share_rows();
+  void draw_tokens(const Problem& problem, uint64_t seed);
+  void dispatch(const Problem& problem);
 
   tilepost_pattern_t pattern_ = TILEPOST_GEMM;
   int ranks_ = 1;
   int64_t m_ = 0;
   std::vector<int64_t> rows_;      // [ranks]
   std::vector<RowOrigin> shares_;  // [m]
+  // These are used if tokens go to experts.
+  int64_t most_out_ = 0;
+  std::vector<int64_t> tokens_;             // [ranks]
+  std::vector<std::vector<int32_t>> ids_;   // [ranks][tokens * top]
+  std::vector<std::vector<int32_t>> ends_;  // [ranks][experts of a rank]
   // These are used if rows are routed.
   std::vector<std::vector<int32_t>> destinations_;  // [ranks][rows of that rank]
   std::vector<std::vector<int64_t>> splits_;        // [ranks][ranks] rows to each rank

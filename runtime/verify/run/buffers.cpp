@@ -16,7 +16,6 @@ namespace {
 
 constexpr size_t kOperandAlignment = 16;  // tilepost_op_run
 constexpr int kCanary = 0xa5;
-constexpr int kPoison = 0xff;  // all bits one are a NaN in every output's type
 
 }  // namespace
 
@@ -57,6 +56,9 @@ RunBuffers::RunBuffers(RankDevice& device, const Problem& problem, int64_t out_e
   const bool matrix = problem.own == nullptr || problem.own->b.bytes == nullptr;
   b_ = allocate(matrix ? problem.num_b() * problem.rows_of_b() * problem.k : 0, input_bytes());
   expert_ends_ = static_cast<int32_t*>(allocate(problem.experts, sizeof(int32_t)));
+  const int64_t routes = (problem.m + problem.ranks - 1) / problem.ranks * problem.top;
+  ids_ = static_cast<int32_t*>(allocate(routes, sizeof(int32_t)));
+  weights_ = static_cast<float*>(allocate(routes, sizeof(float)));
   scale_a_ = static_cast<float*>(allocate_for(Matrix::scale_a, sizeof(float)));
   scale_b_ = static_cast<float*>(allocate_for(Matrix::scale_b, sizeof(float)));
   bias_ = allocate_for(Matrix::bias, output_bytes());
@@ -65,7 +67,7 @@ RunBuffers::RunBuffers(RankDevice& device, const Problem& problem, int64_t out_e
   norm_residual_ = allocate_for(Matrix::norm_residual, output_bytes());
   if (row_of(problem.pattern).moves_input())
     gathered_ = std::make_unique<FencedMemory>(
-        device, static_cast<size_t>(problem.most_rows() * problem.k) * input_bytes());
+        device, static_cast<size_t>(problem.most_gathered() * problem.k) * input_bytes());
   if (moves_scales())
     gathered_scales_ = std::make_unique<FencedMemory>(
         device, static_cast<size_t>(problem.most_rows() * problem.blocks()) * sizeof(float));
@@ -81,7 +83,8 @@ bool RunBuffers::moves_scales() const {
 
 RunBuffers::~RunBuffers() {
   for (void* memory : {a_, b_, static_cast<void*>(scale_a_), static_cast<void*>(scale_b_), bias_,
-                       residual_, norm_weight_, norm_residual_, static_cast<void*>(expert_ends_)})
+                       residual_, norm_weight_, norm_residual_, static_cast<void*>(expert_ends_),
+                       static_cast<void*>(ids_), static_cast<void*>(weights_)})
     if (memory != nullptr) device_.release(memory);
 }
 
@@ -125,7 +128,8 @@ void RunBuffers::prepare(const Distribution& distribution, uint64_t seed, int ru
   run_a_ = a_;
   gathers_ = gathered_ != nullptr && run % 3 != 2;
   if (gathered_ != nullptr)
-    gathered_->poison(static_cast<size_t>(rows * problem_.k) * input_bytes());
+    gathered_->poison(static_cast<size_t>((problem_.dispatches() ? m_ : rows) * problem_.k) *
+                      input_bytes());
   // In one of three runs only one of the two is requested.
   gathers_scales_ = moves_scales() && run % 3 != 0;
   if (gathers_scales_)
@@ -139,7 +143,12 @@ void RunBuffers::prepare(const Distribution& distribution, uint64_t seed, int ru
   if (b_ != nullptr)
     fill_of_experts(b_, problem_.num_b() * problem_.rows_of_b() * problem_.k, distribution,
                     stream(Matrix::b), problem_.input);
-  if (problem_.experts > 0) {
+  if (problem_.dispatches()) {
+    const std::vector<int32_t>& ids = shape.ids(rank);
+    const std::vector<float> weights(ids.size(), 1.0f);
+    device_.copy_to_device(ids_, ids.data(), ids.size() * sizeof(int32_t));
+    device_.copy_to_device(weights_, weights.data(), weights.size() * sizeof(float));
+  } else if (problem_.experts > 0) {
     const std::vector<int32_t> ends = expert_ends(problem_, rows, seed, run, rank);
     device_.copy_to_device(expert_ends_, ends.data(), ends.size() * sizeof(int32_t));
   }

@@ -11,6 +11,8 @@
 
 namespace tilepost::verify {
 
+constexpr int kPoison = 0xff;  // all bits one are a NaN in every output's type
+
 // Device memory with a canary before and behind it, so that writes beside it are detected.
 class FencedMemory {
  public:
@@ -46,6 +48,11 @@ class RunBuffers {
   // Makes fresh operands for a run of a rank. `out_elements` elements of the output become NaN.
   void prepare(const Distribution& distribution, uint64_t seed, int run, int rank,
                const RunShape& shape, int64_t out_elements);
+
+  // If tokens go to experts: the ids of the run's experts and their weights, for
+  // tilepost_routing_set.
+  const int32_t* ids() const { return ids_; }
+  const float* weights() const { return weights_; }
 
   // The operands for tilepost_op_run_with that the problem has.
   tilepost_run_operands_t operands() const;
@@ -100,6 +107,8 @@ class RunBuffers {
   void* norm_weight_ = nullptr;
   void* norm_residual_ = nullptr;
   int32_t* expert_ends_ = nullptr;
+  int32_t* ids_ = nullptr;
+  float* weights_ = nullptr;
   int64_t m_ = 0;                         // the m that the last run passed to the operation
   int64_t kept_rows_ = 0;                 // how many rows of the last run's sums are kept
   int64_t rows_ = 0;                      // how many rows the last run's product has

@@ -29,6 +29,15 @@ void RankOperation::create(const tilepost_program_t& program, const Problem& pro
   problem_ = problem;
   tilepost_options_t options = tilepost_default_options();
   options.deadline_seconds = deadline;
+  if (problem.dispatches()) {
+    tilepost_routing_options_t routes = tilepost_default_routing_options();
+    routes.deadline_seconds = deadline;
+    const int64_t share = (problem.m + problem.ranks - 1) / problem.ranks;
+    check(tilepost_routing_create(world_.comm(rank_), problem.experts * problem.ranks, problem.top,
+                                  share, &routes, &routing_),
+          "tilepost_routing_create");
+    options.routing = routing_;
+  }
   check(tilepost_op_create(world_.comm(rank_), &program, &options, &op_), "tilepost_op_create");
   tilepost_op_info_t info;
   check(tilepost_op_get_info(op_, &info), "tilepost_op_get_info");
@@ -108,6 +117,10 @@ void RankOperation::run(const RunBatch& batch) {
                          layout(batch.shapes[i]).elements());
   if (problem_.routed()) set_route(batch.shapes.front());
   for (int i = 0; i < count; ++i) {
+    if (routing_ != nullptr)
+      check(tilepost_routing_set(routing_, buffers_[i]->ids(), buffers_[i]->weights(),
+                                 batch.shapes[i].tokens(rank_), device_.stream()),
+            "tilepost_routing_set");
     const tilepost_run_operands_t operands = buffers_[i]->operands();
     if (needs_operands(problem_))
       check(tilepost_op_run_with(op_, &operands, device_.stream()), "tilepost_op_run_with");
@@ -122,7 +135,9 @@ void RankOperation::close() {
   if (op_ == nullptr) return;
   device_.enter();
   tilepost_op_destroy(op_);
+  tilepost_routing_destroy(routing_);
   op_ = nullptr;
+  routing_ = nullptr;
   buffers_.clear();
 }
 

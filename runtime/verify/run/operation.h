@@ -7,6 +7,7 @@
 #include "runtime/verify/reference/layout.h"
 #include "runtime/verify/run/buffers.h"
 #include "runtime/verify/run/world.h"
+#include "tilepost/routing.h"
 
 namespace tilepost::verify {
 
@@ -54,6 +55,7 @@ class RankOperation {
   const int rank_;
   Problem problem_{};
   const tilepost_plan_t* plan_ = nullptr;
+  tilepost_expert_routing_t routing_ = nullptr;  // if tokens go to experts
   tilepost_op_t op_ = nullptr;
   std::vector<int32_t> slots_;  // tilepost_op_info_t::rows
   std::vector<std::unique_ptr<RunBuffers>> buffers_;

@@ -83,5 +83,52 @@ TEST_CASE("the verifier finds experts that do not fit the rest of the plan") {
   CHECK(said_of(only(gemm_spec(4096, 2048, 768)), [](Plan& plan) { plan.experts = 8; }) != "");
 }
 
+// ---- Tokens that go to experts
+
+Spec tokens_spec(int64_t m, int64_t n, int64_t k, Arch arch = Arch::sm_90a) {
+  Spec spec = experts_spec(m, n, k, arch);
+  spec.pattern.value = TILEPOST_DISPATCH_GROUPED_GEMM;
+  spec.ranks.value = 2;
+  spec.gemm.experts.value = 128;
+  spec.gemm.top.value = 8;
+  return spec;
+}
+
+TEST_CASE("tokens are copied while their experts multiply, and CTAs share B") {
+  const Plan plan = only(with_swiglu(tokens_spec(16384, 768, 2048), TILEPOST_GATE_HALVES));
+  CHECK(plan.planned_transport == TILEPOST_TRANSPORT_COPY_ENGINE);
+  CHECK(plan.reads_own == 1);
+  CHECK(plan.experts == 64);
+  CHECK(plan.most_rows == 131072);
+  CHECK(plan.source.tunables.at("DOWN") == "2");
+  CHECK(plan.source.tunables.at("GATHERS") == "1");
+  CHECK(plan.map.division == TILEPOST_DIVISION_ARRIVALS);
+  CHECK(plan.map.num_groups > 1);
+  CHECK(host_twin(plan).source.file == "gemm_host_experts.cpp");
+}
+
+TEST_CASE("tokens go to experts by copies, by messages, or all before the GEMM") {
+  for (const tilepost_transport_t transport :
+       {TILEPOST_TRANSPORT_NONE, TILEPOST_TRANSPORT_NCCL, TILEPOST_TRANSPORT_COPY_ENGINE})
+    for (const int64_t m : {2, 129, 4096, 32768}) {
+      Spec spec = tokens_spec(m, 768, 2048);
+      spec.transport.value = transport;
+      INFO(m << " tokens, " << name_of(transport));
+      const Plan plan = only(spec);
+      CHECK(plan.planned_transport == transport);
+      CHECK(plan.map.num_groups <= 32);
+    }
+}
+
+TEST_CASE("the verifier finds tokens that do not fit the rest of the plan") {
+  const Plan right = only(tokens_spec(4096, 2048, 768));
+  CHECK(said_of(right, [](Plan& plan) { plan.top = 0; }) != "");
+  CHECK(said_of(right, [](Plan& plan) { plan.top = 33; }) != "");
+  CHECK(said_of(right, [](Plan& plan) { plan.most_rows = 0; }) != "");
+  CHECK(said_of(right, [](Plan& plan) { plan.most_rows = plan.map.m * plan.top + 1; }) != "");
+  CHECK(said_of(right, [](Plan& plan) { plan.epilogue = TILEPOST_SCALE_ROWS; }) != "");
+  CHECK(said_of(only(experts_spec(4096, 2048, 768)), [](Plan& plan) { plan.top = 2; }) != "");
+}
+
 }  // namespace
 }  // namespace tilepost::test

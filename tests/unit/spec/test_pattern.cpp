@@ -40,8 +40,10 @@ void check_taken(const std::string& more, const std::string& gemm,
 
 TEST_CASE("every pattern is read") {
   for (const Spelling& pattern : spellings<tilepost_pattern_t>()) {
-    const bool grouped = pattern.value == TILEPOST_GROUPED_GEMM;
-    const Outcome outcome = read_with(std::string(pattern.text), "", grouped ? ", experts: 8" : "");
+    const PatternRow& row = row_of(static_cast<tilepost_pattern_t>(pattern.value));
+    const Outcome outcome = read_with(std::string(pattern.text), "",
+                                      std::string(row.has_experts() ? ", experts: 9" : "") +
+                                          (row.dispatches() ? ", top: 2" : ""));
     INFO(outcome.log);
     REQUIRE(outcome.spec.has_value());
     CHECK(static_cast<int>(outcome.spec->pattern.value) == pattern.value);

@@ -105,6 +105,8 @@ TEST_CASE("every choice is read and named alike") {
                          {{"pattern", "grouped_gemm"}, {"gemm.epilogue", "[swiglu]"}});
       if (field.path == "gemm.gate" || choice.text == "grouped_gemm")
         overrides.insert(overrides.end(), {{"ranks", "1"}, {"gemm.experts", "8"}});
+      if (choice.text == "dispatch_grouped_gemm")
+        overrides.insert(overrides.end(), {{"gemm.experts", "8"}, {"gemm.top", "2"}});
       if (field.path == "routing") overrides.push_back({"pattern", "gemm_all_to_all"});
       if (field.path == "schedule.sum") overrides.push_back({"transport", "peer"});
       if (field.path == "schedule.shots") overrides.push_back({"transport", "peer_tiles"});
@@ -155,6 +157,10 @@ TEST_CASE("every bound holds at its edge") {
         given.insert(given.end(), {{"pattern", "all_to_all_gemm"},
                                    {"routing", "rows"},
                                    {"gemm.m.max", std::to_string(field.max)}});
+      if (field.path == "gemm.top" || field.path == "max_rows")
+        given.insert(given.end(), {{"pattern", "dispatch_grouped_gemm"}, {"gemm.experts", "8"}});
+      if (field.path == "max_rows")
+        given.insert(given.end(), {{"gemm.top", "1"}, {"gemm.m.max", std::to_string(field.max)}});
       if (field.path == "gemm.experts")
         given.insert(given.end(), {{"pattern", "grouped_gemm"}, {"ranks", "1"}});
       if (field.section() == "kernel") given.insert(given.begin(), {"kernel", test::kOwnKernel});

@@ -126,7 +126,12 @@ bool refused_by_rule(const std::string& log) {
                             "can be one",
                             "in the kernels; write",
                             "has nothing to send",
-                            "is for pattern 'grouped_gemm'",
+                            "is for patterns 'dispatch_grouped_gemm' and 'grouped_gemm'",
+                            "is for pattern 'dispatch_grouped_gemm'",
+                            "needs gemm.top",
+                            "ranks do not divide",
+                            "max_rows must be at most",
+                            "with pattern 'dispatch_grouped_gemm'",
                             "needs gemm.experts",
                             "with pattern 'grouped_gemm'",
                             "is not possible with scales of blocks",
@@ -192,6 +197,11 @@ TEST_CASE("the schema and the reader agree on every value of every field") {
         document["ranks"] = 1;
         gemm["experts"] = 8;
         if (field.path == "gemm.gate") gemm["epilogue"] = Array{"swiglu"};
+      }
+      if (field.path == "gemm.top" || field.path == "max_rows") {
+        document["pattern"] = "dispatch_grouped_gemm";
+        gemm["experts"] = 8;
+        gemm["top"] = 2;
       }
       if (field.path == "schedule.sum") document["transport"] = "peer";
       if (field.path == "schedule.shots") document["transport"] = "peer_tiles";

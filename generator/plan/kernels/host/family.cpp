@@ -53,6 +53,7 @@ class HostExpertsFamily final : public HostKernels {
   void complete(const KernelConfig&, const KernelRequest& request,
                 KernelPlan& plan) const override {
     plan.source.tunables["INTERLEAVED"] = request.gate == TILEPOST_GATE_INTERLEAVED ? "1" : "0";
+    plan.source.tunables["GATHERS"] = request.gathers ? "1" : "0";
   }
 };
 

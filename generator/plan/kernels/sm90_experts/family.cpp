@@ -30,16 +30,17 @@ int columns_of(const Plan& plan) {
 KernelConfig experts(const Plan& plan, int tile_m, int panel_m, int stages, int across) {
   ExpertsShape shape;
   shape.panel_m = panel_m;
+  if (row_of(plan).dispatches()) shape.down = 2;
   if (tile_m % shape.box_m != 0) shape.box_m = kExpertUnit;  // boxes divide a tile
   KernelConfig config{};
   config.family = &sm90_experts_family();
   config.row = "gemm_sm90/128x128/2";  // its clock: as much is moved for as many products
-  config.tile_m = tile_m;
+  config.tile_m = shape.down * tile_m;
   config.tile_n = across * columns_of(plan);
   config.tile_k = kRowBytes / 2;
   config.stages = stages;
   config.ctas_per_sm = 1;
-  config.across = across;
+  config.across = across * shape.down;
   config.epilogue = true;
   config.shape = std::make_shared<const ExpertsShape>(shape);
   return config;
@@ -70,7 +71,8 @@ class Sm90ExpertsFamily final : public KernelFamily {
   // Sums that are kept twice leave registers for fewer: with 80 rows ptxas serialises the matrix
   // instructions. A narrow output leaves nothing to share rows of A with.
   std::vector<KernelConfig> configs(const Plan& plan, const MachineProfile&) const override {
-    const int across = plan.map.n > columns_of(plan) ? 2 : 1;
+    // Rows of tokens cannot be shared by multicast, so CTAs share B then.
+    const int across = plan.map.n > columns_of(plan) && !row_of(plan).dispatches() ? 2 : 1;
     if (sums_twice(plan.input, plan.accumulate)) return {experts(plan, 64, 64, 8, across)};
     return {experts(plan, 160, 80, 5, across)};
   }
@@ -79,12 +81,13 @@ class Sm90ExpertsFamily final : public KernelFamily {
 
   int64_t shared_bytes(const KernelConfig& config) const override {
     const ExpertsShape& shape = shape_of(config);
-    return int64_t{config.stages} * (config.tile_m + kRowsOfB) * kRowBytes +
+    return int64_t{config.stages} * (config.tile_m / shape.down + kRowsOfB) * kRowBytes +
            int64_t{kConsumers} * shape.panels * shape.panel_m * kRowBytes + kExpertTableBytes +
            kBarrierBytes;
   }
 
   int signals_per_tile(const KernelConfig&) const override { return 1; }
+  bool loads_from_two_places() const override { return true; }
   bool fits_cluster(const KernelConfig&, int tiles) const override { return tiles == 1; }
   bool is_swapped(const KernelConfig&) const override { return true; }
 
@@ -92,14 +95,19 @@ class Sm90ExpertsFamily final : public KernelFamily {
   GemmModel model(const MachineProfile& profile, const Plan& plan, const KernelConfig& config,
                   const KernelRequest& request) const override {
     constexpr double kEfficiency = 0.93, kStart = 5;
-    const int64_t experts = std::min<int64_t>(plan.map.m, plan.experts);
-    const int rows = static_cast<int>((plan.map.m + experts - 1) / experts);
+    // Tokens are sent to all ranks' experts evenly.
+    const int64_t all = row_of(plan).dispatches()
+                            ? std::max<int64_t>(1, plan.map.m * plan.top / plan.ranks)
+                            : plan.map.m;
+    const int64_t experts = std::min<int64_t>(all, plan.experts);
+    const int rows = static_cast<int>((all + experts - 1) / experts);
     const int count = count_tile_rows(rows, config.tile_m);
-    const double height = std::max(1.0 * rows / count, 64.0);
+    const int down = shape_of(config).down, across = config.across / down;
+    const double height = std::max(1.0 * rows / count, 64.0 * down);
     const double products = multiply_cycles(plan, config, request, kEfficiency) * height /
                             config.tile_m * kRowsOfB / columns_of(plan);
-    const double delivered =
-        (height / config.across + kRowsOfB) * kRowBytes / profile.chip.l2_bytes_per_clock;
+    const double delivered = (height / down / across + 1.0 * kRowsOfB / down) * kRowBytes /
+                             profile.chip.l2_bytes_per_clock;
     TileModel tile;
     tile.cycles = stages_of_tile(plan, config, request) * std::max(products, delivered);
     tile.ghz = profile.gemm.times_of(config.row).ghz * profile.gemm.sustained;
@@ -120,17 +128,20 @@ class Sm90ExpertsFamily final : public KernelFamily {
     plan.source.across = config.across;
     auto& tunables = plan.source.tunables;
     tunables["STAGES"] = std::to_string(config.stages);
-    tunables["ACROSS"] = std::to_string(config.across);
+    tunables["ACROSS"] = std::to_string(config.across / shape.down);
+    tunables["DOWN"] = std::to_string(shape.down);
     tunables["BOX_M"] = std::to_string(shape.box_m);
     tunables["PANEL_M"] = std::to_string(shape.panel_m);
     tunables["PANELS"] = std::to_string(shape.panels);
     tunables["PRECISE"] = sums_twice(request.element, request.accumulate) ? "1" : "0";
     tunables["INTERLEAVED"] = request.gate == TILEPOST_GATE_INTERLEAVED ? "1" : "0";
+    tunables["GATHERS"] = request.gathers ? "1" : "0";
     constexpr int kSlab = 64;  // columns of a panel, and of B where K is in rows
     plan.kernel.box_a = {plan.kernel.tile_k, shape.box_m, kRowBytes, 0};
     plan.kernel.box_b =
         nn ? tilepost_box_t{kSlab, plan.kernel.tile_k, kRowBytes, 0}
-           : tilepost_box_t{plan.kernel.tile_k, columns_of_cta(config), kRowBytes, 0};
+           : tilepost_box_t{plan.kernel.tile_k,
+                            shape.down > 1 ? kSlab : config.tile_n / config.across, kRowBytes, 0};
     plan.kernel.box_c = {kSlab, shape.panel_m, kRowBytes, 0};
   }
 };

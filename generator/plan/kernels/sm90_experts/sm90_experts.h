@@ -8,6 +8,7 @@ namespace tilepost {
 // What a configuration has besides its tile. `tile_m` is the most rows of a tile.
 struct ExpertsShape : FamilyShape {
   int panel_m = 64;  // rows of a panel
+  int down = 1;      // CTAs one below the other that share B
   int panels = 1;    // of a consumer
   int box_m = 32;    // rows of A that are loaded at once
 };

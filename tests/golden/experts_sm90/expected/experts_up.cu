@@ -3,7 +3,7 @@
 //   for any m up to 65536
 //   epilogue swiglu
 //   sm_90a: gemm_sm90_experts, tile 160x128, 38 waves in 1 group, panel layout
-//   plan 2c1be2f25875b55f
+//   plan c3ad3af3e8221a42
 #include "experts_up.h"
 
 #include <tilepost/device/arch.h>
@@ -18,15 +18,16 @@
 #include <tilepost/device/ptx.cuh>
 #include <tilepost/device/ptx_sm90.cuh>
 #include <tilepost/device/ring.cuh>
+#include <tilepost/device/token_rows.cuh>
 #include <tilepost/device/woven.cuh>
 #include <tilepost/plan.h>
 
 // Users may compile with this warning: what is defined here is declared nowhere else.
 #pragma GCC diagnostic ignored "-Wmissing-declarations"
 
-static_assert(TILEPOST_ABI_VERSION == 12, "experts_up was generated for another tilepost runtime; generate it again");
+static_assert(TILEPOST_ABI_VERSION == 13, "experts_up was generated for another tilepost runtime; generate it again");
 
-static_assert(tilepost_gen_experts_up::kFiles == 0xa941d38a40d7af15, "experts_up.h was not generated with this file; generate both again");
+static_assert(tilepost_gen_experts_up::kFiles == 0x0b42e8f8321b32e7, "experts_up.h was not generated with this file; generate both again");
 
 #if defined(__CUDA_ARCH__) && !TILEPOST_ARCH_SM_90A
 #error "experts_up.cu is planned for sm_90a, and for nothing else: compile with -gencode arch=compute_90a,code=sm_90a and without -arch, which may add compute_90"
@@ -112,10 +113,10 @@ tilepost_plan_t make_plan() {
 }  // namespace tilepost_gen_experts_up::sm_90a
 
 // Declared by the header of this set alone.
-decltype(tilepost_plan_experts_up_a941d38a40d7af15) tilepost_plan_experts_up_a941d38a40d7af15 = 0;
+decltype(tilepost_plan_experts_up_0b42e8f8321b32e7) tilepost_plan_experts_up_0b42e8f8321b32e7 = 0;
 
 extern "C" const tilepost_program_t* experts_up_program(void) {
   static const tilepost_plan_t plans[] = {tilepost_gen_experts_up::sm_90a::make_plan()};
-  static const tilepost_program_t program = {12, "experts_up", 1, plans};
+  static const tilepost_program_t program = {13, "experts_up", 1, plans};
   return &program;
 }

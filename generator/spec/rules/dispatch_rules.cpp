@@ -1,0 +1,85 @@
+// Patterns by which tokens go to experts: the experts of all ranks, the experts of a token, and
+// what is not there yet.
+#include <fmt/format.h>
+
+#include "generator/spec/rules/rules.h"
+#include "generator/spec/text.h"
+
+namespace tilepost {
+namespace {
+
+// Refuses what only such patterns have.
+void check_without_tokens(const Spec& spec, Diagnostics& diagnostics) {
+  const auto refuse = [&](const Place& where, const char* field) {
+    diagnostics.error(where,
+                      fmt::format("{0} is for pattern 'dispatch_grouped_gemm', by which tokens "
+                                  "go to experts; got pattern {1}; remove {0}",
+                                  field, quote(name_of(spec.pattern.value))));
+  };
+  if (spec.gemm.top.given()) refuse(spec.gemm.top.where, "gemm.top");
+  if (spec.max_rows) refuse(spec.max_rows->where, "max_rows");
+}
+
+void check_numbers(const Spec& spec, Diagnostics& diagnostics) {
+  const GemmSpec& gemm = spec.gemm;
+  if (!gemm.top.given())
+    diagnostics.error(spec.pattern.where,
+                      fmt::format("pattern {} needs gemm.top, how many experts a token has; add it",
+                                  quote(name_of(spec.pattern.value))));
+  if (spec.ranks.value > 0 && gemm.experts.value % spec.ranks.value != 0)
+    diagnostics.error(
+        gemm.experts.where,
+        fmt::format("gemm.experts is {0}, which {1} ranks do not divide; each rank has "
+                    "as many experts as the others: use a multiple of {1}",
+                    gemm.experts.value, spec.ranks.value));
+  const Located<int64_t> rows = {gemm.m.value * gemm.top.value, gemm.m.where};
+  if (spec.max_rows && rows.value > 0 && spec.max_rows->value > rows.value)
+    diagnostics.error(
+        spec.max_rows->where,
+        fmt::format("max_rows must be at most gemm.m * gemm.top, {}, which is all that "
+                    "there can be; got '{}'",
+                    rows.value, spec.max_rows->value));
+  const Located<int64_t> most = spec.max_rows ? *spec.max_rows : rows;
+  constexpr int64_t kMost = INT32_MAX;
+  if (most.value > kMost)
+    return diagnostics.error(
+        most.where, fmt::format("a rank may have {} rows, gemm.m * gemm.top, and a grouped "
+                                "GEMM has at most {}; set max_rows",
+                                most.value, kMost));
+  check_product(most, gemm.n, "the output, max_rows * gemm.n,", diagnostics);
+}
+
+// Refuses what the kernel or the runtime cannot do yet.
+void check_possible(const Spec& spec, Diagnostics& diagnostics) {
+  const std::string pattern = quote(name_of(spec.pattern.value));
+  const std::optional<tilepost_transport_t> wish = spec.transport.value;
+  if (wish && !brings_tokens(*wish))
+    diagnostics.error(spec.transport.where,
+                      fmt::format("transport {} does not bring tokens to experts yet; use 'auto', "
+                                  "'nccl', 'copy_engine' or 'none'",
+                                  quote(name_of(*wish))));
+  if (spec.neighbours.value)
+    diagnostics.error(
+        spec.neighbours.where,
+        fmt::format("neighbours is not possible with pattern {}: tiles are listed when "
+                    "the run executes, and cannot be launched group by group; remove neighbours",
+                    pattern));
+  for (const Located<tilepost_epilogue_op_t>& operation : spec.gemm.epilogue)
+    if (operation.value == TILEPOST_SCALE_ROWS)
+      diagnostics.error(
+          operation.where,
+          fmt::format("gemm.epilogue: 'scale_rows' is not available with pattern {}: "
+                      "the scales of tokens would have to move with them; use 'scale'",
+                      pattern));
+}
+
+}  // namespace
+
+void check_dispatch(const Spec& spec, Diagnostics& diagnostics) {
+  if (!spec.pattern.given()) return;
+  if (!row_of(spec.pattern.value).dispatches()) return check_without_tokens(spec, diagnostics);
+  check_numbers(spec, diagnostics);
+  check_possible(spec, diagnostics);
+}
+
+}  // namespace tilepost

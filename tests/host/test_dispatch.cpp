@@ -1,0 +1,358 @@
+// Tokens that go to experts on the host target: results bit by bit against a reference, for random
+// routings of 1 to 4 ranks; mutants; bad input.
+#include <chrono>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "dispatch_programs.h"  // written by CMakeLists.txt: kDispatchPrograms, kBoundedProgram
+#include "tests/catch.h"
+#include "tests/host/problem.h"
+#include "tests/host/routing_reference.h"
+#include "tilepost/numeric.h"
+#include "tilepost/routing.h"
+
+namespace {
+
+using Catch::Contains;
+using routing::below;
+using routing::Load;
+using routing::Random;
+using routing::Shape;
+using routing::Tokens;
+using tilepost::Bf16;
+
+constexpr uint16_t kUntouched = 0x7fff;
+
+// -1, 0 or 1, so that all sums and their products are exact.
+int drawn(uint64_t seed, int64_t index) {
+  uint64_t x = (seed + 1) * 0x9e3779b97f4a7c15u + static_cast<uint64_t>(index);
+  x = (x ^ x >> 31) * 0xbf58476d1ce4e5b9u;
+  x = (x ^ x >> 29) * 0x94d049bb133111ebu;
+  return static_cast<int>((x >> 33) % 3) - 1;
+}
+
+// Element `at_k` of a token of a rank in a run, and of row `row` of an expert's B.
+int element_a(int run, int rank, int token, int at_k) {
+  return drawn(1000 + static_cast<uint64_t>(run) * 64 + static_cast<uint64_t>(rank),
+               int64_t{token} * 1000 + at_k);
+}
+int element_b(int expert, int row, int at_k) {
+  return drawn(static_cast<uint64_t>(expert), int64_t{row} * 1000 + at_k);
+}
+
+std::vector<Bf16> matrix(int64_t rows, int64_t columns, const auto& element) {
+  std::vector<Bf16> made;
+  for (int64_t row = 0; row < rows; ++row)
+    for (int64_t column = 0; column < columns; ++column)
+      made.push_back(tilepost::from_float<Bf16>(
+          static_cast<float>(element(static_cast<int>(row), static_cast<int>(column)))));
+  return made;
+}
+
+// The operations of a program on all ranks, each bound to a routing.
+class Ranks {
+ public:
+  explicit Ranks(const tilepost_program_t& program, double deadline_seconds = 60)
+      : plan_(program.plans[0]),
+        shape_{plan_.ranks, plan_.experts * plan_.ranks, plan_.top, share(plan_.map.m)},
+        comms_(plan_.ranks),
+        ranks_(plan_.ranks) {
+    for (int rank = 0; rank < plan_.ranks; ++rank) {
+      tilepost_routing_options_t routes = tilepost_default_routing_options();
+      routes.deadline_seconds = deadline_seconds;
+      Rank& own = ranks_[rank];
+      REQUIRE(tilepost_routing_create(comms_[rank], shape_.experts, shape_.top, shape_.most_tokens,
+                                      &routes, &own.routing) == TILEPOST_OK);
+      tilepost_options_t options = tilepost_default_options();
+      options.routing = own.routing;
+      options.deadline_seconds = deadline_seconds;
+      REQUIRE(tilepost_op_create(comms_[rank], &program, &options, &own.op) == TILEPOST_OK);
+      const int first = rank * plan_.experts;
+      own.b = matrix(plan_.experts * 2 * plan_.map.n, plan_.k, [&](int row, int at_k) {
+        const int of_expert = 2 * static_cast<int>(plan_.map.n);
+        return element_b(first + row / of_expert, row % of_expert, at_k);
+      });
+    }
+  }
+  ~Ranks() {
+    for (const Rank& rank : ranks_) {
+      tilepost_op_destroy(rank.op);
+      tilepost_routing_destroy(rank.routing);
+    }
+  }
+  Ranks(const Ranks&) = delete;
+
+  const Shape& shape() const { return shape_; }
+  const tilepost_plan_t& plan() const { return plan_; }
+  int share(int64_t m) const { return static_cast<int>((m + plan_.ranks - 1) / plan_.ranks); }
+
+  // Routes a rank's tokens.
+  tilepost_result_t set(int rank, Tokens& tokens) {
+    tokens.encode({false, false});
+    return tilepost_routing_set(ranks_[rank].routing, tokens.id_bytes.data(),
+                                tokens.weight_bytes.data(), tokens.tokens, nullptr);
+  }
+  // Starts a run of m rows on a rank.
+  tilepost_result_t start(int rank, int run, int64_t m) {
+    Rank& own = ranks_[rank];
+    own.a = matrix(share(m), plan_.k,
+                   [&](int token, int at_k) { return element_a(run, rank, token, at_k); });
+    const auto rows = static_cast<size_t>(std::min<int64_t>(plan_.most_rows, m * plan_.top));
+    own.out.assign(rows * static_cast<size_t>(plan_.map.n), Bf16{kUntouched});
+    tilepost_run_operands_t operands{};
+    operands.struct_size = sizeof operands;
+    operands.a = own.a.data();
+    operands.b = own.b.data();
+    operands.out = own.out.data();
+    operands.m = m;
+    return tilepost_op_run_with(own.op, &operands, nullptr);
+  }
+  tilepost_result_t synchronize(int rank) { return tilepost_op_synchronize(ranks_[rank].op); }
+
+  // Runs all ranks.
+  void run(int number, std::vector<Tokens>& all, int64_t m) {
+    for (int rank = 0; rank < plan_.ranks; ++rank) {
+      REQUIRE(set(rank, all[rank]) == TILEPOST_OK);
+      REQUIRE(start(rank, number, m) == TILEPOST_OK);
+    }
+    for (int rank = 0; rank < plan_.ranks; ++rank) REQUIRE(synchronize(rank) == TILEPOST_OK);
+  }
+
+  // What is wrong with the output of a rank after a run, or "".
+  std::string wrong(int rank, int run, const std::vector<Tokens>& all) const {
+    const auto n = static_cast<size_t>(plan_.map.n);
+    const std::vector<Bf16>& out = ranks_[rank].out;
+    size_t row = 0;
+    for (int local = 0; local < plan_.experts; ++local)
+      for (int distance = 0; distance < plan_.ranks; ++distance) {
+        const int source = (rank + distance) % plan_.ranks, expert = rank * plan_.experts + local;
+        for (size_t route = 0; route < all[source].ids.size(); ++route) {
+          if (all[source].ids[route] != expert) continue;
+          for (size_t column = 0; column < n; ++column)
+            if (tilepost::to_float(out[row * n + column]) !=
+                static_cast<float>(expected(run, source, static_cast<int>(route) / plan_.top,
+                                            expert, static_cast<int>(column))))
+              return "rank " + std::to_string(rank) + ", row " + std::to_string(row);
+          ++row;
+        }
+      }
+    for (size_t i = row * n; i < out.size(); ++i)
+      if (out[i].bits != kUntouched) return "a row behind the last one was written";
+    return "";
+  }
+  bool is_untouched(int rank) const {
+    for (const Bf16 value : ranks_[rank].out)
+      if (value.bits != kUntouched) return false;
+    return true;
+  }
+
+  tilepost_expert_routing_t routing(int rank) const { return ranks_[rank].routing; }
+  tilepost_comm_t comm(int rank) const { return comms_[rank]; }
+
+ private:
+  struct Rank {
+    tilepost_expert_routing_t routing = nullptr;
+    tilepost_op_t op = nullptr;
+    std::vector<Bf16> a, b, out;
+  };
+
+  int expected(int run, int source, int token, int expert, int column) const {
+    const auto n = static_cast<int>(plan_.map.n);
+    int gate = 0, up = 0;
+    for (int at_k = 0; at_k < plan_.k; ++at_k) {
+      gate += element_a(run, source, token, at_k) * element_b(expert, column, at_k);
+      up += element_a(run, source, token, at_k) * element_b(expert, n + column, at_k);
+    }
+    return gate * up;
+  }
+
+  const tilepost_plan_t& plan_;
+  const Shape shape_;
+  const Comms comms_;
+  std::vector<Rank> ranks_;
+};
+
+// Tokens of all ranks for a run of m rows. Some ranks have none.
+std::vector<Tokens> random_all(const Ranks& ranks, int64_t m, Random& random) {
+  const auto load = static_cast<Load>(below(random, routing::kLoads));
+  std::vector<Tokens> all;
+  for (int rank = 0; rank < ranks.shape().ranks; ++rank) {
+    const int64_t share = ranks.share(m), left = std::max<int64_t>(m - rank * share, 0);
+    const auto most = static_cast<int>(std::min(share, left));
+    const int kind = below(random, 6);
+    const int tokens = kind == 0 ? 0 : kind == 1 ? most : below(random, most + 1);
+    all.push_back(random_tokens(ranks.shape(), tokens, load, random));
+  }
+  return all;
+}
+
+void check_random(int routings) {
+  Random random(20261130);
+  for (const auto program : kDispatchPrograms) {
+    Ranks ranks(*program());
+    for (int run = 0; run < routings; ++run) {
+      const int64_t m = below(random, 4) == 0
+                            ? ranks.plan().map.m
+                            : 1 + below(random, static_cast<int>(ranks.plan().map.m));
+      std::vector<Tokens> all = random_all(ranks, m, random);
+      INFO(program()->name << ", run " << run << ", m " << m);
+      ranks.run(run, all, m);
+      for (int rank = 0; rank < ranks.shape().ranks; ++rank)
+        REQUIRE(ranks.wrong(rank, run, all) == "");
+    }
+  }
+}
+
+// ---- Mutants
+
+enum class Mutant { none, counter_before_rows, old_epoch, wrong_expert, wrong_token };
+Mutant mutant = Mutant::none;
+tilepost_host_kernel_t right_kernel = nullptr;
+
+void mutated(const void* a, const void* b, void* c, tilepost_shape_t shape,
+             tilepost_epilogue_t epilogue, int worker, int workers, tilepost_view_t view) {
+  constexpr uint32_t kFar = 1u << 20;
+  const tilepost_token_tile_t* const right = view.token_tiles;
+  std::vector<tilepost_token_tile_t> list(right, right + 1 + right->row);
+  std::vector<int32_t> tokens;
+  if (mutant == Mutant::counter_before_rows) view.ready -= kFar;
+  if (mutant == Mutant::old_epoch) view.ready -= 1;
+  if (mutant == Mutant::wrong_expert)
+    for (size_t i = 1; i < list.size(); ++i) list[i].expert = (list[i].expert + 1) % view.experts;
+  if (mutant == Mutant::wrong_token) {
+    const int rows = view.expert_ends[view.experts - 1];
+    tokens.assign(view.row_tokens, view.row_tokens + rows);
+    for (int32_t& token : tokens) token = token % view.most_tokens == 0 ? token + 1 : token - 1;
+    view.row_tokens = tokens.data();
+  }
+  view.token_tiles = list.data();
+  right_kernel(a, b, c, shape, epilogue, worker, workers, view);
+}
+
+constexpr std::chrono::milliseconds kLate{20};
+
+// Whether rank 0's output is right in two runs to which the other rank comes late.
+bool is_right(const tilepost_program_t& program, Mutant which) {
+  tilepost_plan_t plan = program.plans[0];
+  right_kernel = plan.kernel.host_function;
+  plan.kernel.host_function = mutated;
+  mutant = which;
+  tilepost_program_t copy = program;
+  copy.plans = &plan;
+  copy.num_plans = 1;
+  Ranks ranks(copy);
+  Random random(5);
+  const int64_t m = plan.map.m;
+  bool right = true;
+  for (int run = 0; run < 2; ++run) {
+    std::vector<Tokens> all;
+    for (int rank = 0; rank < plan.ranks; ++rank)
+      all.push_back(random_tokens(ranks.shape(), ranks.share(m), Load::even, random));
+    for (int rank = 0; rank < plan.ranks; ++rank)
+      REQUIRE(ranks.set(rank, all[rank]) == TILEPOST_OK);
+    for (int rank = 0; rank < plan.ranks; ++rank) {
+      REQUIRE(ranks.start(rank, run, m) == TILEPOST_OK);
+      std::this_thread::sleep_for(kLate);
+    }
+    for (int rank = 0; rank < plan.ranks; ++rank) REQUIRE(ranks.synchronize(rank) == TILEPOST_OK);
+    right = right && ranks.wrong(0, run, all).empty();
+  }
+  return right;
+}
+
+}  // namespace
+
+TEST_CASE("tokens of random routings are multiplied by their experts") {
+  check_random(25);
+}
+
+TEST_CASE("tokens of 10000 random routings are multiplied by their experts", "[.many]") {
+  check_random(10000 / static_cast<int>(std::size(kDispatchPrograms)) + 1);
+}
+
+TEST_CASE("wrong experts and tokens, and waits that end too early, are seen in the results") {
+  for (const auto program : kDispatchPrograms) {
+    if (program()->plans[0].ranks != 2) continue;
+    INFO(program()->name);
+    const bool waits = program()->plans[0].map.division == TILEPOST_DIVISION_ARRIVALS;
+    CHECK(is_right(*program(), Mutant::none));
+    CHECK(!is_right(*program(), Mutant::wrong_expert));
+    CHECK(!is_right(*program(), Mutant::wrong_token));
+    if (!waits) continue;
+    CHECK(!is_right(*program(), Mutant::counter_before_rows));
+    CHECK(!is_right(*program(), Mutant::old_epoch));
+  }
+}
+
+TEST_CASE("a run with more rows than max_rows ends on all ranks, and writes nothing") {
+  Ranks ranks(*kBoundedProgram());
+  const int64_t m = ranks.plan().map.m;
+  const int most = static_cast<int>(ranks.plan().most_rows), top = ranks.plan().top;
+  Tokens few, many, none;
+  for (Tokens* tokens : {&few, &many}) {
+    tokens->tokens = tokens == &few ? most / top : ranks.share(m);
+    tokens->ids.assign(static_cast<size_t>(tokens->tokens * top), 1);
+    tokens->weights.assign(tokens->ids.size(), 1.0f);
+  }
+  std::vector<Tokens> all = {few, none};
+  ranks.run(0, all, m);
+  CHECK(ranks.wrong(0, 0, all) == "");
+  all = {few, many};
+  for (int rank = 0; rank < 2; ++rank) {
+    REQUIRE(ranks.set(rank, all[rank]) == TILEPOST_OK);
+    REQUIRE(ranks.start(rank, 1, m) == TILEPOST_OK);
+  }
+  for (int rank = 0; rank < 2; ++rank) {
+    CHECK(ranks.synchronize(rank) == TILEPOST_INVALID_ARGUMENT);
+    const int rows = (few.tokens + many.tokens) * top;
+    CHECK_THAT(tilepost_last_error(),
+               Contains("gives rank 0 " + std::to_string(rows) +
+                        " rows, and max_rows of the plan is " + std::to_string(most)));
+    CHECK(ranks.is_untouched(rank));
+  }
+}
+
+TEST_CASE("operations are bound to a routing of their own communicator and terms") {
+  const tilepost_program_t& program = *kBoundedProgram();
+  const tilepost_plan_t& plan = program.plans[0];
+  const Comms comms(2), others(2);
+  const auto refused = [&](tilepost_comm_t comm, int experts, int top, int tokens) {
+    tilepost_options_t options = tilepost_default_options();
+    REQUIRE(tilepost_routing_create(comm, experts, top, tokens, nullptr, &options.routing) ==
+            TILEPOST_OK);
+    tilepost_op_t op = nullptr;
+    CHECK(tilepost_op_create(comms[0], &program, &options, &op) == TILEPOST_INVALID_ARGUMENT);
+    const std::string text = tilepost_last_error();
+    CHECK(tilepost_routing_destroy(options.routing) == TILEPOST_OK);
+    return text;
+  };
+  const int experts = plan.experts * 2, share = static_cast<int>(plan.map.m / 2);
+  CHECK_THAT(refused(others[0], experts, plan.top, share), Contains("of another communicator"));
+  CHECK_THAT(refused(comms[0], experts + 2, plan.top, share),
+             Contains("experts " + std::to_string(experts + 2) + ", the program is for " +
+                      std::to_string(experts)));
+  CHECK_THAT(refused(comms[0], experts, plan.top + 1, share),
+             Contains("top " + std::to_string(plan.top + 1) + ", the program is for"));
+  CHECK_THAT(refused(comms[0], experts, plan.top, share + 1),
+             Contains("most_tokens " + std::to_string(share + 1) + ", and a share"));
+  tilepost_op_t op = nullptr;
+  CHECK(tilepost_op_create(comms[0], &program, nullptr, &op) == TILEPOST_INVALID_ARGUMENT);
+  CHECK_THAT(tilepost_last_error(), Contains("options.routing is null, but"));
+}
+
+TEST_CASE("a rank's tokens must fit its share of a run") {
+  Ranks ranks(*kBoundedProgram());
+  const int64_t m = 10;
+  Tokens tokens;
+  tokens.tokens = ranks.share(m) + 1;
+  tokens.ids.assign(static_cast<size_t>(tokens.tokens * ranks.plan().top), -1);
+  tokens.weights.assign(tokens.ids.size(), 1.0f);
+  std::vector<Tokens> all = {tokens, tokens};
+  for (int rank = 0; rank < 2; ++rank) REQUIRE(ranks.set(rank, all[rank]) == TILEPOST_OK);
+  CHECK(ranks.start(0, 0, m) == TILEPOST_INVALID_ARGUMENT);
+  CHECK_THAT(tilepost_last_error(),
+             Contains("has routed 6 tokens, and this rank's share of the run "
+                      "is 5 rows; pass a larger m"));
+}
