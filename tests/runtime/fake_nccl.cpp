@@ -81,10 +81,15 @@ void free_comm(ncclComm_t comm) {
 
 void fakes::say_as(int rank, const int64_t* own, int64_t* to, size_t count) {
   std::copy_n(own, count, to);
-  if (count != tilepost::cuda::kStandingNumbers) return;
-  auto& standing = *reinterpret_cast<tilepost::cuda::Standing*>(to);
   const std::string bus = "0000:0" + std::to_string(rank + 1) + ":00.0";
-  bus.copy(standing.place.bus, sizeof standing.place.bus);
+  if (count == tilepost::cuda::kStandingNumbers) {
+    auto& standing = *reinterpret_cast<tilepost::cuda::Standing*>(to);
+    bus.copy(standing.place.bus, sizeof standing.place.bus);
+  } else if (count == fakes::kRoutingNumbers) {
+    auto& place =
+        *reinterpret_cast<tilepost::cuda::PeerInfo*>(to + count - tilepost::cuda::kPeerInfoNumbers);
+    bus.copy(place.bus, sizeof place.bus);
+  }
 }
 
 extern "C" {

@@ -20,6 +20,7 @@
 #include <thread>
 #include <vector>
 
+#include "runtime/cuda/shared/peer_info.h"
 #include "tilepost/tilepost.h"
 
 namespace tilepost::cuda {
@@ -294,6 +295,8 @@ class Capture {
 
 // Writes the numbers of this rank to `to` as `rank` would send them: the same, except for the GPU.
 void say_as(int rank, const int64_t* own, int64_t* to, size_t count);
+// How many numbers a rank says when it makes a routing; the last ones are its PeerInfo.
+constexpr size_t kRoutingNumbers = 5 + tilepost::cuda::kPeerInfoNumbers;
 
 // Ends collectives that hang, as aborting them does.
 void release_all();

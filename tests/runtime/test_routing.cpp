@@ -164,7 +164,7 @@ TEST_CASE_METHOD(Routing, "ranks that route together store into windows of all r
 
 TEST_CASE_METHOD(Routing, "ranks whose routings differ are told so on GPUs") {
   world().comm_ranks = 2;
-  // The numbers of the other rank: its result, experts, top, most_tokens and blocks.
+  // The numbers of the other rank: its result, experts, top, most_tokens, blocks and place.
   int64_t number = 0, value = 0;
   std::string text;
   SECTION("experts") {
@@ -181,11 +181,23 @@ TEST_CASE_METHOD(Routing, "ranks whose routings differ are told so on GPUs") {
   }
   world().exchange = [&](const int64_t* from, int64_t* to, size_t count) {
     for (int rank = 0; rank < 2; ++rank) fakes::say_as(rank, from, to + rank * count, count);
-    if (count == 5) to[count + number] = value;
+    if (count == fakes::kRoutingNumbers) to[count + number] = value;
     return 0;
   };
   CHECK(create() == TILEPOST_INVALID_ARGUMENT);
   CHECK_THAT(tilepost_last_error(), Contains(text));
+  CHECK(handle == nullptr);
+}
+
+TEST_CASE_METHOD(Routing, "two ranks of a process on one GPU do not route") {
+  world().comm_ranks = 2;
+  world().exchange = [&](const int64_t* from, int64_t* to, size_t count) {
+    for (int rank = 0; rank < 2; ++rank) std::copy_n(from, count, to + rank * count);
+    return 0;
+  };
+  CHECK(create() == TILEPOST_UNSUPPORTED);
+  CHECK_THAT(tilepost_last_error(),
+             Contains("rank 0") && Contains("rank 1") && Contains("are one GPU"));
   CHECK(handle == nullptr);
 }
 

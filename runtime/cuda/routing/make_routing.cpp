@@ -8,6 +8,7 @@
 
 #include "runtime/cuda/routing/routing.h"
 #include "runtime/cuda/shared/number_exchange.h"
+#include "runtime/cuda/shared/peer_info.h"
 
 namespace tilepost::cuda {
 namespace {
@@ -17,6 +18,7 @@ struct Standing {
   int64_t result;  // tilepost_result_t of what the rank does alone
   int64_t experts, top, most_tokens;
   int64_t blocks;  // CudaRouting::most_blocks
+  PeerInfo place;  // without memory
 };
 
 // A number that must be the same on all ranks.
@@ -49,6 +51,20 @@ tilepost_result_t tell(const Communicator& comm, ControlChannel& channel, double
               comm.rank(), seconds);
 }
 
+// Kernels of a process's ranks wait for each other, and on one GPU nothing makes them take turns.
+tilepost_result_t check_places(const std::vector<Standing>& all) {
+  for (size_t rank = 1; rank < all.size(); ++rank)
+    for (size_t other = 0; other < rank; ++other)
+      if (same_process(all[rank].place, all[other].place) &&
+          same_gpu(all[rank].place, all[other].place))
+        return fail(TILEPOST_UNSUPPORTED,
+                    "tilepost_routing_create: %s and %s are one GPU, and the ranks' kernels would "
+                    "wait for each other there; give each rank a GPU of its own",
+                    name_of(static_cast<int>(other), all[other].place).c_str(),
+                    name_of(static_cast<int>(rank), all[rank].place).c_str());
+  return TILEPOST_OK;
+}
+
 tilepost_result_t compare(const std::vector<Standing>& all) {
   for (size_t rank = 0; rank < all.size(); ++rank)
     if (all[rank].result != TILEPOST_OK)
@@ -61,7 +77,7 @@ tilepost_result_t compare(const std::vector<Standing>& all) {
                     "tilepost_routing_create: %s is %" PRId64 " on rank %zu and %" PRId64
                     " on rank 0; make the routing alike on all ranks",
                     fact.name, all[rank].*fact.value, rank, all[0].*fact.value);
-  return TILEPOST_OK;
+  return check_places(all);
 }
 
 // Makes a routing of several ranks. `alone` is the result of make_alone.
@@ -72,8 +88,11 @@ tilepost_result_t make_together(Communicator& comm, const RoutingTerms& terms,
   TILEPOST_TRY(comm.order()->wait_for_exclusive(*comm.aborted()));
   std::shared_ptr<ControlChannel> channel;
   TILEPOST_TRY(comm.control(seconds, channel));
-  const Standing own = {alone, terms.experts, terms.top, terms.most_tokens,
-                        made != nullptr ? made->most_blocks() : 0};
+  PeerInfo place{};
+  TILEPOST_TRY(make_peer_info(comm.device(), place));
+  const Standing own = {
+      alone, terms.experts, terms.top, terms.most_tokens, made != nullptr ? made->most_blocks() : 0,
+      place};
   std::vector<Standing> all;
   TILEPOST_TRY(tell(comm, *channel, seconds, own, all));
   if (alone != TILEPOST_OK) return fail(alone, "%s", text.c_str());
