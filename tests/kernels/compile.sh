@@ -97,7 +97,7 @@ expect_matrix() {
   elif grep -q 'gemm_sm90_small(' "$work/kernel.cu"; then
     name=${kind}GMMA count=$(($(value TILE_M) <= 64 ? 8 : 4))
   elif grep -q 'gemm_sm90_experts(' "$work/kernel.cu"; then
-    name=${kind}GMMA count=$(($(value TILE_M) / 16 * 8)) # a loop for each multiple of 16 rows
+    name=${kind}GMMA count=$(($(value TILE_M) / $(value DOWN) / 16 * 8)) # a loop for each multiple of 16 rows
   else
     name=${kind}MMA
     count=$(($(value WARP_M) / 16 * $(value WARP_N) / 8 * $(value TILE_K) * size / 32))
