@@ -1,10 +1,11 @@
-// The rows of the table of fields, except those of the section `kernel`. A field's bounds are in
-// its row and nowhere else.
+// The rows of the table of fields, except those of the sections `schedule` and `kernel`. A field's
+// bounds are in its row and nowhere else.
 #include <fmt/format.h>
 
 #include <limits>
 
 #include "generator/spec/kernel/kernel_fields.h"
+#include "generator/spec/schedule/schedule_fields.h"
 #include "tilepost/internal/route_recipe.h"
 
 namespace tilepost {
@@ -14,8 +15,6 @@ using std::string_view;
 
 // tilepost_shape_t holds int32, and kernels round up to tiles and stages.
 constexpr int64_t kMaxSize = std::numeric_limits<int32_t>::max() - 1023;
-constexpr int64_t kMaxWaves = int64_t{1} << 20;  // 1024 groups of this many waves fit an int
-constexpr int64_t kClusters[] = {1, 2, 4};
 
 constexpr int kUserType = -1;
 
@@ -58,18 +57,6 @@ const std::string kScalesText = fmt::format(
     "scale of their own",
     dtypes_with<&DtypeRow::is_narrow>("and"), TILEPOST_SCALE_BLOCK);
 
-template <class E>
-E choice_of(const FieldValue& reading) {
-  return static_cast<E>(reading.choices.front());
-}
-
-// choice_of() for a field that takes `auto`. Returns nothing for `auto`: then the planner chooses.
-template <class E>
-std::optional<E> choice_or_auto(const FieldValue& reading) {
-  if (reading.choices.front() == kAuto) return std::nullopt;
-  return choice_of<E>(reading);
-}
-
 void store_archs(Spec& spec, const FieldValue& reading) {
   spec.archs.where = reading.where;
   for (const int value : reading.choices) spec.archs.value.push_back(static_cast<Arch>(value));
@@ -81,7 +68,7 @@ void store_epilogue(Spec& spec, const FieldValue& reading) {
         {static_cast<tilepost_epilogue_op_t>(reading.choices[i]), reading.places[i]});
 }
 
-const Field kFields[] = {
+const Field kFieldsBeforeSchedule[] = {
     {.path = "tilepost",
      .kind = FieldKind::integer,
      .required = true,
@@ -308,138 +295,9 @@ const Field kFields[] = {
      .choices = spellings<Arch>(),
      .description = "what to generate for: one or several GPU architectures, or the host target",
      .store = store_archs},
-    {.path = "schedule",
-     .kind = FieldKind::section,
-     .default_text = "auto",
-     .description = "how the tiles are computed and sent; the planner chooses what is not given",
-     .store = [](Spec& s, const FieldValue& r) { s.schedule.where = r.where; }},
-    {.path = "schedule.tile",
-     .kind = FieldKind::integers,
-     .min = 16,
-     .max = 512,
-     .min_items = 2,
-     .max_items = 2,
-     .default_text = "auto",
-     .description = "rows and columns of a tile",
-     .store =
-         [](Spec& s, const FieldValue& r) {
-           s.schedule.tile = {r.integers, r.where};
-         }},
-    {.path = "schedule.stages",
-     .kind = FieldKind::integer,
-     .min = 2,
-     .max = 8,
-     .default_text = "auto",
-     .description = "depth of the pipeline over k",
-     .store =
-         [](Spec& s, const FieldValue& r) {
-           s.schedule.stages = {r.integer, r.where};
-         }},
-    {.path = "schedule.cluster",
-     .kind = FieldKind::integer,
-     .min = 1,
-     .max = 4,
-     .values = kClusters,
-     .default_text = "auto",
-     .description = "CTAs of a cluster, which share the tiles of B by multicast",
-     .store =
-         [](Spec& s, const FieldValue& r) {
-           s.schedule.cluster = {r.integer, r.where};
-         }},
-    {.path = "schedule.layout",
-     .kind = FieldKind::word,
-     .choices = spellings<tilepost_layout_t>(),
-     .default_text = "auto",
-     .description = "where finished tiles go: row panels of a row-major output, or tiles in slot "
-                    "order",
-     .store =
-         [](Spec& s, const FieldValue& r) {
-           s.schedule.layout = {choice_or_auto<tilepost_layout_t>(r), r.where};
-         }},
-    {.path = "schedule.groups",
-     .kind = FieldKind::integers,
-     .min = 1,
-     .max = kMaxWaves,
-     .min_items = 1,
-     .max_items = 1024,
-     .default_text = "auto",
-     .description = "waves in each group; a group is sent by one collective",
-     .store =
-         [](Spec& s, const FieldValue& r) {
-           s.schedule.groups = {r.integers, r.where};
-         }},
-    {.path = "schedule.comm_sms",
-     .kind = FieldKind::integer,
-     .min = 1,
-     .max = 64,
-     .default_text = "auto",
-     .description = "SMs kept free for the collective: its greatest number of CTAs",
-     .store =
-         [](Spec& s, const FieldValue& r) {
-           s.schedule.comm_sms = {r.integer, r.where};
-         }},
-    {.path = "schedule.lanes",
-     .kind = FieldKind::integer,
-     .min = 1,
-     .max = 4,
-     .default_text = "auto",
-     .description = "streams, and for NCCL communicators, that take turns at the groups, so that "
-                    "what is done for one overlaps with the next",
-     .store =
-         [](Spec& s, const FieldValue& r) {
-           s.schedule.lanes = {r.integer, r.where};
-         }},
-    {.path = "schedule.sms",
-     .kind = FieldKind::integer,
-     .min = 2,
-     .max = 1024,
-     .default_text = "auto",
-     .description = "SMs of the GPU planned for; host target: worker threads",
-     .store =
-         [](Spec& s, const FieldValue& r) {
-           s.schedule.sms = {r.integer, r.where};
-         }},
-    {.path = "schedule.kernels",
-     .kind = FieldKind::integer,
-     .min = 1,
-     .max = TILEPOST_MOST_RANGES,
-     .default_text = "auto",
-     .description = "any m: at most so many kernels, each with a plan of its own for a range of m",
-     .store =
-         [](Spec& s, const FieldValue& r) {
-           s.schedule.kernels = {r.integer, r.where};
-         }},
-    {.path = "schedule.wait",
-     .kind = FieldKind::word,
-     .choices = spellings<tilepost_wait_t>(),
-     .default_text = "auto",
-     .description = "how the communication stream waits for a group: a polling kernel or a stream "
-                    "memory operation",
-     .store =
-         [](Spec& s, const FieldValue& r) {
-           s.schedule.wait = {choice_or_auto<tilepost_wait_t>(r), r.where};
-         }},
-    {.path = "schedule.sum",
-     .kind = FieldKind::word,
-     .choices = spellings<tilepost_sum_t>(),
-     .default_text = "auto",
-     .description = "transport peer: the ranks' parts kept side by side and summed in fp32 in the "
-                    "order of ranks, or added to one another as they arrive",
-     .store =
-         [](Spec& s, const FieldValue& r) {
-           s.schedule.sum = {choice_or_auto<tilepost_sum_t>(r), r.where};
-         }},
-    {.path = "schedule.shots",
-     .kind = FieldKind::word,
-     .choices = spellings<tilepost_shots_t>(),
-     .default_text = "auto",
-     .description = "transport peer_tiles: every rank stores its tiles with all ranks, who all add "
-                    "them up, or with one rank, which stores the sums with all others; lines: the "
-                    "former, with the flag in the data",
-     .store =
-         [](Spec& s, const FieldValue& r) {
-           s.schedule.shots = {choice_or_auto<tilepost_shots_t>(r), r.where};
-         }},
+};
+
+const Field kFieldsBehindSchedule[] = {
     {.path = "transport",
      .kind = FieldKind::word,
      .choices = spellings<tilepost_transport_t>(),
@@ -490,9 +348,11 @@ const Field kFields[] = {
 
 std::span<const Field> fields() {
   static const std::vector<Field> all = [] {
-    std::vector<Field> list(std::begin(kFields), std::end(kFields));
-    const std::span<const Field> kernel = kernel_fields();
-    list.insert(list.end(), kernel.begin(), kernel.end());
+    std::vector<Field> list;
+    for (const std::span<const Field> part :
+         {std::span<const Field>(kFieldsBeforeSchedule), schedule_fields(),
+          std::span<const Field>(kFieldsBehindSchedule), kernel_fields()})
+      list.insert(list.end(), part.begin(), part.end());
     return list;
   }();
   return all;
