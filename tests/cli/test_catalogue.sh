@@ -47,9 +47,10 @@ if [ "$case" = few ]; then
   echo "# $kernels kernels of $bytes bytes in $((SECONDS - begin)) s"
   [ "$kernels" -gt 80 ] && [ "$kernels" -le 200 ] || fail "$kernels kernels"
   [ "$bytes" -le 40000000 ] || fail "$bytes bytes are more than 40 MB"
-  # Every pattern, type and number of ranks of the usual layers has a kernel.
+  # Every pattern and type of the usual layers has a kernel. Kernels serve any number of ranks but those that sum in
+  # their epilogue, which plans have on two.
   for part in DType::bf16 DType::f16 DType::e4m3 kRouted; do grep -q "$part" few/catalogue.json || fail "no $part"; done
-  for others in 1 3 7; do grep -q "kOthers = $others" few/catalogue.json || fail "none for $((others + 1)) ranks"; done
+  grep -q "kOthers = 1" few/catalogue.json || fail "none that sums on two ranks"
   for n in 4096 8192; do grep -q "kNorm = 3, kN = $n" few/catalogue.json || fail "no norm of few rows of $n"; done
   echo PASS
   exit 0
