@@ -120,23 +120,30 @@ std::vector<std::string> harness_command(const std::string& harness, const Bench
 class LiveTable {
  public:
   LiveTable(const std::vector<HarnessProgram>& programs, const BenchContext& context,
-            double seconds, BenchLog& log, llvm::raw_ostream& out)
-      : programs_(programs), context_(context), seconds_(seconds), log_(log), out_(out) {}
+            double seconds, BenchLog& log, llvm::raw_ostream& out, Progress& progress)
+      : programs_(programs),
+        context_(context),
+        seconds_(seconds),
+        log_(log),
+        out_(out),
+        progress_(progress) {}
 
-  // Returns the name of the program that the line is about.
-  std::string take(llvm::StringRef line) {
+  void take(llvm::StringRef line) {
     std::string name;
     const BenchLog::Event event = log_.take(line, name);
+    progress_.update("measuring " + name, done, programs_.size());
+    if (event != BenchLog::Event::machine && event != BenchLog::Event::end) return;
+    progress_.clear();
     if (event == BenchLog::Event::machine) out_ << table_head(context_, log_.machine(), seconds_);
     for (const HarnessProgram& program : programs_)
       if (event == BenchLog::Event::end && program.name == name)
         out_ << table_rows(program, log_.of(name)), ++done;
     out_.flush();
-    return name;
   }
 
   // Prints what did not end, and the means.
   void finish() {
+    progress_.clear();
     for (const HarnessProgram& program : programs_)
       if (!log_.of(program.name).ended) out_ << table_rows(program, log_.of(program.name));
     out_ << table_foot(programs_, log_);
@@ -150,6 +157,7 @@ class LiveTable {
   double seconds_;
   BenchLog& log_;
   llvm::raw_ostream& out_;
+  Progress& progress_;
 };
 
 bool all_measured(const std::vector<HarnessProgram>& programs, const BenchLog& log) {
@@ -167,14 +175,9 @@ void make_files(const BenchContext& context, const std::vector<HarnessProgram>& 
 HarnessEnd measure(const std::string& harness, const std::vector<HarnessProgram>& programs,
                    const BenchContext& context, double seconds, BenchLog& log,
                    llvm::raw_ostream& out, Progress& progress) {
-  LiveTable table(programs, context, seconds, log, out);
-  const HarnessEnd end =
-      run_lines(harness_command(harness, context.options), kIdleSeconds, [&](llvm::StringRef line) {
-        progress.clear();
-        const std::string name = table.take(line);
-        progress.update("measuring " + name, table.done, programs.size());
-      });
-  progress.clear();
+  LiveTable table(programs, context, seconds, log, out, progress);
+  const HarnessEnd end = run_lines(harness_command(harness, context.options), kIdleSeconds,
+                                   [&](llvm::StringRef line) { table.take(line); });
   table.finish();
   if (!end.ended) out << "# FAIL: the harness ended early with " << end.end << "\n";
   return end;
@@ -182,7 +185,8 @@ HarnessEnd measure(const std::string& harness, const std::vector<HarnessProgram>
 
 // Prints the table of what a harness wrote elsewhere, after --no-run.
 int show_records(const std::vector<HarnessProgram>& programs, const BenchContext& context,
-                 llvm::raw_ostream& out, BenchFiles& files, Diagnostics& diagnostics) {
+                 llvm::raw_ostream& out, BenchFiles& files, Progress& progress,
+                 Diagnostics& diagnostics) {
   const std::string& path = context.options.from;
   const auto text = llvm::MemoryBuffer::getFile(path);
   if (!text) {
@@ -190,9 +194,10 @@ int show_records(const std::vector<HarnessProgram>& programs, const BenchContext
     return kFailed;
   }
   BenchLog log;
-  LiveTable table(programs, context, 0, log, out);
+  LiveTable table(programs, context, 0, log, out, progress);
   for (llvm::line_iterator line(**text); !line.is_at_end(); ++line) table.take(*line);
   if (table.done == 0) {
+    progress.clear();
     diagnostics.error(fmt::format(
         "'{}' has no measurements of these specs and shapes: it is what the harness prints that "
         "'tilepost bench --no-run' has compiled with the same arguments",
@@ -221,7 +226,7 @@ int bench(const std::vector<Input>& inputs, const BenchOptions& options, llvm::r
     if (!choose_plans(programs, sm, diagnostics)) return kFailed;
     make_names_unique(programs);
     return show_records(programs, {now_in_words(), tool_revision(), options, communicate(programs)},
-                        out, files, diagnostics);
+                        out, files, progress, diagnostics);
   }
   const std::optional<BenchTarget> target = find_target(programs, options.no_run, diagnostics);
   if (!target || !choose_plans(programs, target->sm, diagnostics)) return kFailed;
