@@ -193,19 +193,20 @@ void fit_host_copies(const Measurements& measurements, MachineProfile& profile, 
   }
   if (line) {
     copies.available = true;
-    copies.us_per_mib = {{2, std::max(line->us_per_mib, host_us_per_mib(measurements, 2))}};
+    const double two = host_us_per_mib(measurements, 2);
+    const double us_per_mib = std::max(line->us_per_mib, two);
+    copies.us_per_mib = {{2, us_per_mib}};
     // More GPUs share the bridge to the host: by as much as their copies to it and from it do.
     std::set<double> ranks;
     for (const Measurement* time : measurements.select("host")) ranks.insert((*time)["ranks"]);
-    const double two = host_us_per_mib(measurements, 2);
     for (const double more : ranks)
-      if (more > 2 && two > 0 && host_us_per_mib(measurements, more) > 0)
-        copies.us_per_mib.push_back(
-            {more, copies.us_per_mib.front().y * host_us_per_mib(measurements, more) / two});
+      if (const double theirs = host_us_per_mib(measurements, more);
+          more > 2 && two > 0 && theirs > 0)
+        copies.us_per_mib.push_back({more, us_per_mib * theirs / two});
     // A message has two chunks at least.
-    copies.chunk_us = copies.us_per_mib.front().y * kHostChunk / 2 / kMib;
+    copies.chunk_us = us_per_mib * kHostChunk / 2 / kMib;
     if (!profile.peers.peer_access) {
-      profile.peers.link_bytes_per_us = kMib / copies.us_per_mib.front().y;
+      profile.peers.link_bytes_per_us = kMib / us_per_mib;
       report.measured.emplace_back("peers.link_bytes_per_us");
     }
     for (const char* field : {"available", "us_per_mib", "chunk_us"})
