@@ -25,6 +25,21 @@ int64_t rows_to_quantise(const Run& run) {
   return run.run_map().sizes.out / run.run_map().map().n;
 }
 
+// Where the rows lie that a consumer reads. `Arguments`: those of its kernel.
+template <class Arguments>
+Arguments arguments_for(const Run& run) {
+  const tilepost_map_t& map = run.run_map().map();
+  Arguments arguments{};
+  arguments.x = run.path().receives_apart() ? run.buffers.out : run.buffers.send;
+  arguments.slot_rows = run.map->rows;
+  arguments.height = share_rows(map);
+  arguments.tile_m = map.tile_m;
+  arguments.n = static_cast<int32_t>(map.n);
+  arguments.tile_n = map.layout == TILEPOST_TILE ? map.tile_n : arguments.n;
+  arguments.out = run.operands->out;
+  return arguments;
+}
+
 }  // namespace
 
 // ---- Waiting for a group, and posting one
@@ -152,19 +167,11 @@ tilepost_result_t Consumption::unpermute_slabs(const Run& run, int group) const 
 
 tilepost_result_t Consumption::normalise(const Run& run) const {
   if (!normalises(plan_) || !run.path().consumes) return TILEPOST_OK;
-  const tilepost_map_t& map = run.run_map().map();
-  NormArguments norm{};
-  norm.x = run.path().receives_apart() ? run.buffers.out : run.buffers.send;
-  norm.slot_rows = run.map->rows;
-  norm.height = share_rows(map);
-  norm.tile_m = map.tile_m;
-  norm.n = static_cast<int32_t>(map.n);
-  norm.tile_n = map.layout == TILEPOST_TILE ? map.tile_n : norm.n;
-  norm.rows = static_cast<int32_t>(rows_of_out(plan_, map.m, rank_));
+  auto norm = arguments_for<NormArguments>(run);
+  norm.rows = static_cast<int32_t>(rows_of_out(plan_, run.run_map().map().m, rank_));
   norm.weight = run.operands->norm_weight;
   if (plan_.consumer == TILEPOST_CONSUMER_RESIDUAL_RMS_NORM)
     norm.residual = run.operands->norm_residual;
-  norm.out = run.operands->out;
   norm.epsilon = run.operands->norm_epsilon;
   if (plan_.quantised != 0) norm.scales = run.operands->out_scales;
   norm.steps = scale_steps_of_out(plan_, norm.rows);
@@ -191,18 +198,10 @@ tilepost_result_t Consumption::quantise(const Run& run) const {
 }
 
 tilepost_result_t Consumption::quantise_rows(const Run& run, int64_t first, int64_t rows) const {
-  const tilepost_map_t& map = run.run_map().map();
   const int64_t all = rows_to_quantise(run);
-  QuantiseArguments arguments{};
-  arguments.x = run.path().receives_apart() ? run.buffers.out : run.buffers.send;
-  arguments.slot_rows = run.map->rows;
-  arguments.height = share_rows(map);
-  arguments.tile_m = map.tile_m;
-  arguments.n = static_cast<int32_t>(map.n);
-  arguments.tile_n = map.layout == TILEPOST_TILE ? map.tile_n : arguments.n;
+  auto arguments = arguments_for<QuantiseArguments>(run);
   arguments.first_row = static_cast<int32_t>(first);
   arguments.rows = static_cast<int32_t>(std::min(rows, all - first));
-  arguments.out = run.operands->out;
   arguments.scales = run.operands->out_scales;
   arguments.steps = scale_steps_of_out(plan_, all);
   if (arguments.rows <= 0) return TILEPOST_OK;
