@@ -7,12 +7,7 @@ set -u
 tilepost=$(realpath "$1") spec=$(realpath "$2")
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
-failures=0
-
-fail() {
-  echo "FAILED: $1"
-  failures=$((failures + 1))
-}
+. "$(dirname "$0")/mutants.sh"
 
 # right <folder> <flags>…: a program that passes, with scales in both orders.
 right() {
@@ -25,38 +20,14 @@ right() {
 right tiles -D pattern=gemm
 right sums -D pattern=gemm_reduce_scatter
 
-# mutant <folder> <header> <name> <text> <replacement>: the text is in one line of the header, and is replaced.
-mutant() {
-  local kept=$dir/$1
-  local header=$kept/include/tilepost/$2
-  cp "$header" "$dir/right.h"
-  grep -qF -- "$4" "$header" || { fail "$3: $2 has changed, adapt this test"; return; }
-  TEXT=$4 NEW=$5 awk '{ at = index($0, ENVIRON["TEXT"])
-    if (at) $0 = substr($0, 1, at - 1) ENVIRON["NEW"] substr($0, at + length(ENVIRON["TEXT"]))
-    print }' "$dir/right.h" >"$header"
-  if ! (cd "$kept" && grep -E -- '^set|unit_0|-o .*/harness ' build.sh | sh) >"$dir/out" 2>&1; then
-    fail "$3 does not compile"
-    tail -20 "$dir/out"
-  else
-    timeout 120 "$kept/harness" --deadline 20 >"$dir/out" 2>&1
-    if [ "$(grep -c '^FAIL ' "$dir/out")" = 2 ] && grep -q 'first difference at' "$dir/out"; then
-      echo "caught: $3"
-    else
-      fail "$3 passes"
-      cat "$dir/out"
-    fi
-  fi
-  cp "$dir/right.h" "$header"
-}
-
 scales=host/block_scales.h
-mutant tiles $scales "the scale of the next block" 'const int block = column / TILEPOST_SCALE_BLOCK;' \
+mutant tiles $scales 2 "the scale of the next block" 'const int block = column / TILEPOST_SCALE_BLOCK;' \
   'const int block = (column / TILEPOST_SCALE_BLOCK + 1) % 3;'
-mutant tiles $scales "the scale of the wrong row" 'out_scales[row * epilogue' 'out_scales[(row ^ 1) * epilogue'
-mutant tiles $scales "the scale of a part of the block" 'for (int i = 0; i < count; ++i) most' \
+mutant tiles $scales 2 "the scale of the wrong row" 'out_scales[row * epilogue' 'out_scales[(row ^ 1) * epilogue'
+mutant tiles $scales 2 "the scale of a part of the block" 'for (int i = 0; i < count; ++i) most' \
   'for (int i = 0; i < count - 8; ++i) most'
-mutant tiles $scales "a block that is not scaled" 'to_e4m3(element * inverse_of_scale(scale))' 'to_e4m3(element)'
-mutant sums numeric.h "parts of a sum that are quantised before it" \
+mutant tiles $scales 2 "a block that is not scaled" 'to_e4m3(element * inverse_of_scale(scale))' 'to_e4m3(element)'
+mutant sums numeric.h 2 "parts of a sum that are quantised before it" \
   'const uint32_t bits = __builtin_bit_cast(uint32_t, value);' \
   'const uint32_t bits = __builtin_bit_cast(uint32_t, value) & 0xfff00000u;'
 [ "$failures" = 0 ]
