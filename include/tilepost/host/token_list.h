@@ -25,7 +25,7 @@ inline std::vector<tilepost_token_tile_t> list_token_tiles(const Experts& expert
       list.push_back(tile);
     }
   }
-  // By group, and in a group as they came: by row.
+  // Tile rows come by group. In a group they stay in the order of their rows.
   std::sort(list.begin() + 1, list.end(),
             [](const tilepost_token_tile_t& one, const tilepost_token_tile_t& other) {
               return one.group != other.group ? one.group < other.group : one.row < other.row;
