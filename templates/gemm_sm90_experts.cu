@@ -14,7 +14,8 @@
 // A: each loads some boxes of them for all.
 //
 // If GATHERS, rows are those of tokens. They lie apart in A, and some arrive while the kernel runs.
-// Two warps copy them, and take tiles in the order of a list that was made before the kernel. Such
+// A further warpgroup copies them. Tiles come in the order of a list that was made before the
+// kernel. Such
 // copies reach one CTA alone. So the DOWN CTAs of a cluster have rows one below the other, and
 // share B: each loads a block of it for both.
 //
@@ -85,19 +86,23 @@ using PanelBarriers = tilepost::PanelBarriers<StageBarriers::kEnd, kConsumers, k
 constexpr int kTurnBarriers = PanelBarriers::kEnd;  // number of the first one
 constexpr int kBarrierBytes = 1024;
 
-constexpr int kThreads = 128 * (1 + kConsumers);
+constexpr int kMovers = kGathers ? 2 : 1;  // warpgroups that load, copy and store
+constexpr int kThreads = 128 * (kMovers + kConsumers);
 constexpr int kPanelsEnd = kPipelineBytes + kConsumers * kPanels * kPanelBytes;
 constexpr int kSharedBytes = kPanelsEnd + tilepost::ExpertTable::kBytes + kBarrierBytes;
 
-using Products = tilepost::ExpertProducts<kBlocks, kTileM, kStages, kNN, kPrecise, kElement>;
+using Products =
+    tilepost::ExpertProducts<kBlocks, kTileM, kStages, kNN, kPrecise, kElement, kGathers>;
 using Sums = Products::Sums;
 using TokenRows =
     tilepost::TokenRows<kTileM, static_cast<int>(sizeof(tilepost::DeviceElement<kElement>))>;
 constexpr int kSumsHeld = kBlocks * kTileM / 2 * (kPrecise ? 2 : 1);
 
-// As in gemm_sm90.cu: 3 threads, one per warpgroup, have 504 registers together.
-constexpr int kMoverRegisters = kGathers ? 104 : 40;
-constexpr int kConsumerRegisters = (504 - kMoverRegisters) / kConsumers;
+// As in gemm_sm90.cu: threads, one per warpgroup, have 504 registers together where there are
+// three, and 512 where there are four.
+constexpr int kMoverRegisters = 40, kCopierRegisters = kGathers ? 72 : 0;
+constexpr int kConsumerRegisters =
+    ((kGathers ? 512 : 504) - kMoverRegisters - kCopierRegisters) / kConsumers;
 
 static_assert(kTileN * kParts == kBlocks * kBlock, "a CTA has two blocks of 64 rows of B");
 static_assert(kTileM % tilepost::kExpertUnit == 0 && kTileM % kBoxM == 0 && kBoxM % 8 == 0 &&
@@ -132,7 +137,7 @@ struct Shared {
 };
 
 __device__ __forceinline__ void init_barriers(const Shared& shared) {
-  shared.stages().init(Mates::kSenders, kGathers ? TokenRows::kWarps : 0);
+  shared.stages().init(Mates::kSenders, kGathers ? TokenRows::kThreads : 0);
   for (int consumer = 0; consumer < kConsumers; ++consumer) {
     tilepost::ptx::init_barrier(shared.turn(consumer), 1);
     shared.panels().init(consumer);
@@ -192,7 +197,8 @@ __device__ __forceinline__ void load_b(uint32_t to, const CUtensorMap* map, uint
   }
 }
 
-// The loader is one thread. It fills the stages with the operands of the CTA's tiles.
+// The loader is one thread. It fills the stages with the operands of the CTA's tiles, with GATHERS
+// with B alone.
 __device__ __forceinline__ void load_tiles(const Shared& shared, const CUtensorMap* map_a,
                                            const CUtensorMap* map_b, const Tiles& tiles,
                                            const tilepost_shape_t& shape, int stages) {
@@ -201,7 +207,7 @@ __device__ __forceinline__ void load_tiles(const Shared& shared, const CUtensorM
   tilepost::Ring<kStages> ring(1);
   for (int position = positions.first; position < tiles.count(); position += positions.all) {
     const tilepost::ExpertTile tile = tiles.at(position);
-    const int boxes = (tile.rows + kBoxM - 1) / kBoxM;
+    const int boxes = kGathers ? 0 : (tile.rows + kBoxM - 1) / kBoxM;
     const int bytes = boxes * kBoxM * kRowBytes + kBytesB;
     // Columns beyond the last are not stored, but loads begin within B, at whole chunks of 16
     // bytes.
@@ -221,41 +227,28 @@ __device__ __forceinline__ void load_tiles(const Shared& shared, const CUtensorM
   if constexpr (Mates::kAll > 1) shared.stages().await_all_empty(ring);
 }
 
-// With GATHERS two warps fill the stages: `thread` counts their threads. All copy rows of A, once
-// the tile's tokens are there, and thread 0 loads B.
-__device__ __forceinline__ void gather_tiles(const Shared& shared, const CUtensorMap* map_b,
-                                             const Tiles& tiles, const tilepost::Experts& experts,
-                                             const tilepost_shape_t& shape, int stages,
-                                             int thread) {
+// With GATHERS a warpgroup copies the rows of A, once the tile's tokens are there. `thread` counts
+// its threads.
+__device__ __forceinline__ void copy_tiles(const Shared& shared, const Tiles& tiles,
+                                           const tilepost::Experts& experts,
+                                           const tilepost_shape_t& shape, int stages, int thread) {
   const LoaderPositions positions(0);
   tilepost::Ring<kStages> ring(1);
-  tilepost::CopiedStages<kStages, StageBarriers> copied{shared.stages(), thread % 32};
   tilepost::BulkLoads loads;
   TokenRows rows(thread);
 #pragma unroll 1
   for (int position = positions.first; position < tiles.count(); position += positions.all) {
     const tilepost::ExpertTile tile = tiles.at(position);
     rows.find(experts, tile, shape.lda);
-    const int column = min(first_column(tile), (shape.n - 1) / 8 * 8);
-    // What was copied must not wait for rows of other ranks.
-    if (tile.group > loads.arrived) copied.finish();
-    tilepost::input_ready(tilepost::Tile{tile.row, column, tile.row, tile.group}, loads);
+    tilepost::input_ready(tilepost::Tile{tile.row, first_column(tile), tile.row, tile.group},
+                          loads);
 #pragma unroll 1
     for (int k = 0; k < stages * kTileK; k += kTileK) {
-      const uint32_t full = shared.stages().full(ring.index);
       tilepost::ptx::wait_barrier(shared.stages().empty(ring.index), ring.parity);
-      if (thread == 0) {
-        tilepost::ptx::arrive_expecting(full, kBytesB);
-        load_b(shared.b(ring.index), map_b, full, shape, tile.expert, column, k);
-      }
-      rows.copy(experts, shared.a(ring.index), k, shape.k);
-      copied.started();
+      rows.copy(shared.a(ring.index), k, shape.k, shared.stages().full(ring.index));
       ring.advance();
     }
   }
-  copied.finish();
-  if constexpr (Mates::kAll > 1)
-    if (thread == 0) shared.stages().await_all_empty(ring);
 }
 
 // Copies the first `rows` rows of the panel at `source` to the output, where they begin at (row,
@@ -399,17 +392,17 @@ __global__ void __launch_bounds__(kThreads, 1)
   const int stages = (shape.k + kTileK - 1) / kTileK;  // of a tile
   if (warp < 4) {
     tilepost::ptx::shrink_registers<kMoverRegisters>();
-    if constexpr (kGathers) {
-      if (warp == 0 || warp > kConsumers)
-        gather_tiles(shared, &map_b, tiles, experts, shape, stages, warp == 0 ? lane : 32 + lane);
-    } else {
-      if (warp == 0 && lane == 0) load_tiles(shared, &map_a, &map_b, tiles, shape, stages);
-    }
+    if (warp == 0 && lane == 0) load_tiles(shared, &map_a, &map_b, tiles, shape, stages);
     if (warp >= 1 && warp <= kConsumers)
       store_tiles(shared, &map_c, epilogue.out, tiles, shape, warp - 1, lane);
+  } else if (warp < 4 * kMovers) {
+    if constexpr (kGathers) {
+      tilepost::ptx::shrink_registers<kCopierRegisters>();
+      copy_tiles(shared, tiles, experts, shape, stages, static_cast<int>(threadIdx.x % 128));
+    }
   } else {
     tilepost::ptx::grow_registers<kConsumerRegisters>();
-    multiply_tiles(shared, shape, epilogue, tiles, stages, warp / 4 - 1,
+    multiply_tiles(shared, shape, epilogue, tiles, stages, warp / 4 - kMovers,
                    static_cast<int>(threadIdx.x % 128));
   }
 }

@@ -222,7 +222,8 @@ std::string why_one_kernel(const Spec& spec) {
     return fmt::format("with routing {} every rank has an m of its own",
                        quote(name_of(spec.routing.value)));
   if (spec.kernel) return "the kernel is your own";
-  if (row_of(spec.pattern.value).has_experts())
+  const PatternRow& row = row_of(spec.pattern.value);
+  if (row.has_experts() && !row.dispatches())
     return "its tiles are as high as the experts' rows need";
   if (stays_in_tiles(spec)) return "the output stays in the tiles of one kernel";
   return "";

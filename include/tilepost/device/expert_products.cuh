@@ -16,12 +16,22 @@ namespace tilepost {
 // A warpgroup has kBlocks blocks of 64 rows of B, which are rows of the matrix instruction, and up
 // to kMost rows of A, which are its columns. A thread holds kMost / 2 sums of each block. Of a tile
 // with fewer rows it holds the first ones. kNN: B has K in rows. kPrecise: the sums of each stage
-// are added in fp32. `Shared` is as for Products (products.cuh).
-template <int kBlocks, int kMost, int kStages, bool kNN, bool kPrecise, DType kElement>
+// are added in fp32. kCopied: threads have copied rows of A (token_rows.cuh). `Shared` is as for
+// Products (products.cuh).
+template <int kBlocks, int kMost, int kStages, bool kNN, bool kPrecise, DType kElement,
+          bool kCopied>
 struct ExpertProducts {
   static constexpr int kBlockSums = kMost / 2;
   static constexpr int kBlock = 64, kRowBytes = 128, kSteps = 4;
   using Sums = float[kBlocks * kBlockSums];
+
+  // Waits until the ring's next stage has been filled, and may be read by matrix instructions.
+  template <class Shared>
+  static __device__ __forceinline__ void await_full(const Shared& shared,
+                                                    const Ring<kStages>& ring) {
+    ptx::wait_barrier(shared.stages().full(ring.index), ring.parity);
+    if constexpr (kCopied) ptx::fence_shared_to_async();
+  }
 
   // Starts the multiplication of a stage, as one group of wgmma. `fresh`: these are the first
   // products of the sums.
@@ -53,7 +63,7 @@ struct ExpertProducts {
     int previous = -1;
 #pragma unroll 1
     for (int i = 0; i < stages; ++i) {
-      ptx::wait_barrier(shared.stages().full(ring.index), ring.parity);
+      await_full(shared, ring);
       multiply_stage<kRows>(shared, ring.index, sums, i == 0);
       ptx::wgmma_wait<1>();
       if (previous >= 0) shared.release(previous, thread);
@@ -75,7 +85,7 @@ struct ExpertProducts {
 #pragma unroll 1
     for (int i = 0; i < stages; ++i) {
       Sums products;
-      ptx::wait_barrier(shared.stages().full(ring.index), ring.parity);
+      await_full(shared, ring);
       multiply_stage<kRows>(shared, ring.index, products, true);
       if (i == stages - 1) issued();
       ptx::wgmma_wait<0>();

@@ -42,8 +42,8 @@ struct StageBarriers {
   __device__ __forceinline__ uint32_t empty(int stage) const {
     return base + (kFirst + kStages + stage) * kMbarrierBytes;
   }
-  // `readers` is the number of arrivals that empty a stage, and `copiers` how many warps fill it
-  // besides the loader.
+  // `readers` is the number of arrivals that empty a stage, and `copiers` how many threads
+  // fill it besides the loader.
   __device__ __forceinline__ void init(int readers, int copiers = 0) const {
     for (int stage = 0; stage < kStages; ++stage) {
       ptx::init_barrier(full(stage), 1 + copiers);

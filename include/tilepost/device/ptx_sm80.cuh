@@ -27,6 +27,17 @@ __device__ __forceinline__ void copy_async(uint32_t destination, const void* sou
                  : "memory");
 }
 
+// As copy_async of sixteen bytes, if `condition`; else does nothing. The instruction itself is
+// conditional. Around many copies with branches of C++ ptxas computes each address anew.
+__device__ __forceinline__ void copy_async_if(bool condition, uint32_t destination,
+                                              const void* source, bool valid) {
+  asm volatile(
+      "{ .reg .pred copies; setp.ne.s32 copies, %3, 0;"
+      " @copies cp.async.cg.shared.global.L2::128B [%0], [%1], 16, %2; }" ::"r"(destination),
+      "l"(source), "r"(valid ? 16 : 0), "r"(condition ? 1 : 0)
+      : "memory");
+}
+
 // Ends the thread's current group of copies, which may be empty.
 __device__ __forceinline__ void commit_copies() {
   asm volatile("cp.async.commit_group;" ::: "memory");
@@ -37,6 +48,12 @@ __device__ __forceinline__ void commit_copies() {
 template <int kPending>
 __device__ __forceinline__ void wait_copies() {
   asm volatile("cp.async.wait_group %0;" ::"n"(kPending) : "memory");
+}
+
+// Lets this thread arrive at a barrier when all copies that it has started have landed. The arrival
+// is one of those that the barrier was initialised with (PTX ISA, cp.async.mbarrier.arrive.noinc).
+__device__ __forceinline__ void arrive_behind_copies(uint32_t barrier) {
+  asm volatile("cp.async.mbarrier.arrive.noinc.shared.b64 [%0];" ::"r"(barrier) : "memory");
 }
 
 // Stores sixteen bytes from registers to shared memory.

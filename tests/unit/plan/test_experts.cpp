@@ -107,6 +107,16 @@ TEST_CASE("tokens are copied while their experts multiply, and CTAs share B") {
   CHECK(host_twin(plan).source.file == "gemm_host_experts.cpp");
 }
 
+TEST_CASE("experts with rows for one CTA share nothing, and a program for any m has both kernels") {
+  const Plan few = only(with_swiglu(tokens_spec(1024, 768, 2048), TILEPOST_GATE_HALVES));
+  CHECK(few.source.tunables.at("DOWN") == "1");
+  CHECK(few.source.tunables.at("GATHERS") == "1");
+  CHECK(few.kernel.cluster == 1);
+  Spec spec = with_swiglu(tokens_spec(16384, 768, 2048), TILEPOST_GATE_HALVES);
+  spec.gemm.any_m = true;
+  CHECK(plan(spec).plans.size() == 2);
+}
+
 TEST_CASE("tokens go to experts by copies, by messages, or all before the GEMM") {
   for (const tilepost_transport_t transport :
        {TILEPOST_TRANSPORT_NONE, TILEPOST_TRANSPORT_NCCL, TILEPOST_TRANSPORT_COPY_ENGINE})

@@ -27,10 +27,17 @@ int columns_of(const Plan& plan) {
   return combines_gate(plan.epilogue) ? kRowsOfB / 2 : kRowsOfB;
 }
 
-KernelConfig experts(const Plan& plan, int tile_m, int panel_m, int stages, int across) {
+// The CTAs of a cluster.
+struct Ctas {
+  int down, across;
+};
+
+KernelConfig experts(const Plan& plan, int tile_m, int panel_m, int stages, Ctas ctas) {
+  const int across = ctas.across;
   ExpertsShape shape;
   shape.panel_m = panel_m;
-  if (row_of(plan).dispatches()) shape.down = 2;
+  shape.down = ctas.down;
+  shape.copiers = row_of(plan).dispatches() ? 1 : 0;
   if (tile_m % shape.box_m != 0) shape.box_m = kExpertUnit;  // boxes divide a tile
   KernelConfig config{};
   config.family = &sm90_experts_family();
@@ -44,6 +51,13 @@ KernelConfig experts(const Plan& plan, int tile_m, int panel_m, int stages, int 
   config.epilogue = true;
   config.shape = std::make_shared<const ExpertsShape>(shape);
   return config;
+}
+
+// Rows of tokens cannot be shared by multicast. So CTAs share nothing, or B, which is
+// worth it where experts have rows for two CTAs.
+std::vector<Ctas> clusters(const Plan& plan) {
+  if (row_of(plan).dispatches()) return {{1, 1}, {2, 1}};
+  return {{1, plan.map.n > columns_of(plan) ? 2 : 1}};
 }
 
 class Sm90ExpertsFamily final : public KernelFamily {
@@ -71,13 +85,16 @@ class Sm90ExpertsFamily final : public KernelFamily {
   // Sums that are kept twice leave registers for fewer: with 80 rows ptxas serialises the matrix
   // instructions. A narrow output leaves nothing to share rows of A with.
   std::vector<KernelConfig> configs(const Plan& plan, const MachineProfile&) const override {
-    // Rows of tokens cannot be shared by multicast, so CTAs share B then.
-    const int across = plan.map.n > columns_of(plan) && !row_of(plan).dispatches() ? 2 : 1;
-    if (sums_twice(plan.input, plan.accumulate)) return {experts(plan, 64, 64, 8, across)};
-    return {experts(plan, 160, 80, 5, across)};
+    std::vector<KernelConfig> configs;
+    for (const Ctas& ctas : clusters(plan))
+      configs.push_back(sums_twice(plan.input, plan.accumulate) ? experts(plan, 64, 64, 8, ctas)
+                                                                : experts(plan, 160, 80, 5, ctas));
+    return configs;
   }
 
-  int threads(const KernelConfig&) const override { return 128 * (1 + kConsumers); }
+  int threads(const KernelConfig& config) const override {
+    return 128 * (1 + shape_of(config).copiers + kConsumers);
+  }
 
   int64_t shared_bytes(const KernelConfig& config) const override {
     const ExpertsShape& shape = shape_of(config);
@@ -114,8 +131,13 @@ class Sm90ExpertsFamily final : public KernelFamily {
     tile.start_us = kStart;
     GemmModel model = gemm_of_tiles(profile, plan, config, request, tile);
     // The plan's table has the tiles of one expert with all rows.
-    const int64_t in_table = count_tile_rows(static_cast<int>(plan.map.m), config.tile_m);
-    model.wave *= static_cast<double>(experts * count) / static_cast<double>(in_table);
+    const int columns = (plan.map.n + config.tile_n - 1) / config.tile_n;
+    const int at_once = resident_sms(profile, plan, config.across) / config.across;
+    const auto waves = [&](int64_t tile_rows) {
+      return static_cast<double>((tile_rows * columns + at_once - 1) / at_once);
+    };
+    model.wave *= waves(experts * count) /
+                  waves(count_tile_rows(static_cast<int>(plan.map.m), config.tile_m));
     model.read_b *= static_cast<double>(experts) * kRowsOfB / columns_of(plan);
     return model;
   }

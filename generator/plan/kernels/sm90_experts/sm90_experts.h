@@ -9,6 +9,7 @@ namespace tilepost {
 struct ExpertsShape : FamilyShape {
   int panel_m = 64;  // rows of a panel
   int down = 1;      // CTAs one below the other that share B
+  int copiers = 0;   // warpgroups that copy rows of tokens
   int panels = 1;    // of a consumer
   int box_m = 32;    // rows of A that are loaded at once
 };

@@ -3,7 +3,7 @@
 //   for any m up to 16384
 //   epilogue swiglu
 //   sm_90a: gemm_sm90_experts, tile 320x64, 10 waves in 2 groups, panel layout
-//   plan a4a95004652ce061
+//   plan 76d2439864ccdb8d
 #ifndef TILEPOST_GENERATED_experts_of_tokens_H
 #define TILEPOST_GENERATED_experts_of_tokens_H
 
@@ -17,12 +17,12 @@ extern "C" {
 const tilepost_program_t* experts_of_tokens_program(void);
 
 // The source of this set alone defines it: what includes this header does not link with another's.
-extern const char tilepost_plan_experts_of_tokens_44379933857e4ee2;
+extern const char tilepost_plan_experts_of_tokens_5b8cdae45c890971;
 #if __has_attribute(retain)
 __attribute__((retain))
 #endif
 __attribute__((used)) static const char* const tilepost_linked_experts_of_tokens =
-    &tilepost_plan_experts_of_tokens_44379933857e4ee2;
+    &tilepost_plan_experts_of_tokens_5b8cdae45c890971;
 
 #ifdef __cplusplus
 }  // extern "C"
@@ -35,7 +35,7 @@ inline constexpr int64_t kM = 16384;  // most rows of the product
 inline constexpr int64_t kN = 768;  // columns of the result
 inline constexpr int64_t kK = 2048;  // products of a sum, on each rank
 inline constexpr int kRanks = 2;
-inline constexpr uint64_t kFiles = 0x44379933857e4ee2;  // the same in the source that belongs to this header
+inline constexpr uint64_t kFiles = 0x5b8cdae45c890971;  // the same in the source that belongs to this header
 inline constexpr int64_t kOutElements = 12582912;  // what `out` holds
 
 }  // namespace tilepost_gen_experts_of_tokens
