@@ -1,9 +1,7 @@
 #!/usr/bin/env bash
 # Times the kernels of gemm_sm80 beside cuBLASLt on a machine's first GPU, and prints a table in Markdown.
 #
-#   ampere.sh TILEPOST OUT         on the GPU's machine: compiles into OUT, measures and prints
-#   ampere.sh make TILEPOST OUT    the first part of it, where there is nvcc
-#   ampere.sh run TILEPOST OUT     the second, where the GPU is
+#   ampere.sh TILEPOST OUT    compiles into OUT for this machine's GPU, which may be newer than Ampere
 #
 # Three programs measure the same products. `tilepost bench` times pattern gemm, woven and un-woven, and the kernel of a
 # ReduceScatter of two ranks, which raises counters, beside the same kernel un-woven. cublas_ampere.cpp times cuBLASLt,
@@ -14,9 +12,7 @@
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 root=$(cd "$here/../../.." && pwd)
-steps=(make run)
-case ${1:-} in make | run) steps=("$1") && shift ;; esac
-[ $# = 2 ] || { sed -n '2,13p' "$0" >&2; exit 2; }
+[ $# = 2 ] || { sed -n '2,11p' "$0" >&2; exit 2; }
 tool=$(readlink -f "$1") out=$2
 # Few rows, long K, whole waves, and rows that no tile divides.
 shapes=${SHAPES:-16x4096x4096 64x8192x2048 128x4096x7168 256x8192x2048 512x4096x14336 1000x4104x1032 1024x4096x4096
@@ -34,20 +30,9 @@ bench() {
     --rounds "${ROUNDS:-12}" "${@:2}"
 }
 
-make() {
-  nvcc -O3 -std=c++20 -I "$root/include" -I "$root" "$here/cublas_ampere.cpp" \
-    "$root/runtime/bench/gemm/kernel_names.cpp" -o "$out/cublas_ampere" -lcublasLt
-  for pattern in gemm reduce_scatter; do bench $pattern --no-run --keep "$out/$pattern"; done
-}
-
-run() {
-  for pattern in gemm reduce_scatter; do
-    "$out/$pattern/harness" --mode cool --rounds "${ROUNDS:-12}" >"$out/$pattern.jsonl"
-    bench $pattern --from "$out/$pattern.jsonl" --json "$out/$pattern.json"
-  done
-  # shellcheck disable=SC2086 # shapes are words
-  "$out/cublas_ampere" $shapes | tee "$out/cublas.txt"
-  python3 "$here/table.py" "$out/gemm.json" "$out/reduce_scatter.json" "$out/cublas.txt"
-}
-
-for step in "${steps[@]}"; do $step; done
+nvcc -O3 -std=c++20 -I "$root/include" -I "$root" "$here/cublas_ampere.cpp" \
+  "$root/runtime/bench/gemm/kernel_names.cpp" -o "$out/cublas_ampere" -lcublasLt
+for pattern in gemm reduce_scatter; do bench $pattern --json "$out/$pattern.json"; done
+# shellcheck disable=SC2086 # shapes are words
+"$out/cublas_ampere" $shapes | tee "$out/cublas.txt"
+python3 "$here/table.py" "$out/gemm.json" "$out/reduce_scatter.json" "$out/cublas.txt"
