@@ -56,13 +56,9 @@ Checker::Checker(const char* program, const tilepost_plan_t& plan, Operands& ope
 long long Checker::count(const char* variant, const char* against, long long elements,
                          const std::function<void(unsigned long long*)>& compare) {
   auto* const wrong = static_cast<unsigned long long*>(wrong_.get());
-  unsigned long long found = 0;
   TILEPOST_BENCH_CUDA(cudaMemsetAsync(wrong, 0, sizeof *wrong, stream_));
   compare(wrong);
-  TILEPOST_BENCH_CUDA(
-      cudaMemcpyAsync(&found, wrong, sizeof found, cudaMemcpyDeviceToHost, stream_));
-  TILEPOST_BENCH_CUDA(cudaStreamSynchronize(stream_));
-  const auto result = static_cast<long long>(found);
+  const auto result = static_cast<long long>(read_number(wrong, stream_));
   Record("check")
       .set("program", program_)
       .set("variant", variant)

@@ -17,4 +17,13 @@ void check_status(int status, const char* call) {
   if (status != 0) throw BenchError(std::string(call) + ": status " + std::to_string(status));
 }
 
+unsigned long long read_number(const void* number, cudaStream_t stream) {
+  unsigned long long value = 0;
+  TILEPOST_BENCH_CUDA(cudaStreamSynchronize(stream));
+  TILEPOST_BENCH_CUDA(
+      cudaMemcpyAsync(&value, number, sizeof value, cudaMemcpyDeviceToHost, stream));
+  TILEPOST_BENCH_CUDA(cudaStreamSynchronize(stream));
+  return value;
+}
+
 }  // namespace tilepost::bench

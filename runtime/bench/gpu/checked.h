@@ -44,4 +44,10 @@ cuda::DeviceMemory upload(const std::vector<T>& values) {
   return memory;
 }
 
+// The number at `number` in device memory, once all work of the stream has ended. Throws
+// BenchError. It waits before it copies: a copy into memory that is not pinned waits within the
+// driver, which starts no other copy meanwhile, also none of those by which NCCL may go on
+// (NCCL_SHM_USE_CUDA_MEMCPY=1).
+unsigned long long read_number(const void* number, cudaStream_t stream);
+
 }  // namespace tilepost::bench

@@ -90,10 +90,8 @@ void RankBench::check() {
                     static_cast<unsigned long long*>(wrong.get()), stream_.get());
   }
   team_.elements[rank_] = turns * rows * plan_.map.n;
-  TILEPOST_BENCH_CUDA(cudaMemcpyAsync(&team_.wrong[rank_], wrong.get(), sizeof(unsigned long long),
-                                      cudaMemcpyDeviceToHost, stream_.get()));
   ours_->synchronize();
-  TILEPOST_BENCH_CUDA(cudaStreamSynchronize(stream_.get()));
+  team_.wrong[rank_] = read_number(wrong.get(), stream_.get());
   operands_->fill_normal(session_.options.seed + static_cast<uint64_t>(rank_));
   sequence_->norm().fill_normal(session_.options.seed, stream_.get());
 }

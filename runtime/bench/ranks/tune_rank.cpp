@@ -138,10 +138,8 @@ void TuneRank::check(size_t contender) {
                     stream_.get());
   }
   one.elements[rank_] = turns * rows * plan().map.n;
-  TILEPOST_BENCH_CUDA(cudaMemcpyAsync(&one.wrong[rank_], wrong.get(), sizeof(unsigned long long),
-                                      cudaMemcpyDeviceToHost, stream_.get()));
   operation.synchronize();
-  TILEPOST_BENCH_CUDA(cudaStreamSynchronize(stream_.get()));
+  one.wrong[rank_] = read_number(wrong.get(), stream_.get());
 }
 
 void TuneRank::prepare() {
