@@ -98,6 +98,7 @@ typedef struct tilepost_routing_info {
   const uint32_t* token_ranks;  // [most_tokens] for each token of this rank the ranks that have
                                 // rows of it: bit r for rank r
   const int32_t* tokens;        // [ranks] how many tokens each rank has
+  const int32_t* rank_rows;     // [ranks] how many rows each rank has
   int64_t most_rows;            // ranks * most_tokens * top: rows at the worst
   int64_t device_bytes;         // what the routing has allocated
 } tilepost_routing_info_t;

@@ -40,8 +40,8 @@ bool HostOp::check_rows(const Request& request, const tilepost_routing_info_t& t
   if (!exchange(place, {tables.expert_ends[plan_.experts - 1]}, all)) return false;
   for (int rank = 0; rank < plan_.ranks; ++rank) {
     if (all[rank] <= plan_.most_rows) continue;
-    const tilepost_result_t result = fail_too_many_rows(name_, rank, all[rank], plan_.most_rows);
-    group_->abort(result, tilepost_last_error());
+    group_->abort(TILEPOST_INVALID_ARGUMENT,
+                  too_many_rows_text(name_, rank, all[rank], plan_.most_rows));
     return false;
   }
   return true;

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Generates the programs that the drivers in tests/gpu/trust run.
 #
-#   programs.sh TILEPOST OUT RANKS [SET …]   all sets if none is named
+#   programs.sh TILEPOST OUT RANKS [SET …]   all sets but experts if none is named
 #
 # Environment: TRANSPORTS, those of the sets main and small; all if it is empty.
 #
@@ -22,10 +22,12 @@
 #   pairs       big_…, mate_…: what beside.cpp runs on two streams, a GEMM that holds all SMs and others
 #   neighbours  …_nb: planned to run beside foreign collectives
 #   residual    residual_…: for one rank, whose epilogue adds a residual, by every family of kernels: for in_place.cpp
+#   experts     experts_…: tokens that go to experts: with bilinear, with swiglu, and with a bound on rows: for
+#               experts_ranks.cpp
 #
 # OUT/refused.txt lists what the spec does not allow, with the generator's words.
 set -euo pipefail
-[ $# -ge 3 ] || { sed -n '2,26p' "$0" >&2; exit 2; }
+[ $# -ge 3 ] || { sed -n '2,28p' "$0" >&2; exit 2; }
 tool=$(readlink -f "$1") out=$2 ranks=$3
 shift 3
 transports=${TRANSPORTS:-nccl nccl2 nccl_symmetric host_copies copy_engine peer none}
@@ -294,6 +296,19 @@ neighbours() {
   make big_ar_peer_nb gemm_all_reduce peer 8192x8192x4096 neighbours=true || true
 }
 
+experts() {
+  local transport shape=1000x136x200 given
+  given=(gemm.m.max=1000 "gemm.experts=$((8 * ranks))" gemm.top=4)
+  for transport in copy_engine nccl none; do
+    make "experts_bilinear_$transport" dispatch_grouped_gemm "$transport" $shape "${given[@]}" 'gemm.epilogue=[bilinear]'
+  done
+  make experts_swiglu dispatch_grouped_gemm copy_engine $shape "${given[@]}" 'gemm.epilogue=[swiglu]'
+  for transport in copy_engine nccl; do
+    make "experts_bounded_$transport" dispatch_grouped_gemm "$transport" $shape "${given[@]}" \
+      'gemm.epilogue=[bilinear]' max_rows=1200
+  done
+}
+
 mkdir -p "$out/specs"
 rm -f "$out"/*.cu "$out"/*.h "$out"/*.plan.json "$out"/specs/*.yaml
 : >"$out/refused.txt"
@@ -309,8 +324,9 @@ for set in "$@"; do
     neighbours) neighbours ;;
     residual) residual ;;
     own) own ;;
+    experts) experts ;;
     *)
-      echo "no set '$set'; there are main, small, fused, few, tiles, ranges, own, pairs, neighbours and residual" >&2
+      echo "no set '$set'; there are main, small, fused, few, tiles, ranges, own, pairs, neighbours, residual and experts" >&2
       exit 2
       ;;
   esac

@@ -126,7 +126,7 @@ class Routing {
       std::memset(table.data(), 0xA5, table.size() * sizeof table[0]);
     };
     fill(twin.expert_ends), fill(twin.row_tokens), fill(twin.token_rows), fill(twin.tokens);
-    fill(twin.token_weights), fill(twin.token_ranks);
+    fill(twin.token_weights), fill(twin.token_ranks), fill(twin.rank_rows);
     std::vector<tilepost::RoutedTokens> brought;
     for (size_t rank = 0; rank < all.size(); ++rank)
       brought.push_back({all[rank].id_bytes.data(), all[rank].weight_bytes.data(),
@@ -135,13 +135,15 @@ class Routing {
     tilepost::route_tokens({shape_.experts, shape_.top, shape_.ranks, rank_, shape_.most_tokens},
                            brought,
                            {twin.expert_ends.data(), twin.row_tokens.data(), twin.token_rows.data(),
-                            twin.token_weights.data(), twin.token_ranks.data(), twin.tokens.data()},
+                            twin.token_weights.data(), twin.token_ranks.data(), twin.tokens.data(),
+                            twin.rank_rows.data()},
                            fault);
     const auto differs = [](const auto& one, const auto& other, size_t first, size_t count) {
       return std::memcmp(one.data() + first, other.data() + first, count * sizeof one[0]) != 0;
     };
     const size_t each = size_t{1} * shape_.most_tokens * shape_.top, rows = twin.expert_ends.back();
     if (differs(found.tokens, twin.tokens, 0, all.size())) return "tokens";
+    if (differs(found.rank_rows, twin.rank_rows, 0, all.size())) return "rank_rows";
     if (differs(found.expert_ends, twin.expert_ends, 0, twin.expert_ends.size()))
       return "expert_ends";
     if (differs(found.row_tokens, twin.row_tokens, 0, rows)) return "row_tokens";

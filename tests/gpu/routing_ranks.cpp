@@ -7,56 +7,18 @@
 //                                    kernels of ranks on one GPU take turns
 //
 // Exit code: 0 all is right, 1 not, 77 nothing to run here.
-#include <sys/mman.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
-#include <atomic>
 #include <cstdio>
 #include <cstdlib>
 #include <string>
 #include <vector>
 
-#include "tests/gpu/routing.h"
+#include "tests/gpu/forked_ranks.h"
 
 namespace {
 
 using namespace gpu_routing;
 
-constexpr int kSkipped = 77, kMostRanks = 8;
-constexpr size_t kMostBytes = 4096;         // that a rank gathers at a time
 constexpr unsigned kDeadlineSeconds = 120;  // for the whole program
-
-// Memory of all processes, by which ranks find each other.
-struct Common {
-  std::atomic<int> arrived, left;
-  char bytes[kMostRanks][kMostBytes];
-};
-
-struct Rank {
-  Common* common;
-  int rank, ranks;
-  int meetings = 0;
-
-  // All ranks meet.
-  void meet(std::atomic<int> Common::*counter) {
-    std::atomic<int>& arrived = common->*counter;
-    ++arrived;
-    while (arrived.load() < (meetings + 1) * ranks) usleep(50);
-  }
-  // tilepost_all_gather_t
-  static int gather(const void* own, void* all, size_t bytes, void* user) {
-    Rank& me = *static_cast<Rank*>(user);
-    if (bytes > kMostBytes) return 1;
-    std::memcpy(me.common->bytes[me.rank], own, bytes);
-    me.meet(&Common::arrived);
-    for (int rank = 0; rank < me.ranks; ++rank)
-      std::memcpy(static_cast<char*>(all) + rank * bytes, me.common->bytes[rank], bytes);
-    me.meet(&Common::left);
-    ++me.meetings;
-    return 0;
-  }
-};
 
 Shape random_shape(int ranks, Random& random) {
   Shape shape{ranks, ranks * (1 + below(random, 40)), 1 + below(random, 8), 1 + below(random, 300)};
@@ -174,11 +136,7 @@ void time_sets(tilepost_comm_t comm, const Rank& me, cudaStream_t stream) {
 void check_late_rank(tilepost_comm_t comm, Rank& me, cudaStream_t stream) {
   const Shape shape{me.ranks, me.ranks, 1, 8};
   const Routing routing(comm, me.rank, shape, {false, false}, stream, 1.5);
-  const auto meet_all = [&] {
-    char own = 0, all[kMostRanks];
-    Rank::gather(&own, all, sizeof own, &me);
-  };
-  if (me.rank == me.ranks - 1) return meet_all();
+  if (me.rank == me.ranks - 1) return me.meet_all();
   OK(tilepost_routing_status(routing.get()));
   routing.set(0);
   const tilepost_result_t result = routing.synchronize();
@@ -188,16 +146,13 @@ void check_late_rank(tilepost_comm_t comm, Rank& me, cudaStream_t stream) {
     end("rank " + std::to_string(me.rank) + ": a late rank is reported as: " + text);
   if (tilepost_routing_set(routing.get(), nullptr, nullptr, 0, stream) != TILEPOST_TIMEOUT)
     end("a set is taken after a timeout");
-  meet_all();
+  me.meet_all();
 }
 
 int run(Rank me, int routings) {
   alarm(kDeadlineSeconds);
-  int devices = 0;
-  if (cudaGetDeviceCount(&devices) != cudaSuccess || devices == 0) return kSkipped;
-  CUDA(cudaSetDevice(me.rank % devices));
-  tilepost_comm_t comm = nullptr;
-  OK(tilepost_comm_init_with(Rank::gather, &me, me.rank, me.ranks, &comm));
+  if (!me.set_device()) return kSkipped;
+  tilepost_comm_t const comm = me.make_comm();
   cudaStream_t stream = nullptr;
   CUDA(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
   check_routings(comm, me, stream, routings);
@@ -218,20 +173,7 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "usage: routing_ranks 2..%d [routings]\n", kMostRanks);
     return 2;
   }
-  void* const memory =
-      mmap(nullptr, sizeof(Common), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-  if (memory == MAP_FAILED) return 1;
-  auto* const common = new (memory) Common{};
-  for (int rank = 0; rank < ranks; ++rank)
-    if (fork() == 0) std::exit(run({common, rank, ranks}, routings));
-  int worst = 0;
-  for (int rank = 0; rank < ranks; ++rank) {
-    int status = 0;
-    wait(&status);
-    const int code = WIFEXITED(status) ? WEXITSTATUS(status) : 1;
-    if (worst != 1 && code != 0) worst = code;
-  }
-  if (worst == kSkipped) std::printf("SKIP: no GPU\n");
+  const int worst = fork_ranks(ranks, [&](const Rank& me) { return run(me, routings); });
   if (worst == 0) std::printf("PASS: %d routings of %d ranks\n", routings, ranks);
   return worst;
 }

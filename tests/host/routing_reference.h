@@ -103,7 +103,7 @@ inline Tokens random_tokens(const Shape& shape, int tokens, Load load, Random& r
 
 // The tables of one rank, copied to vectors.
 struct Tables {
-  std::vector<int32_t> expert_ends, row_tokens, token_rows, tokens;
+  std::vector<int32_t> expert_ends, row_tokens, token_rows, tokens, rank_rows;
   std::vector<float> token_weights;
   std::vector<uint32_t> token_ranks;
 };
@@ -123,6 +123,7 @@ Tables read_tables(const Shape& shape, const tilepost_routing_info_t& info, cons
   get(read.token_weights, info.token_weights, routes);
   get(read.token_ranks, info.token_ranks, shape.most_tokens);
   get(read.tokens, info.tokens, shape.ranks);
+  get(read.rank_rows, info.rank_rows, shape.ranks);
   return read;
 }
 
@@ -146,6 +147,14 @@ inline std::string wrong_tables(const Shape& shape, int rank, const std::vector<
   for (int source = 0; source < shape.ranks; ++source)
     if (tables.tokens[source] != all[source].tokens)
       return "tokens of rank " + std::to_string(source);
+  for (int of = 0; of < shape.ranks; ++of) {
+    int count = 0;
+    for (int source = 0; source < shape.ranks; ++source)
+      for (int route = 0; route < all[source].tokens * top; ++route)
+        if (const int64_t id = all[source].ids[route]; id >= 0 && id < shape.experts)
+          count += id / locals == of ? 1 : 0;
+    if (tables.rank_rows[of] != count) return "rows of rank " + std::to_string(of);
+  }
   for (int expert = 0; expert < locals; ++expert) {
     const auto end = std::count_if(rows.begin(), rows.end(),
                                    [expert](const Row& row) { return row.expert <= expert; });

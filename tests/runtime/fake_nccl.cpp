@@ -288,7 +288,13 @@ cudaError_t preload_token_list() {
   return launched("preload_token_list");
 }
 cudaError_t launch_token_list(const TokenListArguments& arguments, int, cudaStream_t stream) {
-  return launched("token_list " + stream_of(stream).name + " " + std::to_string(arguments.m));
+  const cudaError_t error =
+      launched("token_list " + stream_of(stream).name + " " + std::to_string(arguments.m));
+  const RowsBound& bound = arguments.bound;
+  for (int rank = 0; bound.rank_rows != nullptr && rank < bound.ranks; ++rank)
+    if (bound.rank_rows[rank] > bound.most && bound.fault->found == 0)
+      *bound.fault = {1, rank, bound.rank_rows[rank]};
+  return error;
 }
 
 cudaError_t preload_hand_out() {

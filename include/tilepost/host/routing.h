@@ -60,12 +60,14 @@ class HostRouter {
     }
   }
 
-  // Finds keys and ranks of all routes, in the order of tokens, and counts the experts' rows.
+  // Finds keys and ranks of all routes, in the order of tokens, and counts the experts' rows and
+  // those of ranks.
   void read() {
     const auto routes = static_cast<size_t>(all_) * static_cast<size_t>(shape_.top);
     keys_.resize(routes);
     ranks_.resize(routes);
     rows_.assign(static_cast<size_t>(shape_.local_experts), 0);
+    for (int of_rank = 0; of_rank < shape_.ranks; ++of_rank) tables_.rank_rows[of_rank] = 0;
     int *key = keys_.data(), *rank = ranks_.data();
     for (int index = 0; index < all_; ++index) {
       const TokenOfRank at = ordered_token(shape_, tables_.tokens, index);
@@ -75,7 +77,9 @@ class HostRouter {
         const int local = expert < 0 ? kNoExpert : shape_.local_expert(expert);
         if (local != kNoExpert) ++rows_[static_cast<size_t>(local)];
         *key++ = route_key(local, position);
-        *rank++ = expert < 0 ? kNoRank : expert / shape_.local_experts;
+        *rank = expert < 0 ? kNoRank : expert / shape_.local_experts;
+        if (*rank != kNoRank) ++tables_.rank_rows[*rank];
+        ++rank;
       }
     }
   }

@@ -56,6 +56,7 @@ struct RoutingTables {
   float* token_weights;
   uint32_t* token_ranks;
   int32_t* tokens;
+  int32_t* rank_rows;
 };
 
 // What has gone wrong in a call, as the device tells it to the host. Of several wrong ids it is the
@@ -67,6 +68,13 @@ struct RoutingFault {
   int64_t id;     // the wrong id, or the number of the call to which the rank did not come
 };
 constexpr uint32_t kWrongIdFound = 1, kLateRankFound = 2;
+
+// The first rank for which a routing asks for more rows than a plan is for. The device writes it
+// into pinned host memory, `found` last.
+struct RowsFault {
+  uint32_t found;  // not 0 if the rest is valid
+  int32_t rank, rows;
+};
 
 TILEPOST_INLINE constexpr int expert_of_id(int64_t id, int experts) {
   if (id < -1) return kWrongId;

@@ -15,7 +15,7 @@ namespace tilepost {
 constexpr int kMostTokenGroups = 32;
 
 // The memory in which a GPU makes a list of at most `most` tile rows: the list with its head, then
-// as many entries in the order of experts, then a line for a word.
+// as many entries in the order of experts, then a line for two words.
 constexpr long long kTokenListLine = 128;
 TILEPOST_INLINE constexpr long long token_list_bytes(long long most) {
   return (1 + 2 * most) * static_cast<long long>(sizeof(tilepost_token_tile_t)) + kTokenListLine;

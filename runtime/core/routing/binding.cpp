@@ -1,5 +1,6 @@
 // Operations whose runs read the tables of a routing: which routing an operation may be bound to.
 #include <cinttypes>
+#include <string>
 
 #include "runtime/core/error.h"
 #include "runtime/core/plan_check.h"
@@ -66,12 +67,10 @@ tilepost_result_t check_bound_tokens(const tilepost_expert_routing& routing, int
               routing.shape().rank, routing.routed_tokens, share);
 }
 
-tilepost_result_t fail_too_many_rows(const char* name, int rank, int64_t rows, int64_t most) {
-  return fail(TILEPOST_INVALID_ARGUMENT,
-              "'%s': the routing gives rank %d %" PRId64
-              " rows, and max_rows of the plan is %" PRId64
-              "; send its experts fewer tokens, or generate the plan with a larger max_rows",
-              name, rank, rows, most);
+std::string too_many_rows_text(const char* name, int rank, int64_t rows, int64_t most) {
+  return "'" + std::string(name) + "': the routing gives rank " + std::to_string(rank) + " " +
+         std::to_string(rows) + " rows, and max_rows of the plan is " + std::to_string(most) +
+         "; send its experts fewer tokens, or generate the plan with a larger max_rows";
 }
 
 }  // namespace tilepost

@@ -91,6 +91,7 @@ RoutingLayout::RoutingLayout(const RoutingShape& shape) {
   token_weights = place(routes, sizeof(float));
   token_ranks = place(shape.most_tokens, sizeof(uint32_t));
   tokens = place(shape.ranks, sizeof(int32_t));
+  rank_rows = place(shape.ranks, sizeof(int32_t));
   bytes = end;
 }
 
@@ -100,7 +101,8 @@ RoutingTables RoutingLayout::at(void* memory) const {
   };
   return {static_cast<int32_t*>(table(expert_ends)),  static_cast<int32_t*>(table(row_tokens)),
           static_cast<int32_t*>(table(token_rows)),   static_cast<float*>(table(token_weights)),
-          static_cast<uint32_t*>(table(token_ranks)), static_cast<int32_t*>(table(tokens))};
+          static_cast<uint32_t*>(table(token_ranks)), static_cast<int32_t*>(table(tokens)),
+          static_cast<int32_t*>(table(rank_rows))};
 }
 
 tilepost_routing_info_t info_of(const RoutingShape& shape, const RoutingTables& tables) {
@@ -111,6 +113,7 @@ tilepost_routing_info_t info_of(const RoutingShape& shape, const RoutingTables& 
   info.token_weights = tables.token_weights;
   info.token_ranks = tables.token_ranks;
   info.tokens = tables.tokens;
+  info.rank_rows = tables.rank_rows;
   info.most_rows = int64_t{shape.ranks} * shape.most_tokens * shape.top;
   return info;
 }

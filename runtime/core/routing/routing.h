@@ -2,6 +2,8 @@
 // are the same for every target.
 #pragma once
 
+#include <string>
+
 #include "runtime/core/object.h"
 #include "tilepost/internal/route_recipe.h"
 #include "tilepost/routing.h"
@@ -48,7 +50,7 @@ struct RoutingLayout {
 
   RoutingTables at(void* memory) const;
 
-  size_t expert_ends, row_tokens, token_rows, token_weights, token_ranks, tokens;
+  size_t expert_ends, row_tokens, token_rows, token_weights, token_ranks, tokens, rank_rows;
   size_t bytes;
 };
 
@@ -61,8 +63,8 @@ tilepost_result_t check_binding(const char* call, const tilepost_comm& comm,
 // Checks that this rank's tokens fit its share of a run, `share` rows.
 tilepost_result_t check_bound_tokens(const tilepost_expert_routing& routing, int64_t share);
 
-// The error of a run for which a rank has more rows than the plan is for.
-tilepost_result_t fail_too_many_rows(const char* name, int rank, int64_t rows, int64_t most);
+// The text of the error of a run for which a rank has more rows than the plan is for.
+std::string too_many_rows_text(const char* name, int rank, int64_t rows, int64_t most);
 
 // The tables as callers see them. device_bytes is set to 0.
 tilepost_routing_info_t info_of(const RoutingShape& shape, const RoutingTables& tables);

@@ -1,5 +1,6 @@
 // Every warp makes the entries of some tile rows, in the order of experts. The block that comes
-// last then sorts them by group.
+// last then sorts them by group. A run for which a rank has too many rows gets an empty list, and
+// so does every run behind it: the host ends the operation, and until then no output is written.
 #include "runtime/cuda/consumers/token_list.h"
 
 #include <algorithm>
@@ -20,11 +21,13 @@ struct ListMemory {
   tilepost_token_tile_t* list;
   tilepost_token_tile_t* unsorted;
   unsigned* blocks;
+  unsigned* over;  // not 0 from the first run with too many rows on
 
   __device__ ListMemory(void* memory, int most)
       : list(static_cast<tilepost_token_tile_t*>(memory)),
         unsorted(list + 1 + most),
-        blocks(reinterpret_cast<unsigned*>(unsorted + most)) {}
+        blocks(reinterpret_cast<unsigned*>(unsorted + most)),
+        over(blocks + 1) {}
 };
 
 // The expert that has tile row `tile_row`.
@@ -53,6 +56,29 @@ __device__ void make_entry(const TokenListArguments& arguments, const ExpertTabl
       group = max(group, arguments.groups.group_of(arguments.row_tokens[begin + rows.first + row]));
   group = __reduce_max_sync(0xFFFFFFFF, group);
   if (lane == 0) entry = {begin + rows.first, rows.count, expert, group};
+}
+
+// The first rank with too many rows, or `ranks` if there is none.
+__device__ int rank_with_too_many(const RowsBound& bound) {
+  int rank = 0;
+  while (rank < bound.ranks && bound.rank_rows[rank] <= bound.most) ++rank;
+  return rank;
+}
+
+// One thread of each block. Whether the run must write nothing. All blocks find the same.
+__device__ bool is_over(const RowsBound& bound, const ListMemory& memory) {
+  if (bound.rank_rows == nullptr) return false;
+  volatile unsigned* const over = memory.over;
+  const int rank = rank_with_too_many(bound);
+  if (rank == bound.ranks) return *over != 0;
+  if (blockIdx.x > 0 || *over != 0) return true;
+  volatile RowsFault* const fault = bound.fault;
+  fault->rank = rank;
+  fault->rows = bound.rank_rows[rank];
+  __threadfence_system();
+  fault->found = 1;
+  *over = 1;
+  return true;
 }
 
 // Whether this block is the last one to come here. What all blocks have written is then visible to
@@ -117,9 +143,10 @@ __global__ void __launch_bounds__(kThreads) list_kernel(TokenListArguments argum
   const ExpertTable table{ptx::shared_address(table_memory)};
   table.build({arguments.expert_ends, arguments.experts}, arguments.m, arguments.tile_m,
               static_cast<int>(threadIdx.x), kThreads);
-  __syncthreads();
   const ListMemory memory(arguments.memory, arguments.most);
-  const int count = min(table.tile_rows(arguments.experts), arguments.most);
+  const bool over =
+      __syncthreads_or(threadIdx.x == 0 && is_over(arguments.bound, memory) ? 1 : 0) != 0;
+  const int count = over ? 0 : min(table.tile_rows(arguments.experts), arguments.most);
   const int warp = static_cast<int>(blockIdx.x * kWarps + threadIdx.x / 32);
   for (int i = warp; i < count; i += static_cast<int>(gridDim.x) * kWarps)
     make_entry(arguments, table, i, static_cast<int>(threadIdx.x) % 32, memory.unsorted[i]);

@@ -6,9 +6,17 @@
 
 #include <cstdint>
 
+#include "tilepost/internal/route_recipe.h"
 #include "tilepost/internal/token_tiles.h"
 
 namespace tilepost::cuda {
+
+// A bound on the rows of every rank. All ranks see the rows of all ranks, and do the same.
+struct RowsBound {
+  const int32_t* rank_rows;  // [ranks] null if no routing can ask for too many
+  int ranks, most;
+  RowsFault* fault;  // gets the first rank with too many
+};
 
 struct TokenListArguments {
   const int32_t* expert_ends;
@@ -18,6 +26,7 @@ struct TokenListArguments {
   int tile_m;
   int most;  // tile rows at most in any run that uses the memory
   TokenGroups groups;
+  RowsBound bound;
   void* memory;  // token_list_bytes(most), zeroed before the first launch; the list is at its
                  // beginning
 };

@@ -6,7 +6,6 @@
 #include <limits>
 
 #include "runtime/core/routing/routing.h"
-#include "runtime/cuda/consumers/token_list.h"
 #include "runtime/map/moved_scales.h"
 #include "runtime/map/slots.h"
 #include "runtime/map/tile_map.h"
@@ -195,9 +194,20 @@ tilepost_result_t Gemm::list_tiles(const Run& run) const {
   // The same for all runs: the word behind the entries is kept from one run to the next.
   list.most = static_cast<int>(most_tile_rows(plan_.most_rows, plan_.experts, plan_.map.tile_m));
   list.groups = token_groups(plan_, plan, state_.traits.rank, view.most_tokens);
+  list.bound = rows_bound();
   list.memory = buffers_.token_list();
   TILEPOST_CUDA(launch_token_list(list, plan_.sms, run.user));
   return TILEPOST_OK;
+}
+
+// Where the plan is for fewer rows than a routing can ask for, the device finds out whether it
+// does.
+RowsBound Gemm::rows_bound() const {
+  if (plan_.most_rows == plan_.map.m * plan_.top) return {};
+  tilepost_routing_info_t tables{};
+  routing_->get_info(tables);
+  return {tables.rank_rows, plan_.ranks, static_cast<int>(plan_.most_rows),
+          &state_.page()->rows_fault};
 }
 
 // In a run in sequence this rank owns all tiles.

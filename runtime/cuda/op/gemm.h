@@ -1,6 +1,7 @@
 // The woven GEMM of an operation: the arguments of a run, and the launch.
 #pragma once
 
+#include "runtime/cuda/consumers/token_list.h"
 #include "runtime/cuda/device/launch.h"
 #include "runtime/cuda/device/tensor_maps.h"
 #include "runtime/cuda/op/op_base.h"
@@ -41,6 +42,7 @@ class Gemm {
   tilepost_result_t find_tensor_maps(const Run& run, GemmArguments& arguments);
   void find_view(const Run& run, tilepost_view_t& view) const;
   tilepost_result_t find_tokens(const Run& run, tilepost_view_t& view) const;
+  RowsBound rows_bound() const;
   void find_owners(const Run& run, tilepost_view_t& view) const;
   void find_tasks(const Run& run, tilepost_tasks_t& tasks) const;
   void find_exchange(const Run& run, tilepost_exchange_t& exchange) const;

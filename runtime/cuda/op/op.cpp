@@ -31,18 +31,6 @@ bool communicates(const tilepost_program_t& program) {
   return pattern >= 0 && pattern < kNumPatterns && row_of(program.plans[0]).communicates();
 }
 
-// Whether this target can hold the rows of all routings. It cannot yet end a run on all ranks for
-// which one of them has too many.
-tilepost_result_t check_most_rows(const char* name, const PlanRanges& plans) {
-  for (const tilepost_plan_t* plan : plans)
-    if (plan->most_rows < plan->map.m * plan->top)
-      return fail(TILEPOST_UNSUPPORTED,
-                  "'%s': max_rows of the plan is %" PRId64 ", and a rank may have %" PRId64
-                  " rows; on GPUs max_rows cannot be less yet: remove it from the spec",
-                  name, plan->most_rows, plan->map.m * plan->top);
-  return TILEPOST_OK;
-}
-
 }  // namespace
 
 tilepost_result_t make_op(Communicator& comm, const tilepost_program_t& program,
@@ -54,8 +42,7 @@ tilepost_result_t make_op(Communicator& comm, const tilepost_program_t& program,
   DeviceInfo device;
   TILEPOST_TRY(read_device(comm.device(), device));
   PlanRanges plans;
-  tilepost_result_t chosen = choose_plans(program, device, comm.world(), plans);
-  if (chosen == TILEPOST_OK) chosen = check_most_rows(program.name, plans);
+  const tilepost_result_t chosen = choose_plans(program, device, comm.world(), plans);
   NvtxNames nvtx;
   NvtxRange creating;
   if (chosen == TILEPOST_OK) {
@@ -114,6 +101,7 @@ CudaOp::CudaOp(const tilepost_program_t& program, std::shared_ptr<OpFamily> fami
       registered_(plan_, driver_, family_->operation),
       issuer_(base_, watchdog_, gemm_, communication_, orders_) {
   RunTraits& traits = state_.traits;
+  traits.program = program.name;
   traits.device = device.ordinal;
   traits.rank = comm.rank();
   state_.comm_aborted = comm.aborted();

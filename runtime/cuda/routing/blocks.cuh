@@ -24,11 +24,12 @@ struct Memory {
     uint16_t of_warps[kMostExperts][kStride];
     Counted sums[2 * kRouteThreads];  // [adders, padded experts]
   };
-  int of_steps[kMostExperts];    // routes of the block's steps before
-  int first_row[kMostExperts];   // the row of the block's first route
-  uint16_t keys[kRouteThreads];  // of a step's routes: route_key
-  uint8_t ranks[kRouteThreads];  // … and the ranks of their experts
-  int of_all_warps[kWarps];      // sums over threads
+  int of_steps[kMostExperts];                // routes of the block's steps before
+  int first_row[kMostExperts];               // the row of the block's first route
+  uint16_t keys[kRouteThreads];              // of a step's routes: route_key
+  uint8_t ranks[kRouteThreads];              // … and the ranks of their experts
+  int of_all_warps[kWarps];                  // sums over threads
+  unsigned rows_of_ranks[kMostRoutedRanks];  // how many of the block's routes are to each rank
 };
 
 // The tokens [first, end) of a block, of all tokens in their order. Each block has `each` tokens,
@@ -137,6 +138,19 @@ __device__ __forceinline__ int count_before(const RouteArguments& args, Memory& 
   return memory.of_steps[local] + memory.of_warps[local][warp] + before;
 }
 
+// Counts the step's routes to each rank. Every thread of the block calls this for each step, behind
+// count_before.
+__device__ __forceinline__ void count_ranks(const RoutingShape& shape, Memory& memory) {
+  const int thread = static_cast<int>(threadIdx.x), lane = thread % kWarp;
+  const int of_route = memory.ranks[thread];
+  unsigned routes = 0;
+  for (int rank = 0; rank < shape.ranks; ++rank) {
+    const unsigned lanes = __ballot_sync(kAllLanes, of_route == rank);
+    if (lane == rank) routes = static_cast<unsigned>(__popc(lanes));
+  }
+  if (routes > 0) atomicAdd(&memory.rows_of_ranks[lane], routes);
+}
+
 // The blocks of the grid that route meet: each comes, and then waits for the others. What they have
 // stored before they came is seen by all that have waited. The highest bit of the word turns over
 // when the last block comes, and the others are 0 again then, so that the word serves every launch.
@@ -227,13 +241,25 @@ __device__ __forceinline__ int sum_so_far(Memory& memory, int value) {
   return in_warp + (warp == 0 ? 0 : before);
 }
 
-// Tells the other blocks how many routes expert e has in this one, `count` of thread e. Returns
-// what wait_for_blocks has to know.
-__device__ __forceinline__ uint32_t tell_count(const RouteArguments& args, int count, int blocks) {
+// Tells the other blocks how many routes expert e has in this one, `count` of thread e, and block 0
+// how many each rank has. Returns what wait_for_blocks has to know.
+__device__ __forceinline__ uint32_t tell_count(const RouteArguments& args, const Memory& memory,
+                                               int count, int blocks) {
   const int thread = static_cast<int>(threadIdx.x), padded = padded_experts(args.shape);
   if (thread < padded)
     args.counts[static_cast<int>(blockIdx.x) * padded + thread] = static_cast<uint16_t>(count);
+  if (thread < args.shape.ranks) atomicAdd(args.rank_rows + thread, memory.rows_of_ranks[thread]);
   return come(args.meeting, blocks);
+}
+
+// Block 0, when all blocks have told their counts. The words are 0 again then, for the next launch.
+__device__ __forceinline__ void write_rank_rows(const RouteArguments& args, const Memory& memory,
+                                                int blocks) {
+  const int rank = static_cast<int>(threadIdx.x);
+  if (rank >= args.shape.ranks) return;
+  unsigned rows = memory.rows_of_ranks[rank];
+  if (blocks > 1) rows = atomicExch(args.rank_rows + rank, 0);
+  args.tables.rank_rows[rank] = static_cast<int32_t>(rows);
 }
 
 // Finds the block's first row of each expert. `counted`: the routes of expert e, in thread e.
@@ -298,13 +324,16 @@ __device__ __forceinline__ bool route_tokens(const RouteArguments& args, Memory&
   const bool one_step = share.end - share.first <= args.step;
   int count = 0, before = 0;
   Route route{-1, 0, kNoExpert, 0, 0};
+  // A block without a step meets no barrier before thread r reads this again.
+  if (threadIdx.x < kMostRoutedRanks) memory.rows_of_ranks[threadIdx.x] = 0;
   for (int first = share.first; first < share.end; first += args.step) {
     clear_counts(args.shape, memory);
     route = read_route(args, memory, routes, first, share.end, true);
     before = count_before(args, memory, route.local, count);
+    count_ranks(args.shape, memory);
     __syncthreads();
   }
-  const uint32_t came = blocks > 1 ? tell_count(args, count, blocks) : 0;
+  const uint32_t came = blocks > 1 ? tell_count(args, memory, count, blocks) : 0;
   if (one_step) write_early(args, memory, route);
   Counted counted{0, count};
   if (blocks > 1) {
@@ -313,6 +342,7 @@ __device__ __forceinline__ bool route_tokens(const RouteArguments& args, Memory&
   }
   find_first_rows(args, memory, counted);
   if (one_step) write_row_of(args, memory, route, before);
+  if (blockIdx.x == 0) write_rank_rows(args, memory, blocks);
   if (blockIdx.x == 0 && threadIdx.x == 0) tell_wrong(args, routes);
   if (one_step) return true;
   count = 0;

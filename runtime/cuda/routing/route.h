@@ -57,6 +57,7 @@ struct RouteArguments {
   // What blocks tell each other.
   uint16_t* counts;   // [blocks, padded_experts(shape)] how many routes each expert has in a block
   uint32_t* meeting;  // one word, 0 at first
+  uint32_t* rank_rows;  // [ranks] rows that blocks have counted for each rank, 0 at first
   unsigned long long* first_wrong;  // the first route of a wrong id, by token number and position;
                                     // kNoneWrong at first
   RoutingFault* fault;              // pinned host memory

@@ -11,9 +11,11 @@ namespace {
 constexpr std::chrono::microseconds kPoll{20};
 constexpr double kNanoseconds = 1e9;
 
-// Behind the tables: the word where blocks meet, the numbers of sets, the first wrong id, and the
-// blocks' counts. The tables end at a multiple of their alignment, so these are aligned too.
-constexpr size_t kNumbersAt = 128, kFirstWrongAt = 256, kCountsAt = 384;
+// Behind the tables: the word where blocks meet, the numbers of sets, the first wrong id, the rows
+// of ranks, and the blocks' counts. The tables end at a multiple of their alignment, so these are
+// aligned too.
+constexpr size_t kNumbersAt = 128, kFirstWrongAt = 256, kRankRowsAt = 384, kCountsAt = 512;
+static_assert(kRankRowsAt + kMostRoutedRanks * sizeof(uint32_t) <= kCountsAt);
 
 size_t bytes_of_counts(const RoutingShape& shape, int blocks) {
   return static_cast<size_t>(blocks) * static_cast<size_t>(padded_experts(shape)) *
@@ -145,6 +147,7 @@ tilepost_result_t CudaRouting::launch(const void* ids, const void* weights, int6
   arguments.m = static_cast<int32_t>(m);
   arguments.counts = reinterpret_cast<uint16_t*>(behind + kCountsAt);
   arguments.meeting = reinterpret_cast<uint32_t*>(behind);
+  arguments.rank_rows = reinterpret_cast<uint32_t*>(behind + kRankRowsAt);
   arguments.first_wrong = reinterpret_cast<unsigned long long*>(behind + kFirstWrongAt);
   arguments.fault = static_cast<RoutingFault*>(fault_.get());
   if (!exchanges()) {

@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "tilepost/internal/exchange_words.h"
+#include "tilepost/internal/route_recipe.h"
 
 namespace tilepost::cuda {
 
@@ -105,6 +106,7 @@ struct alignas(128) WatchPage {
                     // the ranks' kernels store into each other's memory
   SharedWait shared[kSharedWaits];  // written by the device
   RunDifference difference;         // written by the device
+  RowsFault rows_fault;             // written by the device
 };
 
 // The bytes of a page and of its groups' wait records, which follow the page: [bank][group].

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "runtime/core/routing/routing.h"
 #include "runtime/core/run_terms.h"
 #include "runtime/cuda/watch/epoch.h"
 
@@ -63,6 +64,12 @@ std::string RunExplainer::given_up() const {
 bool RunExplainer::gave_up_on_others() const {
   const std::optional<OpenWait> open = find_open_wait(counters_.page()->shared);
   return open && open->gave_up;
+}
+
+std::string RunExplainer::too_many_rows() const {
+  const RowsFault& fault = counters_.page()->rows_fault;
+  if (load(fault.found) == 0) return {};
+  return too_many_rows_text(traits_.program, fault.rank, fault.rows, traits_.plan->most_rows);
 }
 
 std::string RunExplainer::device_difference(const std::optional<RunInFlight>& started) const {

@@ -30,6 +30,9 @@ class RunExplainer {
                const Transports& transports)
       : traits_(traits), ledger_(ledger), counters_(counters), transports_(transports) {}
 
+  // Text about a routing that has asked for more rows than the plan is for. All ranks get the same.
+  // The text is empty if none has.
+  std::string too_many_rows() const;
   // Explains a difference between runs that the device has found, even if the run has ended since.
   // The text is empty if there is none.
   std::string device_difference(const std::optional<RunInFlight>& started) const;

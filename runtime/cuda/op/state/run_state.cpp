@@ -53,7 +53,10 @@ tilepost_result_t RunState::observe() {
   if (result == TILEPOST_OK) result = transports_.check_async();
   // When the process ends, abort() could end no run any more, and CUDA must not be called.
   if (result != TILEPOST_OK && is_unloaded()) return result;
-  if (result != TILEPOST_OK) {
+  // All ranks find too many rows by themselves, some of them perhaps after another one has aborted.
+  if (const std::string rows = explainer_.too_many_rows(); !rows.empty()) {
+    abort(TILEPOST_INVALID_ARGUMENT, rows);
+  } else if (result != TILEPOST_OK) {
     abort(result, "rank " + std::to_string(traits.rank) + ": " + tilepost_last_error());
   } else if ((busy && comm_aborted->load()) || (others_aborted && others_aborted->load())) {
     abort(TILEPOST_ABORTED, "rank " + std::to_string(traits.rank) +

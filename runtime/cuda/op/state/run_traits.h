@@ -12,6 +12,7 @@ namespace tilepost::cuda {
 
 // Set up once, in create().
 struct RunTraits {
+  const char* program = "";  // its name
   int device = 0, rank = 0;
   double deadline_seconds = 0;  // 0 if there is none
   bool stream_waits = false;    // whether streams wait for counters: cuStreamWaitValue32
