@@ -17,6 +17,7 @@
 #include "llvm/Support/LineIterator.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/raw_ostream.h"
+#include "tilepost/internal/expert_ops.h"
 
 namespace tilepost {
 namespace {
@@ -45,16 +46,22 @@ std::optional<BenchTarget> find_target(const std::vector<HarnessProgram>& progra
       diagnostics);
 }
 
+// Whether the harness has something to compare the plan's experts with.
+bool can_measure_experts(const Plan& plan) {
+  return (plan.epilogue & ~kGateOps) == 0 && plan.input == plan.output &&
+         (plan.ranks > 1 || !row_of(plan).communicates());
+}
+
 // Leaves every program the one plan that serves the GPU best. Returns false if one has none.
 bool choose_plans(std::vector<HarnessProgram>& programs, int sm, Diagnostics& diagnostics) {
   for (HarnessProgram& program : programs) {
     const Plan* plan = chosen_plan(program, sm);
-    if (plan != nullptr && row_of(*plan).has_experts())
-      diagnostics.error(
-          fmt::format("cannot measure '{}': bench compares with one GEMM or collective, and has "
-                      "none to compare "
-                      "pattern '{}' with; time runs of it in your program, or leave it out",
-                      program.name, name_of(plan->pattern)));
+    if (plan != nullptr && row_of(*plan).has_experts() && !can_measure_experts(*plan))
+      diagnostics.error(fmt::format(
+          "cannot measure '{}': experts are measured with inputs of bf16 or f16, without scales "
+          "and "
+          "bias, and pattern '{}' on {} ranks; change the spec, or leave it out",
+          program.name, name_of(plan->pattern), row_of(*plan).communicates() ? "several" : "any"));
     else if (plan != nullptr && plan->quantised)
       diagnostics.error(
           fmt::format("cannot measure '{}': bench has nothing to compare a quantised output with; "
@@ -110,7 +117,9 @@ std::vector<std::string> harness_command(const std::string& harness, const Bench
                                    "--rounds",
                                    std::to_string(options.rounds),
                                    "--mode",
-                                   kModeFlags[static_cast<int>(options.mode)]};
+                                   kModeFlags[static_cast<int>(options.mode)],
+                                   "--load",
+                                   options.load};
   if (options.lent_output) argv.emplace_back("--lent-output");
   if (options.registered) argv.emplace_back("--registered");
   return argv;

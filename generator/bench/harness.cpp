@@ -18,6 +18,12 @@ std::string key_of(const Plan& plan) {
   return key;
 }
 
+// Whether the plan's template computes the plan's product un-woven. That of experts then has one
+// expert, which has all rows.
+bool has_template(const HarnessProgram& program) {
+  return !has_plain(program) && !row_of(program.plans.front()).has_experts();
+}
+
 // The template's own includes. They must not be in the namespace that the template is put into.
 std::string includes_of(const std::string& path) {
   std::string text;
@@ -49,9 +55,10 @@ std::string registry_text(const std::vector<HarnessProgram>& programs,
   out << "\nnamespace tilepost::bench {\nnamespace {\n\nconstexpr Entry kEntries[] = {\n";
   for (size_t i = 0; i < programs.size(); ++i)
     out << "    {" << c_literal(programs[i].name) << ", " << programs[i].name << "_program, "
-        << (has_plain(programs[i])  ? "nullptr, " + plain_function(programs[i].name)
-            : harness.plain.empty() ? "nullptr"
-                                    : harness.plain[harness.plain_of[i]].name)
+        << (has_plain(programs[i]) ? "nullptr, " + plain_function(programs[i].name)
+            : harness.plain.empty() || !has_template(programs[i])
+                ? "nullptr"
+                : harness.plain[harness.plain_of[i]].name)
         << "},\n";
   out << "};\n\n}  // namespace\n\nRegistry registry() {\n  return {kEntries, " << programs.size()
       << "};\n}\n\n}  // namespace tilepost::bench\n";
@@ -90,7 +97,7 @@ BenchHarness make_bench_harness(const std::vector<HarnessProgram>& programs) {
   std::map<std::string, size_t> known;
   for (const HarnessProgram& program : programs) {
     const Plan& plan = program.plans.front();
-    if (has_plain(program)) {
+    if (!has_template(program)) {
       harness.plain_of.push_back(harness.plain.size());
       continue;
     }

@@ -21,7 +21,8 @@ struct PlainSource {
 // Without plain kernels programs can be measured against each other alone (TuneRunner).
 struct BenchHarness {
   std::vector<PlainSource> plain;
-  std::vector<size_t> plain_of;  // by program: index into `plain`; no meaning for own kernels
+  std::vector<size_t> plain_of;  // by program: index into `plain`; no meaning for own kernels and
+                                 // for experts
 };
 
 // The text of a plan's template, un-woven, in which tilepost::tunable returns the planned values.

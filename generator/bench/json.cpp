@@ -133,6 +133,7 @@ std::string bench_json(const BenchContext& context, const std::vector<HarnessPro
     json.attribute("seed", static_cast<int64_t>(context.options.seed));
     json.attribute("lent_output", context.options.lent_output);
     json.attribute("registered", context.options.registered);
+    json.attribute("load", context.options.load);
     json.attribute("torch", log.torch());
     json.attribute("machine", llvm::json::Object(log.machine()));
     json.attributeArray("points", [&] {

@@ -5,6 +5,7 @@
 #include "generator/bench/report.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/raw_ostream.h"
+#include "tilepost/internal/expert_ops.h"
 #include "tilepost/version.h"
 
 namespace tilepost {
@@ -61,8 +62,8 @@ std::string point_columns(const HarnessProgram& program, std::string_view mode) 
 std::string time_columns(const Plan& plan, int64_t rows, const std::vector<double>& us) {
   if (us.empty()) return fmt::format("{0:>10}{0:>9}", "-");
   const double time = summarise(us).median;
-  const double flop = 2.0 * static_cast<double>(rows) * static_cast<double>(plan.map.n) *
-                      static_cast<double>(plan.k);
+  const auto columns = static_cast<double>(rows_of_expert(plan.epilogue, plan.map.n));
+  const double flop = 2.0 * static_cast<double>(rows) * columns * static_cast<double>(plan.k);
   return fmt::format("{:>10.1f}{:>9.0f}", time, flop / time / 1e6);
 }
 

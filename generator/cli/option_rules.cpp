@@ -62,6 +62,18 @@ std::string mistake_of_records(const Options& options) {
   return "";
 }
 
+std::string mistake_of_bench(const Options& options) {
+  if (options.rounds < 1 || options.rounds > kMaxRounds)
+    return fmt::format("--rounds must be from 1 to {}, got {}", kMaxRounds, options.rounds);
+  if (options.mode != "cool" && options.mode != "sustained" && options.mode != "both")
+    return fmt::format("--mode is cool, sustained or both, got '{}'", options.mode);
+  if (!llvm::is_contained(kLoads, options.load))
+    return fmt::format("--load is one of {}, got '{}'", fmt::join(kLoads, ", "), options.load);
+  if (options.lent_output && options.registered)
+    return "--lent-output and --registered contradict each other";
+  return "";
+}
+
 std::string mistake_of_catalogue(const Options& options, bool names_folder) {
   if (options.verb != Verb::catalogue) return "";
   if (!names_folder && !options.dry_run)

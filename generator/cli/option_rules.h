@@ -25,6 +25,9 @@ std::string mistake_of_profile(const Options& options);
 // The same of what bench makes a table of without measuring.
 std::string mistake_of_records(const Options& options);
 
+// The same of how bench measures.
+std::string mistake_of_bench(const Options& options);
+
 // The same of what catalogue compiles, and of whether -o names its folder.
 std::string mistake_of_catalogue(const Options& options, bool names_folder);
 

@@ -163,6 +163,10 @@ cl::opt<std::string> mode("mode", cl::value_desc("cool|sustained|both"), cl::ini
 cl::opt<bool> lent_output("lent-output",
                           cl::desc("Make outputs in the operations' own memory where they lend it"),
                           cl::sub(bench_verb));
+cl::opt<std::string> load("load", cl::value_desc("name"), cl::init(kLoads[0]),
+                          cl::desc("How tokens are spread over experts: random, even, one_expert "
+                                   "or one_rank"),
+                          cl::sub(bench_verb));
 cl::opt<bool> registered("registered",
                          cl::desc("Register outputs with operations whose ranks store into them"),
                          cl::sub(bench_verb));
@@ -251,6 +255,7 @@ bool collect(Options& options) {
   options.mode = mode;
   options.lent_output = lent_output;
   options.registered = registered;
+  options.load = load;
   options.torch = torch;
   options.json = json;
   options.specs.assign(specs.begin(), specs.end());
@@ -358,6 +363,7 @@ bool check(const Options& options) {
     return usage_error("--from needs a file with measurements");
   for (const std::string& mistake :
        {mistake_of_cases(options), mistake_of_profile(options), mistake_of_records(options),
+        mistake_of_bench(options),
         mistake_of_catalogue(options, output_dir.getNumOccurrences() > 0)})
     if (!mistake.empty()) return usage_error(mistake);
   if (cache.getNumOccurrences() > 0 && (no_cache || cache.empty()))
@@ -367,13 +373,6 @@ bool check(const Options& options) {
     return usage_error(fmt::format("--runs must be at least 1, got {}", options.runs));
   if (options.no_run && options.keep_dir.empty())
     return usage_error("--no-run needs a folder for what it compiles: --keep DIR");
-  if (options.rounds < 1 || options.rounds > kMaxRounds)
-    return usage_error(
-        fmt::format("--rounds must be from 1 to {}, got {}", kMaxRounds, options.rounds));
-  if (options.mode != "cool" && options.mode != "sustained" && options.mode != "both")
-    return usage_error(fmt::format("--mode is cool, sustained or both, got '{}'", options.mode));
-  if (options.lent_output && options.registered)
-    return usage_error("--lent-output and --registered contradict each other");
   if (options.jobs < 0)
     return usage_error(fmt::format("--jobs must not be negative, got {}", options.jobs));
   if (options.most < 0)

@@ -41,6 +41,8 @@ std::string why_not(const Spec& spec, const MachineProfile& profile, const Gpus&
                      "with --arch",
                      name_of(first), gpus.sm);
   }
+  if (row_of(spec.pattern.value).has_experts())
+    return fmt::format("its pattern is {}, which tune has no runs of", name_of(spec.pattern.value));
   if (row_of(spec.gemm.out.value).is_narrow())
     return fmt::format("its output is {}, which tune has no runs of; tune it with another gemm.out",
                        name_of(spec.gemm.out.value));

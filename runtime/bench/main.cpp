@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstdio>
 
+#include "runtime/bench/experts/grouped_bench.h"
 #include "runtime/bench/gemm/gemm_bench.h"
 #include "runtime/bench/gpu/checked.h"
 #include "runtime/bench/ranks/overlap_bench.h"
@@ -63,10 +64,13 @@ class Harness {
   }
 
   bool measure_plan(const Entry& entry, const tilepost_plan_t& plan) {
-    if (!bench_gemm(entry, plan, session_)) return false;
-    if (plan.ranks == 1 || !row_of(plan).communicates()) return true;
+    const bool has_experts = row_of(plan).has_experts(), alone = !row_of(plan).communicates();
+    if (has_experts && alone) return bench_grouped(entry, plan, session_);
+    if (!has_experts && !bench_gemm(entry, plan, session_)) return false;
+    if (plan.ranks == 1 || alone) return true;
     const std::string obstacle = overlap_obstacle(plan, machine_);
     if (obstacle.empty()) return bench_overlap(entry, plan, session_);
+    if (has_experts) throw BenchError(obstacle);
     Record("note").set("program", entry.name).set("text", obstacle);
     return true;
   }

@@ -8,7 +8,8 @@ namespace {
 
 constexpr const char* kUsage =
     "usage: harness [--seed N] [--rounds N] [--mode cool|sustained|both] [--lent-output] "
-    "[--registered] [--only NAME] [--tune [--graph] [--seconds N]]\n";
+    "[--registered] [--load random|even|one_expert|one_rank] [--only NAME] "
+    "[--tune [--graph] [--seconds N]]\n";
 constexpr long kMaxRounds = 100000;
 constexpr double kMaxSeconds = 1e6;
 
@@ -21,6 +22,7 @@ bool apply_mode(const std::string& mode, HarnessOptions& options) {
 bool apply(const std::string& flag, const char* text, HarnessOptions& options) {
   char* end = nullptr;
   if (flag == "--mode") return apply_mode(text, options);
+  if (flag == "--load") return find_load(text, options.load);
   if (flag == "--only") {
     options.only = text;
     return true;

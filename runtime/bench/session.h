@@ -7,6 +7,7 @@
 #include <functional>
 #include <string>
 
+#include "runtime/bench/experts/load.h"
 #include "runtime/bench/gpu/machine.h"
 
 namespace tilepost::bench {
@@ -18,10 +19,11 @@ struct HarnessOptions {
   bool lent_output = false;  // Whether an operation that lends memory for its output gets that
                              // memory as out.
   bool registered = false;   // whether outputs are registered, if the operation has a use for that
-  bool tune = false;         // whether the programs are plans of one operation (tune_bench.h)
-  bool graph = false;        // tune: whether replays of graphs are measured, not single runs
-  double seconds = 20;       // tune: the time for rounds
-  std::string only;          // the name of the only program to measure; empty for all
+  ExpertLoad load = ExpertLoad::random;  // how tokens are spread over experts
+  bool tune = false;    // whether the programs are plans of one operation (tune_bench.h)
+  bool graph = false;   // tune: whether replays of graphs are measured, not single runs
+  double seconds = 20;  // tune: the time for rounds
+  std::string only;     // the name of the only program to measure; empty for all
 };
 
 // Returns false, after printing the reason, if an argument is wrong.

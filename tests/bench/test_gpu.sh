@@ -56,6 +56,13 @@ run "$tool" bench "$spec" --shape 512x512x512 --mode cool --rounds 3 --sweep gem
   --sweep 'gemm.epilogue=[],[bias],[bias, gelu],[silu],[residual],[bias, residual]'
 [ "$status" = 0 ] || fail "epilogues: exit $status"
 
+for load in random one_expert; do
+  run "$tool" bench "$shapes/experts.yaml" --mode cool --rounds 3 --load "$load" \
+    --sweep 'gemm.epilogue=[],[bilinear],[swiglu]'
+  [ "$status" = 0 ] || fail "experts, $load: exit $status"
+  [ "$(grep -c '^cool ' out)" = 3 ] || fail "experts, $load: not three rows"
+done
+
 # From end to end, where two ranks have a GPU each.
 whole() { # rows, spec, flag…
   local rows=$1 name=$2
@@ -75,6 +82,9 @@ if [ "$(nvidia-smi -L | grep -c '^GPU')" -ge 2 ]; then
   done
   for name in all_reduce reduce_scatter all_to_all; do
     whole 2 "$name" --shape 1003x1032x520 -D schedule.layout=tile --sweep consumer=none,unpermute
+  done
+  for load in random even one_expert one_rank; do
+    whole 4 tokens --load "$load" --sweep transport=none,nccl --sweep 'gemm.epilogue=[bilinear],[swiglu]'
   done
 else
   echo "skipped here: operations from end to end, for which there are not two GPUs"

@@ -26,6 +26,7 @@ spec=$shapes/gemm.yaml
 expect 2 "no spec given" "$tool" bench
 expect 2 "--shape takes MxNxK, three positive numbers, got '4096'" "$tool" bench "$spec" --shape 4096
 expect 2 "--mode is cool, sustained or both, got 'hot'" "$tool" bench "$spec" --mode hot
+expect 2 "--load is one of random, even, one_expert, one_rank, got 'hot'" "$tool" bench "$spec" --load hot
 expect 2 "--rounds must be from 1 to 100000, got 0" "$tool" bench "$spec" --rounds 0
 expect 3 "cannot read 'none.yaml'" "$tool" bench none.yaml
 expect 1 "gemm.k" "$tool" bench "$spec" -D gemm.k=0
@@ -77,6 +78,14 @@ with 0 " 0     100.0     1374" fine 0 --rounds 7 --seed 3 --mode cool --json res
 grep -q -- "--seed 3 --rounds 7 --mode cool" arguments || { echo "FAIL: flags: $(cat arguments)"; failures=1; }
 python3 -m json.tool results/bench.json >/dev/null || { echo "FAIL: JSON"; failures=$((failures + 1)); }
 [ -e kept/programs/plain_0.cu ] && [ -e kept/programs/gemm.cu ] || { echo "FAIL: nothing kept"; failures=1; }
+# Experts have no un-woven kernel, and twice the columns of gate and up.
+plain_spec=$spec spec=$shapes/experts.yaml
+with 0 " 0     100.0      258" fine 0 --load even --keep experts
+grep -q -- "--load even" arguments || { echo "FAIL: flags: $(cat arguments)"; failures=$((failures + 1)); }
+[ ! -e experts/programs/plain_0.cu ] || { echo "FAIL: an un-woven kernel of experts"; failures=$((failures + 1)); }
+with 1 "experts are measured with inputs of bf16 or f16, without scales and bias" fine 0 \
+  -D 'gemm.epilogue=[bias, swiglu]'
+spec=$plain_spec
 grep -q '"lent_output": false' results/bench.json || { echo "FAIL: lent_output unasked"; failures=$((failures + 1)); }
 # What a harness printed elsewhere becomes the same table and JSON.
 sed 's/"fine"/"gemm"/' "$log" >elsewhere.jsonl

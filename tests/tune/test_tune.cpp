@@ -145,6 +145,13 @@ TEST_CASE(
   CHECK(files_read(input, plans)[1] == "d/layers.tuning.yaml");
 }
 
+TEST_CASE("patterns with experts are refused") {
+  Bench bench;
+  CHECK(bench.tune({{"pattern", "grouped_gemm"}, {"ranks", "1"}, {"gemm.experts", "8"}}) == 1);
+  CHECK_THAT(bench.messages,
+             Catch::Contains("its pattern is grouped_gemm, which tune has no runs of"));
+}
+
 TEST_CASE("what the file has is not measured again, unless asked for") {
   Bench bench;
   bench.options.shapes = {{4096, 4096, 2048}, {64, 4096, 2048}, {4096, 4096, 2048}};

@@ -20,6 +20,7 @@ int bench_command(const Options& options, Diagnostics& diagnostics) {
   bench_options.seed = options.seed;
   bench_options.lent_output = options.lent_output;
   bench_options.registered = options.registered;
+  bench_options.load = options.load;
   bench_options.torch = options.torch;
   bench_options.keep_dir = options.keep_dir;
   bench_options.no_run = options.no_run;

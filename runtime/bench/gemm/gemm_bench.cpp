@@ -16,8 +16,6 @@
 namespace tilepost::bench {
 namespace {
 
-constexpr double kHostBound = 0.5;  // the share of slow bursts above which a note is printed
-
 // The plan, with the number of rows that rank 0 multiplies as its m.
 tilepost_plan_t measured_plan(const tilepost_plan_t& plan, uint64_t seed) {
   tilepost_plan_t measured = plan;
@@ -91,9 +89,7 @@ class GemmBench {
     for (int i = 0; i < session_.options.rounds; ++i)
       print_round(mode, i, variants, timer.round(mode, burst, variants));
     for (const Variant& variant : variants)
-      if (variant.host_bound() > kHostBound)
-        note(std::string(mode.name) + ": launching '" + variant.name +
-             "' takes as long as computing, its times are the host's");
+      if (const std::string text = host_bound_in_words(mode, variant); !text.empty()) note(text);
     if (cublas_.candidates() == 0)
       note(std::string(mode.name) + ": cuBLASLt has nothing for this product: no reference");
   }

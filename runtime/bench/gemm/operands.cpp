@@ -37,6 +37,8 @@ bool has(const tilepost_plan_t& plan, int operations) {
   return (plan.epilogue & operations) != 0;
 }
 
+}  // namespace
+
 int64_t count_sets(int64_t bytes) {
   int device = 0, l2_bytes = 0;
   size_t free_bytes = 0, total_bytes = 0;
@@ -47,8 +49,6 @@ int64_t count_sets(int64_t bytes) {
   const int64_t room = static_cast<int64_t>(free_bytes) * 3 / 4 / bytes;
   return std::clamp<int64_t>(std::min(wanted, room), 1, kMaxSets);
 }
-
-}  // namespace
 
 Operands::Operands(const tilepost_plan_t& plan, int64_t out_elements, cudaStream_t stream,
                    const harness::PlainLaunch* own)

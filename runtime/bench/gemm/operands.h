@@ -19,10 +19,13 @@ struct OperandSet {
   void* const* user = nullptr;  // the addresses of a kernel's user data
 };
 
+// How many sets of so many bytes there are: so many that more than twice the size of L2 is touched
+// between two uses of one set, if the device's memory is large enough. Throws BenchError.
+int64_t count_sets(int64_t bytes);
+
 class Operands {
  public:
-  // There are so many sets that more than twice the size of L2 is touched between two uses of one
-  // set, if the device's memory is large enough. `own` is the launch of a user's own kernel, or
+  // Makes count_sets of them. `own` is the launch of a user's own kernel, or
   // null. Data whose form only that kernel knows gets random bytes.
   Operands(const tilepost_plan_t& plan, int64_t out_elements, cudaStream_t stream,
            const harness::PlainLaunch* own = nullptr);

@@ -27,6 +27,13 @@ cuda::Event make_timing_event() {
 
 }  // namespace
 
+std::string host_bound_in_words(const Mode& mode, const Variant& variant) {
+  constexpr double kHostBound = 0.5;  // the share of slow bursts
+  if (variant.host_bound() <= kHostBound) return "";
+  return std::string(mode.name) + ": launching '" + variant.name +
+         "' takes as long as computing, its times are the host's";
+}
+
 Timer::Timer(cudaStream_t stream, int sets, const Nvml& nvml, uint64_t seed,
              std::function<void()> alive)
     : stream_(stream),

@@ -35,6 +35,9 @@ struct Variant {
   double host_bound() const { return bursts > 0 ? static_cast<double>(slow) / bursts : 0; }
 };
 
+// Says that launching a variant takes as long as computing, in most bursts of a mode. "" if not.
+std::string host_bound_in_words(const Mode& mode, const Variant& variant);
+
 // One round: the microseconds per launch of each variant, and the clock and the power while one of
 // the variants ran.
 struct Round {

@@ -5,6 +5,7 @@
 #include <numeric>
 #include <random>
 
+#include "runtime/bench/experts/expert_rank.h"
 #include "runtime/bench/gpu/checked.h"
 #include "runtime/bench/ranks/rank_bench.h"
 #include "runtime/bench/record.h"
@@ -41,8 +42,9 @@ void note(const char* program, const std::string& text) {
 
 // Prints the check's record and notes on the runs. Returns whether nothing is wrong.
 bool report_check(const Entry& entry, const tilepost_plan_t& plan, const BenchTeam& team,
-                  const std::string& out) {
+                  const RankRuns& bench) {
   const char* const program = entry.name;
+  const std::string out = bench.kind_of_out();
   const unsigned long long wrong = sum(team.wrong);
   Record("check")
       .set("program", program)
@@ -52,6 +54,7 @@ bool report_check(const Entry& entry, const tilepost_plan_t& plan, const BenchTe
       .set("elements", static_cast<long long>(sum(team.elements)))
       .set("wrong", static_cast<long long>(wrong));
   if (const std::string route = route_in_words(plan); !route.empty()) note(program, route);
+  if (const std::string rows = bench.rows_in_words(); !rows.empty()) note(program, rows);
   if (out == "own") note(program, "the output is made in the operation's own memory");
   if (out == "registered") note(program, "other ranks store into the output, which is registered");
   return wrong == 0;
@@ -65,7 +68,7 @@ struct RankRound {
 };
 
 // Runs one round on one rank. Returns false if a rank has failed.
-bool run_round(RankBench& bench, BenchTeam& team, const RankMode& mode,
+bool run_round(RankRuns& bench, BenchTeam& team, const RankMode& mode,
                const std::vector<RankVariant>& order, int rank, RankRound& round) {
   for (const RankVariant variant : order) {
     const bool alone = mode.more == 0;
@@ -96,7 +99,7 @@ void print_round(const char* program, const RankMode& mode, int index, const Ran
   record.end();
 }
 
-void measure(RankBench& bench, BenchTeam& team, const char* program, const RankMode& mode,
+void measure(RankRuns& bench, BenchTeam& team, const char* program, const RankMode& mode,
              const Session& session, int rank) {
   std::mt19937_64 random(session.options.seed);  // gives the same order on every rank
   for (const RankVariant variant : mode.variants)
@@ -113,13 +116,21 @@ void measure(RankBench& bench, BenchTeam& team, const char* program, const RankM
   }
 }
 
+std::unique_ptr<RankRuns> make_rank(const Entry& entry, const tilepost_plan_t& plan,
+                                    const Session& session, BenchTeam& team, int rank) {
+  if (row_of(plan).has_experts())
+    return std::make_unique<ExpertRank>(entry, plan, session, team, rank);
+  return std::make_unique<RankBench>(entry, plan, session, team, rank);
+}
+
 void work(const Entry& entry, const tilepost_plan_t& plan, const Session& session, BenchTeam& team,
           int rank) {
-  RankBench bench(entry, plan, session, team, rank);
+  const std::unique_ptr<RankRuns> made = make_rank(entry, plan, session, team, rank);
+  RankRuns& bench = *made;
   const auto step = [&](auto body) { return team.steps.step(rank, body); };
   if (!step([&] { bench.create(); }) || !step([&] { bench.choose(); })) return;
   if (!step([&] { bench.take_choice(), bench.check(); })) return;
-  if (rank == 0 && !report_check(entry, plan, team, bench.kind_of_out())) team.steps.fail("wrong");
+  if (rank == 0 && !report_check(entry, plan, team, bench)) team.steps.fail("wrong");
   if (!step([] {})) return;
   for (const RankMode& mode : kRankModes)
     if (rows_of_runs(plan) <= mode.most_rows && !(mode.graph > 0 && is_routed(plan)))
@@ -131,8 +142,10 @@ void work(const Entry& entry, const tilepost_plan_t& plan, const Session& sessio
 std::string overlap_obstacle(const tilepost_plan_t& plan, const Machine& machine) {
   if (plan.ranks > machine.gpus)
     return "the operation wants " + std::to_string(plan.ranks) + " GPUs, this machine has " +
-           std::to_string(machine.gpus) + ": only its GEMM is measured";
-  if (plan.epilogue != 0) return "only a product without epilogue is measured from end to end";
+           std::to_string(machine.gpus) +
+           (row_of(plan).has_experts() ? "" : ": only its GEMM is measured");
+  if (plan.epilogue != 0 && !row_of(plan).has_experts())
+    return "only a product without epilogue is measured from end to end";
   return "";
 }
 
