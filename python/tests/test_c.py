@@ -11,11 +11,11 @@ from pathlib import Path
 from tilepost import _c
 
 INCLUDE = Path(__file__).resolve().parents[2] / "include"
-HEADERS = ("tilepost/tilepost.h", "tilepost/program.h")
+HEADERS = ("tilepost/tilepost.h", "tilepost/program.h", "tilepost/routing.h")
 # Functions of the headers that the package does not use.
 UNUSED: set = set()
 
-HANDLES = {"tilepost_comm_t", "tilepost_op_t", "tilepost_catalogue_t"}
+HANDLES = {"tilepost_comm_t", "tilepost_op_t", "tilepost_catalogue_t", "tilepost_expert_routing_t"}
 SCALARS = {"int": ctypes.c_int, "int32_t": ctypes.c_int32, "int64_t": ctypes.c_int64, "size_t": ctypes.c_size_t,
            "double": ctypes.c_double, "tilepost_result_t": ctypes.c_int}
 

@@ -100,6 +100,40 @@ class Runs(unittest.TestCase):
 
         on_ranks(world, rank_runs)
 
+    def test_tokens_of_experts(self):
+        world, experts, top, tokens, n, k = 2, 8, 2, 3, 5, 2
+        plan = self.plan(pattern="dispatch_grouped_gemm", ranks=world, gemm__m={"max": 64}, gemm__n=n, gemm__k=k,
+                         gemm__experts=experts, gemm__top=top, gemm__epilogue="[bilinear]")
+        random_ = random.Random(2)
+        ids = [[random_.randrange(-1, experts) for _ in range(tokens * top)] for _ in range(world)]
+        comms = tilepost.Comm.host(world)
+
+        def value(rank, token):
+            return 2 ** (rank * tokens + token)
+
+        def rank_runs(rank):
+            a = bf16_memory([value(rank, token) for token in range(tokens) for _ in range(k)])
+            local = range(rank * experts // world, (rank + 1) * experts // world)
+            b = bf16_memory([x for expert in local for x in [1] * (n * k) + [expert + 1] * (n * k)])
+            expected = [k * k * value(source, route // top) ** 2 * (expert + 1)
+                        for expert in local for source in (rank, 1 - rank)
+                        for route, id_ in enumerate(ids[source]) if id_ == expert for _ in range(n)]
+            out = bf16_memory([0] * (world * tokens * top * n))
+            routing = tilepost.Routing(comms[rank], experts, top, tokens, wide_ids=True)
+            op = tilepost.Op(comms[rank], plan, routing=routing)
+            routing.set((ctypes.c_int64 * (tokens * top))(*ids[rank]), (ctypes.c_float * (tokens * top))(), tokens)
+            op.run(a, b, out, m=world * tokens)
+            op.synchronize()
+            routing.synchronize()
+            self.assertEqual(numbers(out)[:len(expected)], expected)
+            rows = ctypes.cast(routing.tables().rank_rows, ctypes.POINTER(ctypes.c_int32))
+            self.assertEqual(rows[rank] * n, len(expected))
+            op.close()
+            routing.close()
+            comms[rank].close()
+
+        on_ranks(world, rank_runs)
+
     def test_prepared_runs(self):
         m, n, k = 3, 8, 8
         plan = self.plan(pattern="all_gather_gemm", ranks=1, gemm__m={"max": 16}, gemm__n=n, gemm__k=k)

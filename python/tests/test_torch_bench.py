@@ -52,6 +52,11 @@ class Programs(unittest.TestCase):
     def test_layers_that_are_trained(self):
         self.expect("| tiny | 128 | train |", BENCH / "layer.py", "--train")
 
+    def test_experts(self):
+        self.expect("| tiny | up | 24 | random | eager |", BENCH / "experts.py")
+        self.expect("| tiny | down | 3 | one_rank | eager |", BENCH / "experts.py", "--load", "one_rank",
+                    "--routed-before")
+
     def test_model(self):
         self.expect("| decoding 2 sequences |", BENCH / "model.py")
 

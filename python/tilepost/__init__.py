@@ -11,6 +11,7 @@ from importlib import metadata as _metadata
 from tilepost._errors import (Aborted, CudaError, Error, InvalidArgument, NcclError, OutOfMemory, Timeout,
                               Unsupported)
 from tilepost._plan import Catalogue, Plan
+from tilepost._routing import Routing
 from tilepost._run import Arrivals, Comm, Op
 
 try:
@@ -19,4 +20,4 @@ except _metadata.PackageNotFoundError:  # a checkout
     __version__ = "0"
 
 __all__ = ["Aborted", "Arrivals", "Catalogue", "Comm", "CudaError", "Error", "InvalidArgument", "NcclError", "Op",
-           "OutOfMemory", "Plan", "Timeout", "Unsupported", "__version__"]
+           "OutOfMemory", "Plan", "Routing", "Timeout", "Unsupported", "__version__"]

@@ -1,4 +1,4 @@
-"""The C interface, by ctypes: tilepost.h, program.h. tests/test_c.py holds it to the headers.
+"""The C interface, by ctypes: tilepost.h, program.h, routing.h. tests/test_c.py holds it to the headers.
 
 ctypes releases the interpreter's lock during a call, so ranks may be threads.
 """
@@ -65,6 +65,18 @@ class Program(ctypes.Structure):
     _fields_ = [("abi_version", c_uint32), ("name", c_char_p), ("num_plans", c_int32), ("plans", c_void_p)]
 
 
+class RoutingOptions(ctypes.Structure):
+    """tilepost_routing_options_t"""
+    _fields_ = [("struct_size", c_size_t), ("ids", c_int), ("weights", c_int), ("deadline_seconds", c_double)]
+
+
+class RoutingInfo(ctypes.Structure):
+    """tilepost_routing_info_t"""
+    _fields_ = [("expert_ends", c_void_p), ("row_tokens", c_void_p), ("token_rows", c_void_p),
+                ("token_weights", c_void_p), ("token_ranks", c_void_p), ("tokens", c_void_p),
+                ("rank_rows", c_void_p), ("most_rows", c_int64), ("device_bytes", c_int64)]
+
+
 # What each structure of C is called.
 STRUCTURES = {
     "tilepost_unique_id_t": UniqueId,
@@ -75,6 +87,8 @@ STRUCTURES = {
     "tilepost_op_info_t": OpInfo,
     "tilepost_memory_t": Memory,
     "tilepost_program_t": Program,
+    "tilepost_routing_options_t": RoutingOptions,
+    "tilepost_routing_info_t": RoutingInfo,
 }
 
 # tilepost_all_gather_t: own, all, bytes, user. The caller keeps the object as long as C may call it.
@@ -123,6 +137,14 @@ SIGNATURES = {
     "tilepost_program_load": (c_int, [POINTER(Program), c_void_p]),
     "tilepost_program_make_from": (c_int, [POINTER(c_char_p), c_size_t, c_char_p, c_void_p,
                                            POINTER(POINTER(Program))]),
+    "tilepost_default_routing_options": (RoutingOptions, []),
+    "tilepost_routing_create": (c_int, [c_void_p, c_int32, c_int32, c_int64, POINTER(RoutingOptions),
+                                        POINTER(c_void_p)]),
+    "tilepost_routing_set": (c_int, [c_void_p, c_void_p, c_void_p, c_int64, c_void_p]),
+    "tilepost_routing_status": (c_int, [c_void_p]),
+    "tilepost_routing_synchronize": (c_int, [c_void_p]),
+    "tilepost_routing_get_info": (c_int, [c_void_p, POINTER(RoutingInfo)]),
+    "tilepost_routing_destroy": (c_int, [c_void_p]),
 }
 # These are only there in a library with CUDA.
 OF_CUDA = {"tilepost_get_unique_id", "tilepost_comm_init", "tilepost_comm_init_with", "tilepost_comms_create",

@@ -3,11 +3,14 @@ from __future__ import annotations
 
 import ctypes
 from collections import deque
-from typing import Any, Callable, NamedTuple, Sequence, Union
+from typing import TYPE_CHECKING, Any, Callable, NamedTuple, Sequence, Union
 
 from tilepost import _c
 from tilepost._errors import Unsupported, check
 from tilepost._plan import Plan
+
+if TYPE_CHECKING:
+    from tilepost._routing import Routing
 
 # Runs that may be in flight, whose operands are kept.
 _MOST_RUNS = 32
@@ -145,13 +148,14 @@ class Op:
     """A plan on one communicator, ready to run. Collective: every rank makes it, in the same order."""
 
     def __init__(self, comm: Comm, plan: Plan, *, deadline: float = 60.0, host_workers: int = 0,
-                 share_memory: bool = False, schedule_bytes: int = 0) -> None:
+                 share_memory: bool = False, schedule_bytes: int = 0, routing: Union[Routing, None] = None) -> None:
         """The options are those of tilepost_options_t. A deadline of 0 s lets a run wait for ever."""
         self._handle = ctypes.c_void_p()
-        self.comm, self.plan = comm, plan  # they outlive the operation
+        self.comm, self.plan, self.routing = comm, plan, routing  # they outlive the operation
         self._operands: deque[Any] = deque(maxlen=_MOST_RUNS + 1)
         self._filled = _c.RunOperands(struct_size=ctypes.sizeof(_c.RunOperands))
-        options = _c.Options(ctypes.sizeof(_c.Options), deadline, host_workers, int(share_memory), schedule_bytes)
+        options = _c.Options(ctypes.sizeof(_c.Options), deadline, host_workers, int(share_memory), schedule_bytes,
+                              None if routing is None else routing.handle)
         check(_c.lib.tilepost_op_create(comm._handle, plan._program, ctypes.byref(options),
                                         ctypes.byref(self._handle)))
 

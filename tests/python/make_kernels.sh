@@ -19,3 +19,4 @@ kernels "${equal_shares[@]}" --sweep gemm.a=bf16,f16 --sweep gemm.layout=tn,nn -
 kernels "${equal_shares[@]}" -D gemm.a=e4m3 -D 'gemm.epilogue=[scale]'
 kernels "${equal_shares[@]}" -D gemm.a=e4m3 -D 'gemm.epilogue=[scale_rows, scale_columns]'
 kernels --sweep pattern=gemm_all_to_all,all_to_all_gemm -D routing=rows --sweep gemm.layout=tn,nn
+kernels -D pattern=dispatch_grouped_gemm -D gemm.experts=8 -D gemm.top=2 --sweep 'gemm.epilogue=[swiglu],[bilinear]'

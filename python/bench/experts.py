@@ -1,0 +1,300 @@
+#!/usr/bin/env python3
+"""The halves of mixture-of-experts layers with random weights: PyTorch's sequence beside tilepost's operation.
+
+    torchrun --nproc-per-node 2 python/bench/experts.py --layer qwen3-30b mixtral --tokens 8192 64
+    torchrun --nproc-per-node 2 python/bench/experts.py --routed-before --load one_expert
+
+The half "up" begins with hidden states, ids and weights of a rank's tokens, and ends with the rows of its experts:
+AllGather by NCCL, sort, torch._grouped_mm and a compiled activation. The half "down" begins with these rows and ends
+with the tokens' sums: torch._grouped_mm, weighted sum, ReduceScatter; tilepost has no operation for it yet. Every form
+is checked before it is timed. Prints microseconds, of the slowest rank, and the ratio by which tilepost is faster.
+"""
+from __future__ import annotations
+
+import argparse
+import sys
+from typing import NamedTuple, Union
+
+import torch
+import torch.distributed as dist
+import torch.nn.functional as F
+
+import ranks
+import timing
+import tilepost
+from tilepost.torch import _communicators
+
+# bf16 rounds gate and up before they are combined in PyTorch, and not in tilepost.
+LIMIT = 2e-2
+LOADS = ("random", "even", "one_expert", "one_rank")  # those of `tilepost bench --load`
+COLUMNS = ("torch", "tilepost")
+
+
+class Shape(NamedTuple):
+    """The sizes of a layer."""
+    experts: int
+    top: int
+    hidden: int
+    inner: int
+
+
+SHAPES = {"qwen3-30b": Shape(128, 8, 2048, 768), "qwen3-235b": Shape(128, 8, 4096, 1536),
+          "mixtral": Shape(8, 2, 4096, 14336), "gpt-oss-120b": Shape(128, 4, 2880, 2880), "tiny": Shape(8, 2, 64, 32)}
+
+
+class Case(NamedTuple):
+    """What is measured in one line of the table."""
+    layer: str
+    half: str  # up, down
+    tokens: int  # of a rank
+    load: str
+    mode: str  # eager, graph
+
+
+def draw_ids(shape: Shape, tokens: int, load: str, world: int) -> torch.Tensor:
+    """The ids of all ranks' tokens, [world * tokens, top]: different experts for each token."""
+    generator = torch.Generator().manual_seed(1)
+    if load == "even":
+        first = torch.arange(world * tokens).unsqueeze(1)
+        return (first + torch.arange(shape.top) * shape.experts // shape.top) % shape.experts
+    weights = torch.ones(world * tokens, shape.experts)
+    if load == "one_rank":
+        weights[:, :shape.experts // world] = 2
+    if load == "one_expert":
+        weights[:, 0] = 0
+    ids = torch.multinomial(weights, shape.top, generator=generator)
+    if load == "one_expert":
+        ids[torch.rand(len(ids), generator=generator) < 0.5, 0] = 0
+    return ids
+
+
+def gather(own: torch.Tensor, world: int) -> torch.Tensor:
+    """The tensors of all ranks, one below the other."""
+    if own.is_cuda:
+        every = own.new_empty(world * own.shape[0], *own.shape[1:])
+        dist.all_gather_into_tensor(every, own)
+        return every
+    parts = [torch.empty_like(own) for _ in range(world)]
+    dist.all_gather(parts, own)
+    return torch.cat(parts)
+
+
+def scatter_sums(every: torch.Tensor, world: int) -> torch.Tensor:
+    """This rank's part of the ranks' sum."""
+    own = every.new_empty(every.shape[0] // world, *every.shape[1:])
+    if every.is_cuda:
+        dist.reduce_scatter_tensor(own, every)
+        return own
+    dist.all_reduce(every)
+    return every.chunk(world)[dist.get_rank()].clone()
+
+
+def grouped(rows: torch.Tensor, weight: torch.Tensor, ends: torch.Tensor) -> torch.Tensor:
+    """The rows times the transposed weights of their experts."""
+    if rows.is_cuda:
+        return torch._grouped_mm(rows, weight.transpose(-2, -1), offs=ends)
+    out, begin = rows.new_zeros(rows.shape[0], weight.shape[1]), 0
+    for expert, end in enumerate(ends.tolist()):
+        out[begin:end] = rows[begin:end] @ weight[expert].T
+        begin = end
+    return out
+
+
+def swiglu(product: torch.Tensor) -> torch.Tensor:
+    gate, up = product.chunk(2, dim=-1)
+    return F.silu(gate) * up
+
+
+class Sorted(NamedTuple):
+    """The rows of a rank's experts."""
+    tokens: torch.Tensor  # for each row its token among those of all ranks
+    weights: torch.Tensor  # for each row
+    ends: torch.Tensor  # int32, for each expert the row behind its last one
+
+
+class Layer:
+    """One rank's experts and tokens. Rows lie as tilepost's routing has them: by expert, own tokens first."""
+
+    def __init__(self, case: Case, rank: int, world: int, device: torch.device) -> None:
+        self.case, self.rank, self.world, self.device = case, rank, world, device
+        shape = self.shape = SHAPES[case.layer]
+        self.local = shape.experts // world
+        generator = torch.Generator(device).manual_seed(rank)
+
+        def rand(*size: int, scale: float = 1.0) -> torch.Tensor:
+            return (torch.randn(size, generator=generator, device=device) * scale).bfloat16()
+
+        self.hidden = rand(case.tokens, shape.hidden)
+        self.gate_up = rand(self.local, 2 * shape.inner, shape.hidden, scale=shape.hidden ** -0.5)
+        self.down = rand(self.local, shape.hidden, shape.inner, scale=shape.inner ** -0.5)
+        ids = draw_ids(shape, case.tokens, case.load, world)
+        self.ids = ids.chunk(world)[rank].contiguous().to(device)
+        self.weights = torch.full(self.ids.shape, 1 / shape.top, device=device)
+        # A graph knows no number of rows, so it takes as many as there can be.
+        self.all_rows = case.mode == "graph"
+        self.activation = torch.compile(swiglu, dynamic=True) if device.type == "cuda" else swiglu
+
+    def sort(self) -> Sorted:
+        """What a routing does, by PyTorch's operations. Without all rows it waits for the device."""
+        ids, weights = gather(self.ids, self.world), gather(self.weights, self.world)
+        tokens, top = ids.shape
+        source = torch.arange(tokens, device=self.device) // (tokens // self.world)
+        distance = (source - self.rank) % self.world
+        local = ids - self.rank * self.local
+        here = (local >= 0) & (local < self.local)
+        key = torch.where(here, local * self.world + distance.unsqueeze(1), self.local * self.world).flatten()
+        ordered, order = key.sort(stable=True)
+        firsts = torch.arange(1, self.local + 1, device=self.device) * self.world
+        ends = torch.searchsorted(ordered, firsts).int()
+        if not self.all_rows:
+            order = order[:int(ends[-1])]
+        return Sorted(order // top, weights.flatten()[order], ends)
+
+    def up(self, rows: Sorted) -> torch.Tensor:
+        """PyTorch's first half."""
+        tokens = gather(self.hidden, self.world).index_select(0, rows.tokens)
+        return self.activation(grouped(tokens, self.gate_up, rows.ends))
+
+    def down_sums(self, inner: torch.Tensor, rows: Sorted) -> torch.Tensor:
+        """PyTorch's second half."""
+        product = grouped(inner, self.down, rows.ends)
+        if self.all_rows:  # what is behind the last row may be anything
+            there = torch.arange(len(product), device=self.device) < rows.ends[-1]
+            product = torch.where(there.unsqueeze(1), product, 0)
+        sums = torch.zeros(self.world * self.case.tokens, self.shape.hidden, device=self.device)
+        sums.index_add_(0, rows.tokens, product.float() * rows.weights.unsqueeze(1))
+        return scatter_sums(sums.bfloat16(), self.world)
+
+
+def communicator(rank: int, world: int, device: torch.device) -> tilepost.Comm:
+    """tilepost's, for the default group."""
+    if device.type != "cuda":
+        return _communicators.host_communicator(dist.group.WORLD)
+
+    def all_gather(own: bytes) -> list[bytes]:
+        every: list[Union[bytes, None]] = [None] * world
+        dist.all_gather_object(every, own)
+        return [bytes(each) for each in every]
+
+    return tilepost.Comm.init_with(all_gather, rank, world)
+
+
+class Ours:
+    """tilepost's first half of a layer."""
+
+    def __init__(self, layer: Layer, comm: tilepost.Comm, catalogue: Union[tilepost.Catalogue, None]) -> None:
+        self.layer, shape, tokens = layer, layer.shape, layer.case.tokens
+        self.m = tokens * layer.world
+        fields = {"pattern": "dispatch_grouped_gemm", "ranks": layer.world, "gemm.m": {"max": self.m},
+                  "gemm.n": shape.inner, "gemm.k": shape.hidden, "gemm.a": "bf16", "gemm.experts": shape.experts,
+                  "gemm.top": shape.top, "gemm.epilogue": ["swiglu"], "arch": "sm_90a"}
+        if layer.device.type != "cuda":
+            fields |= {"arch": "host", "schedule.tile": [64, 64]}
+        plan = tilepost.Plan(fields).load() if catalogue is None else tilepost.Plan(fields, catalogue=catalogue)
+        self.routing = tilepost.Routing(comm, shape.experts, shape.top, tokens, wide_ids=True)
+        self.op = tilepost.Op(comm, plan, routing=self.routing)
+        self.out = torch.empty(self.m * shape.top, shape.inner, dtype=torch.bfloat16, device=layer.device)
+
+    def stream(self) -> int:
+        return torch.cuda.current_stream().cuda_stream if self.layer.device.type == "cuda" else 0
+
+    def route(self) -> None:
+        self.routing.set(self.layer.ids, self.layer.weights, self.layer.case.tokens, stream=self.stream())
+
+    def run(self) -> torch.Tensor:
+        self.op.run(self.layer.hidden, self.layer.gate_up, self.out, stream=self.stream(), m=self.m)
+        if self.layer.device.type != "cuda":
+            self.op.synchronize()
+        return self.out
+
+    def close(self) -> None:
+        self.op.close()
+        self.routing.close()
+
+
+def measure(case: Case, rank: int, device: torch.device, comm: tilepost.Comm,
+            options: argparse.Namespace) -> dict[str, float]:
+    """Checks and times the forms of a case. Collective."""
+    layer = Layer(case, rank, dist.get_world_size(), device)
+    before = layer.sort()
+    sort = (lambda: before) if options.routed_before else layer.sort
+    ours = Ours(layer, comm, options.kernels) if case.half == "up" else None
+    if ours is None:
+        inner = layer.up(before)
+        calls = {"torch": lambda: layer.down_sums(inner, sort())}
+    else:
+        def routed_run() -> torch.Tensor:
+            if not options.routed_before:
+                ours.route()
+            return ours.run()
+
+        ours.route()
+        calls = {"torch": lambda: layer.up(sort()), "tilepost": routed_run}
+    rows = int(before.ends[-1])
+    results = {name: call()[:rows if ours else None].clone() for name, call in calls.items()}
+    if case.mode == "graph":
+        calls = {name: timing.captured(call, device) for name, call in calls.items()}
+    for name, have in results.items():
+        error = timing.relative_error(have, results["torch"])
+        if not error < LIMIT:
+            raise SystemExit(f"{case}: {name} differs from torch by {error:.2e}, the limit is {LIMIT}")
+    times = timing.interleaved(calls, options.rounds, device)
+    calls.clear()  # graphs go before what they use
+    if ours is not None:
+        if device.type == "cuda":
+            torch.cuda.synchronize()
+        ours.close()
+    return times
+
+
+def table_head() -> str:
+    names = ["layer", "half", "tokens", "load", "mode", *COLUMNS, "torch / tilepost"]
+    return "| " + " | ".join(names) + " |\n|" + "---|" * len(names)
+
+
+def table_line(case: Case, times: dict[str, float]) -> str:
+    cells = [case.layer, case.half, str(case.tokens), case.load, case.mode]
+    cells += [f"{times[name]:.1f}" if name in times else "" for name in COLUMNS]
+    cells.append(f"{times['torch'] / times['tilepost']:.3f}" if "tilepost" in times else "")
+    return "| " + " | ".join(cells) + " |"
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    ranks.add_arguments(parser)
+    parser.add_argument("--layer", nargs="+", choices=list(SHAPES), default=["qwen3-30b", "mixtral"])
+    parser.add_argument("--half", nargs="+", choices=["up", "down"], default=["up", "down"])
+    parser.add_argument("--tokens", nargs="+", type=int, default=[8192, 512, 64, 16, 1], help="of a rank")
+    parser.add_argument("--load", nargs="+", choices=LOADS, default=["random"], help="how tokens choose experts")
+    parser.add_argument("--mode", nargs="+", choices=["eager", "graph"], default=["eager", "graph"])
+    parser.add_argument("--routed-before", action="store_true",
+                        help="sort, and make the tables of the routing, before times are taken")
+    options = parser.parse_args()
+    if options.host:
+        options.layer, options.tokens, options.mode, options.rounds = ["tiny"], [24, 3], ["eager"], 2
+    options.kernels = tilepost.Catalogue(options.catalogue) if options.catalogue else None
+
+    def body(rank: int, device: torch.device) -> None:
+        world = dist.get_world_size()
+        comm = communicator(rank, world, device)
+        if rank == 0:
+            print(f"PyTorch {torch.__version__}, tilepost {tilepost.__version__}, {world} ranks; microseconds"
+                  + ("; routed before" if options.routed_before else "; with sort and routing")
+                  + ("; the CPU's times mean nothing" if options.host else ""))
+            print(table_head(), flush=True)
+        for layer in options.layer:
+            for half in options.half:
+                for tokens in options.tokens:
+                    for load in options.load:
+                        for mode in options.mode:
+                            case = Case(layer, half, tokens, load, mode)
+                            times = measure(case, rank, device, comm, options)
+                            if rank == 0:
+                                print(table_line(case, times), flush=True)
+        comm.close()
+
+    return ranks.run(body, options.host)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
