@@ -28,7 +28,10 @@ class Router {
   // Adds the experts of the next token to `ids`. They differ.
   void choose(std::vector<int32_t>& ids) {
     const auto first = static_cast<std::ptrdiff_t>(ids.size());
-    if (load_ == ExpertLoad::even) return choose_evenly(ids);
+    if (load_ == ExpertLoad::even) {
+      choose_evenly(ids);
+      return;
+    }
     if (load_ == ExpertLoad::one_expert && below(2) == 0) ids.push_back(0);
     while (static_cast<int>(ids.size()) - first < top_) {
       const int32_t id = next();
@@ -62,7 +65,7 @@ class Router {
 }  // namespace
 
 bool find_load(const std::string& name, ExpertLoad& load) {
-  const auto* const found = std::find(std::begin(kNames), std::end(kNames), name);
+  const auto* const found = std::ranges::find(kNames, name);
   if (found == std::end(kNames)) return false;
   load = static_cast<ExpertLoad>(found - std::begin(kNames));
   return true;
@@ -105,7 +108,7 @@ RankRows sort_rows(const tilepost_plan_t& plan, const std::vector<TokenIds>& all
       if (const int local = all[source].ids[route] - first; local >= 0 && local < plan.experts)
         rows.emplace_back(local, (source - rank + plan.ranks) % plan.ranks,
                           static_cast<int>(route) / plan.top, static_cast<int>(route) % plan.top);
-  std::sort(rows.begin(), rows.end());
+  std::ranges::sort(rows);
   RankRows made;
   made.ends.assign(static_cast<size_t>(plan.experts), 0);
   const auto share = static_cast<int32_t>(share_rows(plan.map));
