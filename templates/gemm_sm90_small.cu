@@ -25,13 +25,14 @@
 // SPLIT_K signals. README.md says how the kernel is launched.
 #include <tilepost/plan.h>
 #include <tilepost/device/element.cuh>
+#include <tilepost/device/narrow_products.cuh>
 #include <tilepost/device/pipeline.cuh>
 #include <tilepost/device/ptx.cuh>
 #include <tilepost/device/ptx_cluster.cuh>
 #include <tilepost/device/ptx_sm90.cuh>
 #include <tilepost/device/ring.cuh>
-#include <tilepost/device/scaled_products.cuh>
 #include <tilepost/device/split_k.cuh>
+#include <tilepost/device/staged_scales.cuh>
 #include <tilepost/device/transposed_epilogue.cuh>
 #include <tilepost/device/wgmma.cuh>
 #include <tilepost/mark.cuh>
@@ -63,6 +64,7 @@ constexpr int kUnitM = 8;  // tokens of a unit of sums
 constexpr int kUnits = kTileM / kUnitM;
 using SplitK = tilepost::SplitK<kUnits, kSplitK>;
 using Work = tilepost::SplitWork<kSplitK>;
+using Scales = tilepost::StagedScales<kTileM, kBlocks, kScales>;
 constexpr int kGroup = kTileM <= 192 ? 4 : 2;  // units whose epilogue's inputs fit the registers
 // The rows of one store of C: a part of a CTA's rows, or all if every CTA owns as many.
 constexpr int kBoxM = tilepost::tunable("BOX_M", kUnits % kSplitK == 0 ? kTileM / kSplitK : kUnitM);
@@ -74,6 +76,7 @@ constexpr int kStageBytes = kBlocks * (kWeightsBytes + kTokensBytes);
 constexpr int kPanelBytes = SplitK::kMaxOwned * kUnitM * kRowBytes;
 constexpr int kPipelineBytes = kStages * kStageBytes;
 constexpr int kPartsEnd = kPipelineBytes + kConsumers * (kPanelBytes + SplitK::kReceivedBytes);
+constexpr int kScalesEnd = kPartsEnd + kStages * Scales::kBytes;
 
 using StageBarriers = tilepost::StageBarriers<0, kStages>;
 using ReceivedBarriers = tilepost::Barriers<StageBarriers::kEnd, kConsumers>;
@@ -85,10 +88,12 @@ constexpr int kBarrierBytes = 1024, kHelperBytes = 256;  // the latter for helpe
 constexpr int kConsumerWarps = 4 * kConsumers;
 constexpr int kThreads = 32 * (kConsumerWarps + 2 + kHelpers);
 constexpr int kHelperThreads = 32 * kHelpers;
+// Whether a thread's registers hold the scales of A while it multiplies 128 rows.
+constexpr bool kScalesEarly = kTileM <= 96 || (kConsumers == 1 && kHelpers == 0);
 // Consumers help with the CTA's last part if it has more than 16 bytes for each helper thread.
 constexpr bool kJoins = kHelpers > 0 && !kLends && SplitK::kMaxOwned * kTileN > kHelperThreads;
 constexpr int kJoining = kJoins ? 32 * kConsumerWarps : 0;
-constexpr int kSharedBytes = kPartsEnd + kBarrierBytes;
+constexpr int kSharedBytes = kScalesEnd + kBarrierBytes;
 
 static_assert(kTileM == 8 || (kTileM > 0 && kTileM % 16 == 0), "TILE_M is 8 or a multiple of 16");
 static_assert(kTileM <= (kPrecise ? 128 : 256), "a thread's registers hold 128 sums");
@@ -118,7 +123,9 @@ struct Shared {
   }
   // The memory where the consumers receive partial sums.
   __device__ uint32_t parts() const { return panel(kConsumers); }
-  __device__ uint32_t barriers() const { return base + kSharedBytes - kBarrierBytes; }
+  // With SCALES, the scales of a stage's blocks.
+  __device__ uint32_t scales(int stage) const { return base + kPartsEnd + stage * Scales::kBytes; }
+  __device__ uint32_t barriers() const { return base + kScalesEnd; }
   __device__ StageBarriers stages() const { return {barriers()}; }
   __device__ uint32_t panel_full(int consumer) const { return PanelBarriers{barriers()}[consumer]; }
   __device__ uint32_t panels_empty() const { return PanelsEmptyBarrier{barriers()}[0]; }
@@ -139,7 +146,7 @@ __device__ __forceinline__ uint32_t ready_at(const Shared& shared) {
 
 // One thread calls this.
 __device__ __forceinline__ void init_barriers(const Shared& shared) {
-  shared.stages().init(kConsumers);
+  shared.stages().init(kScales != 0 ? kConsumerWarps : kConsumers, Scales::kCopiers);
   for (int consumer = 0; consumer < kConsumers; ++consumer) {
     if constexpr (kSplitK > 1) tilepost::ptx::init_barrier(received_at(shared, consumer), 1);
     tilepost::ptx::init_barrier(shared.panel_full(consumer), 4);  // one per warp
@@ -213,10 +220,14 @@ __device__ __forceinline__ int load_ahead(const Shared& shared, const CUtensorMa
   return end;
 }
 
-// The loader is one thread. It fills the stages with the operands of one tile after the other.
+// The loader is lane 0 of its warp. It fills the stages with the operands of one tile after the
+// other. With SCALES the other lanes help it to copy scales. A and its scales are then there before
+// the kernel starts.
 __device__ __forceinline__ void load_tiles(const Shared& shared, const CUtensorMap* map_a,
                                            const CUtensorMap* map_b, const tilepost::TileGrid& grid,
-                                           const Work& work) {
+                                           const Work& work, const tilepost_shape_t& shape,
+                                           const tilepost_epilogue_t& epilogue, int lane) {
+  if (kScales == 0 && lane != 0) return;
   // Weights must not evict tokens from L2, unless another tile row reads the same weights again.
   const uint64_t policy = grid.tiles_m == 1 ? tilepost::ptx::policy_evict_first()
                                             : tilepost::ptx::policy_evict_normal();
@@ -224,7 +235,7 @@ __device__ __forceinline__ void load_tiles(const Shared& shared, const CUtensorM
   tilepost::HelpedLoads loads{shared.arrived()};
   for (int position = work.first; position < work.tiles; position += work.stride) {
     const tilepost::Tile tile = tilepost::tile(grid, position);
-    const bool ahead = !tilepost::input_has_come(tile, loads);
+    const bool ahead = kScales == 0 && !tilepost::input_has_come(tile, loads);
     const int loaded = ahead ? load_ahead(shared, map_b, tile, work, ring, policy) : 0;
     tilepost::input_ready(tile, loads);
     const CUtensorMap* tokens = tilepost::in_map(map_a, tile, loads);
@@ -232,7 +243,12 @@ __device__ __forceinline__ void load_tiles(const Shared& shared, const CUtensorM
     for (int stage = work.first_stage; stage < work.last_stage; ++stage) {
       const bool brings_b = !ahead || stage >= loaded;
       if (brings_b) tilepost::ptx::wait_barrier(shared.stages().empty(ring.index), ring.parity);
-      load_stage(shared, brings_b, true, tokens, map_b, tile, ring.index, stage * kStageK, policy);
+      if (kScales == 0 || lane == 0)
+        load_stage(shared, brings_b, true, tokens, map_b, tile, ring.index, stage * kStageK,
+                   policy);
+      if constexpr (kScales != 0)
+        Scales::copy(shape, epilogue, {tile.m, tile.n}, stage * kBlocks, shared.scales(ring.index),
+                     shared.stages().full(ring.index), lane);
       ring.advance();
     }
   }
@@ -311,34 +327,15 @@ __device__ __forceinline__ void multiply_tile(const Shared& shared, tilepost::Ri
   shared.stages().release(previous, thread);
 }
 
-// Multiplies as multiply_tile() does, for e4m3. The tensor cores add products of e4m3 with about 14
-// bits, so each block of 128 products has a sum of its own, which is added in fp32.
-__device__ __forceinline__ void multiply_tile_precisely(const Shared& shared,
-                                                        tilepost::Ring<kStages>& ring,
-                                                        float (&sums)[kSums], int stages,
-                                                        int consumer, int thread) {
-  float block_sums[kSums];
-#pragma unroll
-  for (int i = 0; i < kSums; ++i) sums[i] = 0;
-#pragma unroll 1
-  for (int stage = 0; stage < stages; ++stage) {
-    tilepost::ptx::wait_barrier(shared.stages().full(ring.index), ring.parity);
-#pragma unroll
-    for (int block = 0; block < kBlocks; ++block) {
-      tilepost::ptx::pin(block_sums);
-      tilepost::ptx::wgmma_fence();
-      multiply_block(shared, ring.index, block, block_sums, consumer, false);
-      tilepost::ptx::wgmma_commit();
-      tilepost::ptx::pin(block_sums);
-      tilepost::ptx::wgmma_wait<0>();
-      tilepost::ptx::pin(block_sums);
-#pragma unroll
-      for (int i = 0; i < kSums; ++i) sums[i] += block_sums[i];
-    }
-    shared.stages().release(ring.index, thread);
-    ring.advance();
+// How the main loops for e4m3 start to multiply a block of a stage (narrow_products.cuh).
+struct BlockProducts {
+  const Shared& shared;
+  int consumer;
+
+  __device__ __forceinline__ void operator()(float (&products)[kSums], int stage, int block) const {
+    multiply_block(shared, stage, block, products, consumer, false);
   }
-}
+};
 
 // Writes the part of the consumer's sums that this CTA owns into the consumer's panel. The panel
 // has a row of 64 columns of C for each token, in the swizzled form that TMA expects: chunk c of a
@@ -386,14 +383,11 @@ __device__ __forceinline__ void multiply_tiles(const Shared& shared, const tilep
   float sums[kSums];
   for (int position = work.first; position < work.tiles; position += work.stride) {
     if constexpr (kScales != 0) {
-      const tilepost::Tile tile = tilepost::tile(grid, position);
-      tilepost::multiply_tile_scaled<kTileM, kScales, kBlocks>(
-          shared, ring, sums, shape, epilogue, {tile.m, tile.n + consumer * kConsumerN}, work,
-          thread, [&](float(&products)[kSums], int block) {
-            multiply_block(shared, ring.index, block, products, consumer, false);
-          });
+      tilepost::multiply_tile_scaled<Scales, kBlocks, kScalesEarly>(
+          shared, ring, sums, stages, lane, BlockProducts{shared, consumer});
     } else if constexpr (kPrecise) {
-      multiply_tile_precisely(shared, ring, sums, stages, consumer, thread);
+      tilepost::multiply_tile_precisely<kBlocks>(shared, ring, sums, stages, thread,
+                                                 BlockProducts{shared, consumer});
     } else {
       multiply_tile(shared, ring, sums, stages, consumer, thread);
     }
@@ -477,7 +471,7 @@ __global__ void __launch_bounds__(kThreads, 1)
   tilepost::ptx::wait_for_previous_kernels();
 
   if (warp == kConsumerWarps) {
-    if (lane == 0) load_tiles(shared, &map_a, &map_b, grid, work);
+    load_tiles(shared, &map_a, &map_b, grid, work, shape, epilogue, lane);
     __syncwarp();
     if constexpr (kSplitK > 1) tilepost::ptx::cluster_wait();
   } else {

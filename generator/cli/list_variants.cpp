@@ -95,7 +95,8 @@ void list_small(const List& list, Plan plan, bool first_only) {
     if (first_only && m != 16 && m != 128 && m != 256) continue;
     plan.map.m = m;
     int last = 0;
-    for (const KernelConfig& config : small_configs(m, list.machine.gemm.in_flight_bytes)) {
+    for (const KernelConfig& config :
+         small_configs(m, list.machine.gemm.in_flight_bytes, plan.scales != TILEPOST_SCALES_NONE)) {
       if (!can_sum(config, plan) || (first_only && config.tile_m == last)) continue;
       print(list, config, plan, 1);
       last = config.tile_m;

@@ -28,6 +28,7 @@ struct KernelConfig {
   int split_k = 1;        // CTAs of a cluster that share the products of a tile
   int across = 1;         // CTAs of a cluster that have a tile's columns side by side
   bool epilogue = false;  // whether registers are left for what an epilogue reads
+  bool scales = false;    // whether stages have room for scales of A's blocks
   std::shared_ptr<const FamilyShape> shape = nullptr;
 };
 

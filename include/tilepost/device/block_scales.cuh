@@ -1,9 +1,10 @@
 // The scales of blocks (tilepost_scales_t) in the kernels for sm_90a. A stage of the pipeline has
 // one block's elements of K, or two, and the products of a block are scaled when they are added.
 //
-// Warps load scales by themselves, some blocks ahead, into registers. Each lane loads the scale of
-// one row of A and hands it to the lanes that need it. So the thread that loads operands has no
-// more to do than without scales, and no shared memory is taken from the stages.
+// Warps load the scales of B by themselves, 32 blocks ahead, into registers, and those of A some
+// blocks ahead. Each lane loads the scale of one row of A and hands it to the lanes that need it.
+// So the thread that loads operands has no more to do than without scales, and no shared memory is
+// taken from the stages. gemm_sm90_small has scales in its stages (staged_scales.cuh).
 #ifndef TILEPOST_DEVICE_BLOCK_SCALES_CUH
 #define TILEPOST_DEVICE_BLOCK_SCALES_CUH
 
@@ -63,51 +64,41 @@ class ScalesOfB {
   float held_[kAcross], next_[kAcross];
 };
 
-// The scales of A that a lane loads: of kRows rows, kAhead blocks along k ahead.
-template <int kRows, int kAhead, int kScales>
+// The scales of a row of A, which a lane loads kAhead blocks along k ahead.
+template <int kAhead, int kScales>
 class ScalesOfA {
  public:
-  // Starts at block `first` along k. Row i is `row` + i * `stride`. Rows below A have the scales of
-  // its last row. Beyond the last block along k scales are zero.
-  __device__ __forceinline__ void open(const tilepost_shape_t& shape, const float* scale_a, int row,
-                                       int stride, int first) {
+  // Starts at the first block along k. A row below A has the scales of its last row.
+  __device__ __forceinline__ void open(const tilepost_shape_t& shape, const float* scale_a,
+                                       int row) {
     const ScaleSteps steps = scale_steps_of_a(kScales == kScalesInColumns, shape.m, shape.k);
-    const int first_row = min(row, shape.m - 1);
-    scales_ = scale_a + first_row * steps.row + first * steps.block;
+    scales_ = scale_a + min(row, shape.m - 1) * steps.row;
     step_ = static_cast<int>(steps.block);
-    left_ = static_cast<int>(scale_blocks(shape.k)) - first;
-#pragma unroll
-    for (int i = 1; i < kRows; ++i)
-      rows_[i] =
-          (min(row + i * stride, shape.m - 1) - first_row) * static_cast<uint32_t>(steps.row);
+    left_ = static_cast<int>(scale_blocks(shape.k));
 #pragma unroll
     for (int i = 0; i < kAhead; ++i) load(i);
   }
 
-  // Puts the scales of the next block into `scales`, and starts to load those kAhead blocks further
-  // on. `slot` is the number of the call modulo kAhead, a constant after unrolling: registers that
-  // are being loaded must not be moved.
-  __device__ __forceinline__ void take(float (&scales)[kRows], int slot) {
-#pragma unroll
-    for (int i = 0; i < kRows; ++i) scales[i] = ahead_[slot][i];
+  // Returns the scale of the next block, and starts to load that of the block kAhead further on.
+  // Beyond the last block along k scales are zero. `slot` is the number of the call modulo kAhead,
+  // a constant after unrolling: registers that are being loaded must not be moved.
+  __device__ __forceinline__ float take(int slot) {
+    const float scale = ahead_[slot];
     load(slot);
+    return scale;
   }
 
  private:
   __device__ __forceinline__ void load(int slot) {
-    const bool there = left_ > 0;
-    ahead_[slot][0] = there ? scales_[0] : 0.0f;
-#pragma unroll
-    for (int i = 1; i < kRows; ++i) ahead_[slot][i] = there ? scales_[rows_[i]] : 0.0f;
+    ahead_[slot] = left_ > 0 ? scales_[0] : 0.0f;
     scales_ += step_;
     --left_;
   }
 
-  const float* scales_;   // of the lane's first row, in the block that is loaded next
-  uint32_t rows_[kRows];  // from there to its other rows; the first is not used
-  int step_;              // from one block along k to the next
-  int left_;              // blocks that are not loaded yet
-  float ahead_[kAhead][kRows];
+  const float* scales_;  // of the row, in the block that is loaded next
+  int step_;             // from one block along k to the next
+  int left_;             // blocks that are not loaded yet
+  float ahead_[kAhead];
 };
 
 // The scales of what a thread of a consumer of gemm_sm90 multiplies, where the matrix
@@ -132,7 +123,7 @@ class BlockScales {
     constexpr int kBlock = TILEPOST_SCALE_BLOCK;
     ptx::wait_for_previous_kernels();  // which may have made the scales
     const int lane = thread % 32, row = part.row + thread / 32 * 16 + lane % 16;
-    a_.open(shape, scale_a, kBlocks > 1 ? row + lane / 16 * 64 : row, 0, 0);
+    a_.open(shape, scale_a, kBlocks > 1 ? row + lane / 16 * 64 : row);
     b_.open(shape, scale_b, part.col, 0, lane);
     border_ = (kBlock - part.col % kBlock) / kChunk;
   }
@@ -140,13 +131,12 @@ class BlockScales {
   // Takes the scales of block `stage` along k, the next one. `slot` is stage % kAhead, a constant.
   // All lanes of the warp call.
   __device__ __forceinline__ void take(int stage, int slot, int thread) {
-    float own[1];
-    a_.take(own, slot);
+    const float own = a_.take(slot);
     b_.advance(stage);
 #pragma unroll
     for (int i = 0; i < 2 * kBlocks; ++i) {
       const int lane = i / 2 * 16 + i % 2 * 8 + thread % 32 / 4;
-      const float of_row = __shfl_sync(0xFFFFFFFF, own[0], lane);
+      const float of_row = __shfl_sync(0xFFFFFFFF, own, lane);
 #pragma unroll
       for (int j = 0; j < kAcross; ++j) scales_[i][j] = of_row * b_.at(j, stage);
     }
@@ -188,59 +178,10 @@ class BlockScales {
       }
   }
 
-  ScalesOfA<1, kAhead, kScales> a_;
+  ScalesOfA<kAhead, kScales> a_;
   ScalesOfB<kAcross> b_;
   int border_;  // how many chunks lie in the first block of B
   float scales_[2 * kBlocks][kAcross];
-};
-
-// The scales of what a thread of gemm_sm90_small multiplies: there rows of the matrix instruction
-// are columns of B, and its kTileM columns are rows of A. A consumer's 64 columns of B lie in one
-// block.
-template <int kTileM, int kScales>
-class SwappedBlockScales {
- public:
-  static constexpr int kAhead = kTileM <= 64 ? 4 : 1;  // as many as registers are left for
-
-  // Starts to load the scales of block `block` along k, for a tile that begins at `place`.
-  __device__ __forceinline__ void open(const tilepost_shape_t& shape,
-                                       const tilepost_epilogue_t& epilogue, panel::Place place,
-                                       int block, int lane) {
-    a_.open(shape, epilogue.scale_a, place.row + lane, 32, block);
-    b_.open(shape, epilogue.scale_b, place.col, block, lane);
-  }
-
-  // Takes the scales of the next block along k, in step `step`, counted from 0. `slot` is
-  // step % kAhead, a constant. All lanes of the warp call.
-  __device__ __forceinline__ void take(int step, int slot) {
-    a_.take(scales_, slot);
-    b_.advance(step);
-    const float of_b = b_.at(0, step);
-#pragma unroll
-    for (int i = 0; i < kHeld; ++i) scales_[i] *= of_b;
-  }
-
-  // Adds the products, times their scales, to the sums. All lanes of the warp call.
-  template <int kSums>
-  __device__ __forceinline__ void add(float (&sums)[kSums], const float (&products)[kSums],
-                                      int lane) const {
-#pragma unroll
-    for (int unit = 0; unit < kTileM / 8; ++unit)
-#pragma unroll
-      for (int i = 0; i < 2; ++i) {
-        const float scale =
-            __shfl_sync(0xFFFFFFFF, scales_[unit / 4], unit % 4 * 8 + lane % 4 * 2 + i);
-        sums[4 * unit + i] = fmaf(products[4 * unit + i], scale, sums[4 * unit + i]);
-        sums[4 * unit + 2 + i] = fmaf(products[4 * unit + 2 + i], scale, sums[4 * unit + 2 + i]);
-      }
-  }
-
- private:
-  static constexpr int kHeld = (kTileM + 31) / 32;  // rows of A of a lane
-
-  ScalesOfA<kHeld, kAhead, kScales> a_;
-  ScalesOfB<1> b_;
-  float scales_[kHeld];
 };
 
 }  // namespace tilepost

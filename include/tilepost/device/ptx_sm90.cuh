@@ -35,6 +35,13 @@ __device__ __forceinline__ void arrive(uint32_t barrier) {
   asm volatile("mbarrier.arrive.release.cta.shared::cta.b64 _, [%0];" ::"r"(barrier) : "memory");
 }
 
+// Arrives once all copies that this thread has started with copy_async are complete. It counts as
+// one of the phase's arrivals, and who sees the phase complete sees what was copied (PTX ISA,
+// cp.async.mbarrier.arrive; .noinc).
+__device__ __forceinline__ void arrive_behind_copies(uint32_t barrier) {
+  asm volatile("cp.async.mbarrier.arrive.noinc.shared::cta.b64 [%0];" ::"r"(barrier) : "memory");
+}
+
 // Arrives at the barrier at the same address in CTA `rank` of the cluster. The arrival has no
 // .release.cluster, which would put a GPU-wide memory barrier into every step of the main loop
 // (ptxas 13.0: MEMBAR.ALL.GPU). None is needed. The arrival hands back a stage that was only read,
@@ -307,7 +314,8 @@ __device__ __forceinline__ void store_matrices(uint32_t row, uint32_t m0, uint32
                : "memory");
 }
 
-// Access to a word, or to sixteen bytes, of shared memory. Adding returns what was there.
+// Access to a word, to two floats, or to sixteen bytes, of shared memory. Adding returns what was
+// there.
 __device__ __forceinline__ void store_shared_word(uint32_t destination, uint32_t word) {
   asm volatile("st.shared.u32 [%0], %1;" ::"r"(destination), "r"(word) : "memory");
 }
@@ -326,6 +334,14 @@ __device__ __forceinline__ uint32_t load_shared_word(uint32_t source) {
   uint32_t word;
   asm volatile("ld.shared.u32 %0, [%1];" : "=r"(word) : "r"(source) : "memory");
   return word;
+}
+__device__ __forceinline__ float2 load_shared_floats(uint32_t source) {
+  float2 pair;
+  asm volatile("ld.shared.v2.f32 {%0, %1}, [%2];"
+               : "=f"(pair.x), "=f"(pair.y)
+               : "r"(source)
+               : "memory");
+  return pair;
 }
 __device__ __forceinline__ uint4 load_shared_quad(uint32_t source) {
   uint4 quad;

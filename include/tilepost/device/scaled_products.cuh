@@ -85,47 +85,6 @@ struct ScaledProducts {
   }
 };
 
-// The main loop of gemm_sm90_small for such operands. The tile of C, as far as the consumer has it,
-// begins at `place`, and `work` says which stages of K the CTA has (SplitWork). multiply(products,
-// block) starts to multiply one of a stage's kBlocks blocks of K.
-template <int kTileM, int kScales, int kBlocks, int kStages, int kSums, class Shared, class Work,
-          class Multiply>
-__device__ __forceinline__ void multiply_tile_scaled(const Shared& shared, Ring<kStages>& ring,
-                                                     float (&sums)[kSums],
-                                                     const tilepost_shape_t& shape,
-                                                     const tilepost_epilogue_t& epilogue,
-                                                     panel::Place place, const Work& work,
-                                                     int thread, Multiply multiply) {
-  const int stages = work.last_stage - work.first_stage, lane = thread % 32;
-  SwappedBlockScales<kTileM, kScales> scales;
-  scales.open(shape, epilogue, place, work.first_stage * kBlocks, lane);
-  constexpr int kUnroll = scales.kAhead > kBlocks ? scales.kAhead / kBlocks : 1;  // stages
-  float products[kSums];
-#pragma unroll
-  for (int i = 0; i < kSums; ++i) sums[i] = 0;
-#pragma unroll 1
-  for (int first = 0; first < stages; first += kUnroll) {
-#pragma unroll
-    for (int step = 0; step < kUnroll * kBlocks; ++step) {
-      if (step % kBlocks == 0) {
-        if (first + step / kBlocks >= stages) break;
-        ptx::wait_barrier(shared.stages().full(ring.index), ring.parity);
-      }
-      ptx::pin(products);
-      ptx::wgmma_fence();
-      multiply(products, step % kBlocks);
-      ptx::wgmma_commit();
-      ptx::pin(products);
-      scales.take(first * kBlocks + step, step % scales.kAhead);
-      ptx::wgmma_wait<0>();
-      ptx::pin(products);
-      if (step % kBlocks == kBlocks - 1) shared.stages().release(ring.index, thread);
-      scales.add(sums, products, lane);
-      if (step % kBlocks == kBlocks - 1) ring.advance();
-    }
-  }
-}
-
 }  // namespace tilepost
 
 #endif  // TILEPOST_DEVICE_SCALED_PRODUCTS_CUH

@@ -56,6 +56,22 @@ TEST_CASE("stages and shared memory are what the template takes") {
   REQUIRE(threads(shared_tile) == 320);
 }
 
+// A stage has 128 more scales of A, or 32, and one of B for each block along k, in whole lines.
+TEST_CASE("stages have room for scales of blocks") {
+  const KernelConfig tall = find(small_configs(128, kInFlight, true), 128, 1);
+  REQUIRE(tall.stages == find(small_configs(128, kInFlight), 128, 1).stages - 1);
+  REQUIRE(shared_bytes(tall) == 5 * (256 * 128 + 640) + 2 * 128 * 128 + 1024);
+  const KernelConfig low = find(small_configs(32, kInFlight, true), 64, 1);
+  REQUIRE(shared_bytes(low) == low.stages * (2 * 96 * 128 + 384) + 32 * 128 + 1024);
+  for (int64_t m = 1; m <= kMostExchangedRows; ++m)
+    for (const KernelConfig& config : small_configs(m, kInFlight, true)) {
+      INFO(m << " rows: " << config.tile_m << "x" << config.tile_n << " over " << config.split_k);
+      REQUIRE(config.stages >= 2);
+      REQUIRE(shared_bytes(config) % 128 == 0);
+      REQUIRE(shared_bytes(config) <= arch_info(Arch::sm_90a).shared_per_block);
+    }
+}
+
 TEST_CASE("many rows get taller tiles too, each height once") {
   const auto heights = [](int64_t m) {
     std::vector<std::pair<int, int>> found;  // heights, and how many CTAs share a tile

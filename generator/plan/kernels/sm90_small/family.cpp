@@ -10,7 +10,7 @@ namespace tilepost {
 namespace {
 
 constexpr int kUnit = kExchangeUnit;
-constexpr int kRowBytes = 128;        // of an operand in shared memory
+constexpr int kRowBytes = 128;        // of an operand in shared memory, and what all is aligned to
 constexpr int kTileK = 64;            // 16-bit elements of such a row
 constexpr int kConsumerColumns = 64;  // of C, per consumer warpgroup
 constexpr int kBarrierBytes = 1024;
@@ -50,20 +50,35 @@ int64_t staging_bytes(const KernelConfig& config) {
   return consumers(config) * of_consumer;
 }
 
-int64_t stage_bytes(const KernelConfig& config) {
-  return int64_t{config.tile_m + config.tile_n} * config.tile_k * 2;
+// Rows of K in shared memory. A stage has two where tiles have few rows of A, so that there are
+// fewer waits.
+int blocks_of_stage(int tile_m) {
+  return tile_m <= 64 ? 2 : 1;
 }
 
-// A stage has two rows of K where tiles have few rows of A, so that there are fewer waits.
-KernelConfig small(int tile_m, int tile_n, int split_k, int64_t in_flight) {
+// Bytes of the scales of a stage. Such a row of e4m3 is a block, which has a scale in each row of A
+// and one in B, which takes sixteen bytes.
+int scale_bytes(const KernelConfig& config) {
+  constexpr int kScaleBytes = 4, kOfB = 16;
+  if (!config.scales) return 0;
+  const int bytes = blocks_of_stage(config.tile_m) * (config.tile_m * kScaleBytes + kOfB);
+  return (bytes + kRowBytes - 1) / kRowBytes * kRowBytes;
+}
+
+int64_t stage_bytes(const KernelConfig& config) {
+  return int64_t{config.tile_m + config.tile_n} * config.tile_k * 2 + scale_bytes(config);
+}
+
+KernelConfig small(int tile_m, int tile_n, int split_k, int64_t in_flight, bool scales) {
   const int64_t bound = arch_info(Arch::sm_90a).shared_per_block - kBarrierBytes;
   KernelConfig config{};
   config.family = &sm90_small_family();
   config.row = "gemm_sm90_small";
   config.tile_m = tile_m;
   config.tile_n = tile_n;
-  config.tile_k = tile_m <= 64 ? 2 * kTileK : kTileK;
+  config.tile_k = blocks_of_stage(tile_m) * kTileK;
   config.epilogue = true;
+  config.scales = scales;
   config.ctas_per_sm = 1;
   config.split_k = split_k;
   config.stages =
@@ -85,7 +100,8 @@ class Sm90SmallFamily final : public KernelFamily {
   std::string why_not(const Plan& plan) const override { return why_not_tma(plan); }
   std::vector<KernelConfig> configs(const Plan& plan,
                                     const MachineProfile& profile) const override {
-    return small_configs(plan.map.m, profile.gemm.in_flight_bytes);
+    return small_configs(plan.map.m, profile.gemm.in_flight_bytes,
+                         plan.scales != TILEPOST_SCALES_NONE);
   }
   int64_t most_rows() const override { return kMostSmallRows; }
 
@@ -123,8 +139,11 @@ class Sm90SmallFamily final : public KernelFamily {
     stage.delivery = delivered_bytes(config, request) / profile.chip.l2_bytes_per_clock *
                      off_the_grid(plan.k * bytes_of(request.element), profile.gemm.small_off_lines,
                                   profile.gemm.small_off_sectors);
-    return gemm_of_tiles(profile, plan, config, request,
-                         tile_of_stages(profile, plan, config, request, stage));
+    TileModel tile = tile_of_stages(profile, plan, config, request, stage);
+    if (config.scales)
+      tile.cycles += stages_of_tile(plan, config, request) * blocks_of_stage(config.tile_m) *
+                     config.tile_m * consumers(config) * profile.gemm.scaled.small;
+    return gemm_of_tiles(profile, plan, config, request, tile);
   }
   // It is slower with more rows than its short tiles are for.
   double slower_alone(const MachineProfile& profile, int64_t m) const override {
@@ -171,20 +190,21 @@ const KernelFamily& sm90_small_family() {
 // instruction allows. Above 128 rows there are several tile rows, or taller tiles, which ask less
 // of L2 but are fewer. Short tiles are 64 columns wide, for the most CTAs. Tall tiles move less
 // through shared memory where they are wider.
-std::vector<KernelConfig> small_configs(int64_t m, int64_t in_flight) {
+std::vector<KernelConfig> small_configs(int64_t m, int64_t in_flight, bool scales) {
   if (m > kMostExchangedRows) return {};
   int tile_m = even_height(m, kMostShortRows);
   std::vector<KernelConfig> configs;
   if (m <= kMostShortRows)
     for (const int split_k : {1, 2, 3, 4, 8})
-      configs.push_back(small(tile_m, 64, split_k, in_flight));
+      configs.push_back(small(tile_m, 64, split_k, in_flight, scales));
   if (m > 64)
-    for (const int split_k : {1, 2, 4}) configs.push_back(small(tile_m, 128, split_k, in_flight));
+    for (const int split_k : {1, 2, 4})
+      configs.push_back(small(tile_m, 128, split_k, in_flight, scales));
   for (const int64_t most : {192, 256}) {
     if (even_height(m, most) == tile_m) continue;
     tile_m = even_height(m, most);
     for (const int split_k : {1, 2}) {
-      const KernelConfig config = small(tile_m, 128, split_k, in_flight);
+      const KernelConfig config = small(tile_m, 128, split_k, in_flight, scales);
       if (config.stages >= kFewStages) configs.push_back(config);
     }
   }

@@ -21,7 +21,8 @@ inline constexpr int64_t kMostExchangedRows = 2048;
 const KernelFamily& sm90_small_family();
 
 // Its configurations for A of m rows in order of preference; none above kMostExchangedRows. They
-// have as many stages as keep `in_flight` bytes of operands on their way.
-std::vector<KernelConfig> small_configs(int64_t m, int64_t in_flight);
+// have as many stages as keep `in_flight` bytes of operands on their way. `scales`: stages have
+// room for scales of A's blocks.
+std::vector<KernelConfig> small_configs(int64_t m, int64_t in_flight, bool scales = false);
 
 }  // namespace tilepost

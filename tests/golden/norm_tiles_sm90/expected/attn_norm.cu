@@ -6,13 +6,14 @@
 
 #include <tilepost/device/arch.h>
 #include <tilepost/device/element.cuh>
+#include <tilepost/device/narrow_products.cuh>
 #include <tilepost/device/pipeline.cuh>
 #include <tilepost/device/ptx.cuh>
 #include <tilepost/device/ptx_cluster.cuh>
 #include <tilepost/device/ptx_sm90.cuh>
 #include <tilepost/device/ring.cuh>
-#include <tilepost/device/scaled_products.cuh>
 #include <tilepost/device/split_k.cuh>
+#include <tilepost/device/staged_scales.cuh>
 #include <tilepost/device/transposed_epilogue.cuh>
 #include <tilepost/device/wgmma.cuh>
 #include <tilepost/device/woven.cuh>
@@ -23,7 +24,7 @@
 
 static_assert(TILEPOST_ABI_VERSION == 13, "attn_norm was generated for another tilepost runtime; generate it again");
 
-static_assert(tilepost_gen_attn_norm::kFiles == 0xe7f58cd1767e90c5, "attn_norm.h was not generated with this file; generate both again");
+static_assert(tilepost_gen_attn_norm::kFiles == 0x9212b94be7e4bbcb, "attn_norm.h was not generated with this file; generate both again");
 
 #if defined(__CUDA_ARCH__) && !TILEPOST_ARCH_SM_90A
 #error "attn_norm.cu is planned for sm_90a, and for nothing else: compile with -gencode arch=compute_90a,code=sm_90a and without -arch, which may add compute_90"
@@ -76,6 +77,7 @@ constexpr int kBand = 1;      // tile rows swept together
 constexpr int kHelpers = 4;   // warps lent to the exchange
 constexpr bool kLends = 0;    // helper warps read panels
 constexpr bool kNN = 0;       // B is [k, n] row-major, not [n, k]
+constexpr int kScales = 0;    // of blocks: a ScalesTunable
 constexpr int kEpilogue = 0;  // a set of TILEPOST_SCALE …
 constexpr tilepost::DType kElement = tilepost::DType::bf16;
 constexpr tilepost::DType kOutput = tilepost::DType::bf16;
@@ -93,6 +95,7 @@ constexpr int kUnitM = 8;  // tokens of a unit of sums
 constexpr int kUnits = kTileM / kUnitM;
 using SplitK = tilepost::SplitK<kUnits, kSplitK>;
 using Work = tilepost::SplitWork<kSplitK>;
+using Scales = tilepost::StagedScales<kTileM, kBlocks, kScales>;
 constexpr int kGroup = 4;  // units whose epilogue's inputs fit the registers
 // The rows of one store of C: a part of a CTA's rows, or all if every CTA owns as many.
 constexpr int kBoxM = 16;
@@ -104,6 +107,7 @@ constexpr int kStageBytes = kBlocks * (kWeightsBytes + kTokensBytes);
 constexpr int kPanelBytes = SplitK::kMaxOwned * kUnitM * kRowBytes;
 constexpr int kPipelineBytes = kStages * kStageBytes;
 constexpr int kPartsEnd = kPipelineBytes + kConsumers * (kPanelBytes + SplitK::kReceivedBytes);
+constexpr int kScalesEnd = kPartsEnd + kStages * Scales::kBytes;
 
 using StageBarriers = tilepost::StageBarriers<0, kStages>;
 using ReceivedBarriers = tilepost::Barriers<StageBarriers::kEnd, kConsumers>;
@@ -116,7 +120,7 @@ constexpr int kConsumerWarps = 4 * kConsumers;
 constexpr int kThreads = 32 * (kConsumerWarps + 2 + kHelpers);
 constexpr int kHelperThreads = 32 * kHelpers;
 constexpr int kJoining = 32 * kConsumerWarps;
-constexpr int kSharedBytes = kPartsEnd + kBarrierBytes;
+constexpr int kSharedBytes = kScalesEnd + kBarrierBytes;
 
 static_assert(kTileM == 8 || (kTileM > 0 && kTileM % 16 == 0), "TILE_M is 8 or a multiple of 16");
 static_assert(kTileM <= 256, "a thread's registers hold 128 sums");
@@ -145,7 +149,9 @@ struct Shared {
   }
   // The memory where the consumers receive partial sums.
   __device__ uint32_t parts() const { return panel(kConsumers); }
-  __device__ uint32_t barriers() const { return base + kSharedBytes - kBarrierBytes; }
+  // With SCALES, the scales of a stage's blocks.
+  __device__ uint32_t scales(int stage) const { return base + kPartsEnd + stage * Scales::kBytes; }
+  __device__ uint32_t barriers() const { return base + kScalesEnd; }
   __device__ StageBarriers stages() const { return {barriers()}; }
   __device__ uint32_t panel_full(int consumer) const { return PanelBarriers{barriers()}[consumer]; }
   __device__ uint32_t panels_empty() const { return PanelsEmptyBarrier{barriers()}[0]; }
@@ -157,7 +163,7 @@ struct Shared {
 
 // One thread calls this.
 __device__ __forceinline__ void init_barriers(const View& view_, const Shared& shared) {
-  shared.stages().init(kConsumers);
+  shared.stages().init(kConsumers, Scales::kCopiers);
   for (int consumer = 0; consumer < kConsumers; ++consumer) {
     tilepost::ptx::init_barrier(shared.panel_full(consumer), 4);  // one per warp
   }
@@ -210,10 +216,15 @@ __device__ __forceinline__ int load_ahead(const Shared& shared, const CUtensorMa
   return end;
 }
 
-// The loader is one thread. It fills the stages with the operands of one tile after the other.
+// The loader is lane 0 of its warp. It fills the stages with the operands of one tile after the
+// other. With SCALES the other lanes help it to copy scales. A and its scales are then there before
+// the kernel starts.
 __device__ __forceinline__ void load_tiles(const View& view_, const Shared& shared,
                                            const CUtensorMap* map_a, const CUtensorMap* map_b,
-                                           const tilepost::TileGrid& grid, const Work& work) {
+                                           const tilepost::TileGrid& grid, const Work& work,
+                                           const tilepost_shape_t& shape,
+                                           const tilepost_epilogue_t& epilogue, int lane) {
+  if (lane != 0) return;
   // Weights must not evict tokens from L2, unless another tile row reads the same weights again.
   const uint64_t policy = grid.tiles_m == 1 ? tilepost::ptx::policy_evict_first()
                                             : tilepost::ptx::policy_evict_normal();
@@ -410,7 +421,7 @@ __global__ void __launch_bounds__(kThreads, 1) gemm_sm90_small(
   tilepost::ptx::wait_for_previous_kernels();
 
   if (warp == kConsumerWarps) {
-    if (lane == 0) load_tiles(view_, shared, &map_a, &map_b, grid, work);
+    load_tiles(view_, shared, &map_a, &map_b, grid, work, shape, epilogue, lane);
     __syncwarp();
   } else {
     if (warp < kConsumerWarps) {
@@ -496,7 +507,7 @@ tilepost_plan_t make_plan() {
 }  // namespace tilepost_gen_attn_norm::sm_90a
 
 // Declared by the header of this set alone.
-decltype(tilepost_plan_attn_norm_e7f58cd1767e90c5) tilepost_plan_attn_norm_e7f58cd1767e90c5 = 0;
+decltype(tilepost_plan_attn_norm_9212b94be7e4bbcb) tilepost_plan_attn_norm_9212b94be7e4bbcb = 0;
 
 extern "C" const tilepost_program_t* attn_norm_program(void) {
   static const tilepost_plan_t plans[] = {tilepost_gen_attn_norm::sm_90a::make_plan()};

@@ -7,13 +7,14 @@
 
 #include <tilepost/device/arch.h>
 #include <tilepost/device/element.cuh>
+#include <tilepost/device/narrow_products.cuh>
 #include <tilepost/device/pipeline.cuh>
 #include <tilepost/device/ptx.cuh>
 #include <tilepost/device/ptx_cluster.cuh>
 #include <tilepost/device/ptx_sm90.cuh>
 #include <tilepost/device/ring.cuh>
-#include <tilepost/device/scaled_products.cuh>
 #include <tilepost/device/split_k.cuh>
+#include <tilepost/device/staged_scales.cuh>
 #include <tilepost/device/transposed_epilogue.cuh>
 #include <tilepost/device/wgmma.cuh>
 #include <tilepost/device/woven.cuh>
@@ -24,7 +25,7 @@
 
 static_assert(TILEPOST_ABI_VERSION == 13, "gathered_up was generated for another tilepost runtime; generate it again");
 
-static_assert(tilepost_gen_gathered_up::kFiles == 0xcf63c6735b6a68b9, "gathered_up.h was not generated with this file; generate both again");
+static_assert(tilepost_gen_gathered_up::kFiles == 0x05a06a77229ed651, "gathered_up.h was not generated with this file; generate both again");
 
 #if defined(__CUDA_ARCH__) && !TILEPOST_ARCH_SM_90A
 #error "gathered_up.cu is planned for sm_90a, and for nothing else: compile with -gencode arch=compute_90a,code=sm_90a and without -arch, which may add compute_90"
@@ -127,7 +128,7 @@ tilepost_plan_t make_plan() {
 }  // namespace tilepost_gen_gathered_up::sm_90a
 
 // Declared by the header of this set alone.
-decltype(tilepost_plan_gathered_up_cf63c6735b6a68b9) tilepost_plan_gathered_up_cf63c6735b6a68b9 = 0;
+decltype(tilepost_plan_gathered_up_05a06a77229ed651) tilepost_plan_gathered_up_05a06a77229ed651 = 0;
 
 extern "C" const tilepost_program_t* gathered_up_program(void) {
   static const tilepost_plan_t plans[] = {tilepost_gen_gathered_up::sm_90a::make_plan()};

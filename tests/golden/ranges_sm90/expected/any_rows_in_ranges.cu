@@ -10,6 +10,7 @@
 #include <tilepost/device/arch.h>
 #include <tilepost/device/element.cuh>
 #include <tilepost/device/mates.cuh>
+#include <tilepost/device/narrow_products.cuh>
 #include <tilepost/device/panel.cuh>
 #include <tilepost/device/pipeline.cuh>
 #include <tilepost/device/positions.cuh>
@@ -21,6 +22,7 @@
 #include <tilepost/device/scaled_products.cuh>
 #include <tilepost/device/source_panels.cuh>
 #include <tilepost/device/split_k.cuh>
+#include <tilepost/device/staged_scales.cuh>
 #include <tilepost/device/transposed_epilogue.cuh>
 #include <tilepost/device/wgmma.cuh>
 #include <tilepost/device/woven.cuh>
@@ -31,7 +33,7 @@
 
 static_assert(TILEPOST_ABI_VERSION == 13, "any_rows_in_ranges was generated for another tilepost runtime; generate it again");
 
-static_assert(tilepost_gen_any_rows_in_ranges::kFiles == 0xaab6bd8628ae1b60, "any_rows_in_ranges.h was not generated with this file; generate both again");
+static_assert(tilepost_gen_any_rows_in_ranges::kFiles == 0xaee87aee9997b1a9, "any_rows_in_ranges.h was not generated with this file; generate both again");
 
 #if defined(__CUDA_ARCH__) && !TILEPOST_ARCH_SM_90A
 #error "any_rows_in_ranges.cu is planned for sm_90a, and for nothing else: compile with -gencode arch=compute_90a,code=sm_90a and without -arch, which may add compute_90"
@@ -332,7 +334,7 @@ tilepost_plan_t make_plan() {
 }  // namespace tilepost_gen_any_rows_in_ranges::sm_90a_to_64
 
 // Declared by the header of this set alone.
-decltype(tilepost_plan_any_rows_in_ranges_aab6bd8628ae1b60) tilepost_plan_any_rows_in_ranges_aab6bd8628ae1b60 = 0;
+decltype(tilepost_plan_any_rows_in_ranges_aee87aee9997b1a9) tilepost_plan_any_rows_in_ranges_aee87aee9997b1a9 = 0;
 
 extern "C" const tilepost_program_t* any_rows_in_ranges_program(void) {
   static const tilepost_plan_t plans[] = {tilepost_gen_any_rows_in_ranges::sm_90a::make_plan(), tilepost_gen_any_rows_in_ranges::sm_90a_to_1024::make_plan(), tilepost_gen_any_rows_in_ranges::sm_90a_to_64::make_plan()};

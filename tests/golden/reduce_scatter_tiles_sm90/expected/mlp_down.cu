@@ -7,13 +7,14 @@
 
 #include <tilepost/device/arch.h>
 #include <tilepost/device/element.cuh>
+#include <tilepost/device/narrow_products.cuh>
 #include <tilepost/device/pipeline.cuh>
 #include <tilepost/device/ptx.cuh>
 #include <tilepost/device/ptx_cluster.cuh>
 #include <tilepost/device/ptx_sm90.cuh>
 #include <tilepost/device/ring.cuh>
-#include <tilepost/device/scaled_products.cuh>
 #include <tilepost/device/split_k.cuh>
+#include <tilepost/device/staged_scales.cuh>
 #include <tilepost/device/transposed_epilogue.cuh>
 #include <tilepost/device/wgmma.cuh>
 #include <tilepost/device/woven.cuh>
@@ -24,7 +25,7 @@
 
 static_assert(TILEPOST_ABI_VERSION == 13, "mlp_down was generated for another tilepost runtime; generate it again");
 
-static_assert(tilepost_gen_mlp_down::kFiles == 0xcb9f6070ea9b38d1, "mlp_down.h was not generated with this file; generate both again");
+static_assert(tilepost_gen_mlp_down::kFiles == 0x951f12c697d6dcd2, "mlp_down.h was not generated with this file; generate both again");
 
 #if defined(__CUDA_ARCH__) && !TILEPOST_ARCH_SM_90A
 #error "mlp_down.cu is planned for sm_90a, and for nothing else: compile with -gencode arch=compute_90a,code=sm_90a and without -arch, which may add compute_90"
@@ -124,7 +125,7 @@ tilepost_plan_t make_plan() {
 }  // namespace tilepost_gen_mlp_down::sm_90a
 
 // Declared by the header of this set alone.
-decltype(tilepost_plan_mlp_down_cb9f6070ea9b38d1) tilepost_plan_mlp_down_cb9f6070ea9b38d1 = 0;
+decltype(tilepost_plan_mlp_down_951f12c697d6dcd2) tilepost_plan_mlp_down_951f12c697d6dcd2 = 0;
 
 extern "C" const tilepost_program_t* mlp_down_program(void) {
   static const tilepost_plan_t plans[] = {tilepost_gen_mlp_down::sm_90a::make_plan()};
