@@ -125,6 +125,8 @@ void Fields::scaled(ScaledProfile& p) {
   ratio("shared_two", p.shared_two, "the same where each has two blocks of rows");
   ratio("turns", p.turns, "where consumers take turns");
   ratio("turns_two", p.turns_two, "the same where each has two blocks of rows");
+  cycles("small", p.small,
+         "of gemm_sm90_small for a row of A, 64 columns and 128 of K, in addition");
   v_.end();
 }
 

@@ -56,6 +56,9 @@ struct Sm90Profile {
 // consumer has one block of 64 rows or two.
 struct ScaledProfile {
   double shared, shared_two, turns, turns_two;
+  // gemm_sm90_small: cycles of a stage for each row of A, 64 columns of the tile and 128 elements
+  // of K, besides those without scales: a consumer has to read the scales of all rows.
+  double small;
 };
 
 // The time of GEMMs by all families of kernels.
