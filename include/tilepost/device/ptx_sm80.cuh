@@ -50,12 +50,6 @@ __device__ __forceinline__ void wait_copies() {
   asm volatile("cp.async.wait_group %0;" ::"n"(kPending) : "memory");
 }
 
-// Lets this thread arrive at a barrier when all copies that it has started have landed. The arrival
-// is one of those that the barrier was initialised with (PTX ISA, cp.async.mbarrier.arrive.noinc).
-__device__ __forceinline__ void arrive_behind_copies(uint32_t barrier) {
-  asm volatile("cp.async.mbarrier.arrive.noinc.shared.b64 [%0];" ::"r"(barrier) : "memory");
-}
-
 // Stores sixteen bytes from registers to shared memory.
 __device__ __forceinline__ void store_shared(uint32_t destination, const uint32_t (&words)[4]) {
   asm volatile("st.shared.v4.b32 [%0], {%1, %2, %3, %4};" ::"r"(destination), "r"(words[0]),
