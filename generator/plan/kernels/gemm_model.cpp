@@ -11,14 +11,6 @@ namespace {
 
 constexpr int kSector = 32;  // bytes that L2 delivers at least
 
-// Time in which a CTA sends partial sums to the other CTAs of its tile.
-double exchange_us(const MachineProfile& profile, const KernelConfig& config) {
-  if (config.split_k == 1) return 0;
-  const double kib = config.tile_m * config.tile_n * 4.0 / 1024;
-  return profile.gemm.split_us +
-         profile.gemm.split_us_per_kib * kib * (config.split_k - 1) / config.split_k;
-}
-
 // Cycles of a stage's products at the power limit (KernelTimes::most_ghz), 0 without one.
 double limited_cycles(const MachineProfile& profile, const KernelConfig& config,
                       const KernelRequest& request, const StageModel& stage, double products) {
@@ -29,6 +21,13 @@ double limited_cycles(const MachineProfile& profile, const KernelConfig& config,
 }
 
 }  // namespace
+
+double exchange_us(const MachineProfile& profile, const KernelConfig& config) {
+  if (config.split_k == 1) return 0;
+  const double kib = config.tile_m * config.tile_n * 4.0 / 1024;
+  return profile.gemm.split_us +
+         profile.gemm.split_us_per_kib * kib * (config.split_k - 1) / config.split_k;
+}
 
 double GemmModel::wave_on(int at_once, double beside) const {
   return wave * beside * std::max(std::pow(at_once / reference_ctas, clock_gain), least_factor);

@@ -26,6 +26,9 @@ int resident_sms(const MachineProfile& profile, const Plan& plan, int cluster);
 
 // ---- For families
 
+// Time in which a CTA sends partial sums to the other CTAs of its tile.
+double exchange_us(const MachineProfile& profile, const KernelConfig& config);
+
 // What a tile of a kernel takes.
 struct TileModel {
   double cycles = 0;

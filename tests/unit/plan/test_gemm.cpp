@@ -246,16 +246,18 @@ TEST_CASE("with scales of blocks the tiles are those that were measured to be fa
 }
 
 // Of gemm_sm90_small, of which scales of blocks made other tiles the fastest: those that took at
-// most 5 % longer than the fastest on one H200.
+// most 9 % longer than the fastest on one H200.
 TEST_CASE("with scales of blocks and few rows the tiles are those that were measured to be fast") {
   struct Measured {
     int64_t m, n, k;
     std::vector<std::pair<int, int>> tiles;  // columns, CTAs that share the tile
   };
   const Measured all[] = {
+      {128, 24576, 1536, {{64, 1}, {128, 1}}},
       {128, 7168, 4096, {{128, 2}, {64, 1}}},
       {128, 4096, 7168, {{64, 2}}},
       {128, 2048, 7168, {{64, 3}}},
+      {96, 5120, 5120, {{128, 2}}},
       {64, 7168, 4096, {{64, 1}}},
       {64, 2048, 7168, {{64, 3}}},
       {48, 7168, 2048, {{64, 1}}},

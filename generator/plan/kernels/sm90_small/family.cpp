@@ -140,10 +140,15 @@ class Sm90SmallFamily final : public KernelFamily {
                      off_the_grid(plan.k * bytes_of(request.element), profile.gemm.small_off_lines,
                                   profile.gemm.small_off_sectors);
     TileModel tile = tile_of_stages(profile, plan, config, request, stage);
-    if (config.scales)
-      tile.cycles += stages_of_tile(plan, config, request) * blocks_of_stage(config.tile_m) *
-                     config.tile_m * consumers(config) * profile.gemm.scaled.small;
-    return gemm_of_tiles(profile, plan, config, request, tile);
+    if (!config.scales) return gemm_of_tiles(profile, plan, config, request, tile);
+    tile.cycles += stages_of_tile(plan, config, request) * blocks_of_stage(config.tile_m) *
+                   config.tile_m * consumers(config) * profile.gemm.scaled.small;
+    // Consumers wait for partial sums in every wave. What profiles have for kernels without scales
+    // was fitted to few waves, with one wait in all.
+    GemmModel model = gemm_of_tiles(profile, plan, config, request, tile);
+    model.start -= exchange_us(profile, config);
+    model.wave += exchange_us(profile, config);
+    return model;
   }
   // It is slower with more rows than its short tiles are for.
   double slower_alone(const MachineProfile& profile, int64_t m) const override {
