@@ -29,8 +29,9 @@ struct Barriers {
   }
 };
 
-// full[stage] completes when the loads of a stage have landed: it takes the loader's arrival and
-// the bytes that the loader expects. empty[stage] completes when the stage has been multiplied.
+// full[stage] completes when the loads of a stage have landed: it takes the loader's arrival, those
+// of others that fill the stage, and the bytes that the loader expects. empty[stage] completes when
+// the stage has been multiplied.
 template <int kFirst, int kStages>
 struct StageBarriers {
   static constexpr int kEnd = kFirst + 2 * kStages;
@@ -42,8 +43,8 @@ struct StageBarriers {
   __device__ __forceinline__ uint32_t empty(int stage) const {
     return base + (kFirst + kStages + stage) * kMbarrierBytes;
   }
-  // `readers` is the number of arrivals that empty a stage, and `copiers` how many threads
-  // fill it besides the loader.
+  // `readers` is the number of arrivals that empty a stage, and `copiers` how many fill it besides
+  // the loader's: of warps, or of lanes by arrive_behind_copies.
   __device__ __forceinline__ void init(int readers, int copiers = 0) const {
     for (int stage = 0; stage < kStages; ++stage) {
       ptx::init_barrier(full(stage), 1 + copiers);
