@@ -43,8 +43,8 @@ struct StageBarriers {
   __device__ __forceinline__ uint32_t empty(int stage) const {
     return base + (kFirst + kStages + stage) * kMbarrierBytes;
   }
-  // `readers` is the number of arrivals that empty a stage, and `copiers` how many fill it besides
-  // the loader's: of warps, or of lanes by arrive_behind_copies.
+  // `readers` is the number of arrivals that empty a stage, and `copiers` that of threads that fill
+  // it besides the loader (ptx::arrive_behind_copies).
   __device__ __forceinline__ void init(int readers, int copiers = 0) const {
     for (int stage = 0; stage < kStages; ++stage) {
       ptx::init_barrier(full(stage), 1 + copiers);
