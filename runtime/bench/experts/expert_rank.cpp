@@ -71,11 +71,7 @@ void ExpertRank::check() {
               stream());
   team_.elements[rank_] = elements;
   check_tilepost(tilepost_op_synchronize(op_), "tilepost_op_synchronize");
-  // A copy to memory that is not pinned would hold up those by which NCCL may go on.
-  TILEPOST_BENCH_CUDA(cudaStreamSynchronize(stream()));
-  TILEPOST_BENCH_CUDA(cudaMemcpyAsync(&team_.wrong[rank_], wrong.get(), sizeof(unsigned long long),
-                                      cudaMemcpyDeviceToHost, stream()));
-  TILEPOST_BENCH_CUDA(cudaStreamSynchronize(stream()));
+  team_.wrong[rank_] = read_number(wrong.get(), stream());
   operands_->fill_normal(session_.options.seed, rank_);
 }
 

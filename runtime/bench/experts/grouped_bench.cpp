@@ -72,10 +72,7 @@ class GroupedBench {
     count_apart(set.out, result_.get(), elements, plan_.output,
                 gate == 0 || gate == TILEPOST_BILINEAR,
                 static_cast<unsigned long long*>(wrong.get()), stream_.get());
-    unsigned long long found = 0;
-    TILEPOST_BENCH_CUDA(
-        cudaMemcpyAsync(&found, wrong.get(), sizeof found, cudaMemcpyDeviceToHost, stream_.get()));
-    TILEPOST_BENCH_CUDA(cudaStreamSynchronize(stream_.get()));
+    const unsigned long long found = read_number(wrong.get(), stream_.get());
     Record("check")
         .set("program", name_)
         .set("variant", "ours")
