@@ -151,11 +151,12 @@ struct Tiles {
   tilepost::ExpertTable table;  // otherwise
   tilepost::TokenTiles tokens;  // if GATHERS
   int tile_rows;
+  int panel_columns;  // not if GATHERS
 
   __device__ __forceinline__ int count() const { return tile_rows * grid.columns; }
   __device__ __forceinline__ tilepost::ExpertTile at(int position) const {
     if constexpr (kGathers) return part_of(tilepost::token_tile(grid, tile_rows, tokens, position));
-    return tilepost::expert_tile(grid, table, position);
+    return tilepost::panel_tile(grid, table, panel_columns, position);
   }
 
  private:
@@ -296,7 +297,8 @@ __device__ __forceinline__ void store_tiles(const Shared& shared, const CUtensor
       if (lane == 0) tilepost::ptx::arrive(shared.panels().empty(consumer, ring.index));
       ring.advance();
     }
-    tilepost::tile_done(place, tilepost::WarpStores{});
+    __syncwarp();  // puts rows that other lanes have copied before lane 0's release
+    if (lane == 0) tilepost::tile_done(place, tilepost::BulkStores{});
   }
   tilepost::ptx::wait_bulk<0>();
 }
@@ -386,7 +388,8 @@ __global__ void __launch_bounds__(kThreads, 1)
   Tiles tiles{{experts.count, (shape.n + kWholeN - 1) / kWholeN, kWholeM, kBand},
               shared.table(),
               {experts.tiles},
-              0};
+              0,
+              experts.panel_columns};
   tiles.tile_rows = tilepost::same_in_warp(kGathers ? tiles.tokens.count()
                                                     : shared.table().tile_rows(experts.count));
   const int stages = (shape.k + kTileK - 1) / kTileK;  // of a tile

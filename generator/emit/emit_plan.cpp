@@ -242,10 +242,12 @@ std::string emit_plan(const Plan& plan) {
     fields.set("experts", plan.experts, "each with a B of its own");
     fields.set("gate", c_name(plan.gate), "read with operations that combine gate and up");
   }
-  if (row_of(plan).dispatches()) {
+  if (row_of(plan).has_tokens()) {
     fields.set("top", plan.top, "experts of a token");
-    fields.set("most_rows", plan.most_rows, "of the output");
+    fields.set("most_rows", plan.most_rows, row_of(plan).dispatches() ? "of the output" : "of A");
   }
+  if (plan.panel_columns > 0)
+    fields.set("panel_columns", plan.panel_columns, "tile columns whose sums begin together");
   fields.set("routing", c_name(plan.routing));
   fields.set("any_m", plan.any_m ? "1" : "0", plan.any_m ? "every run says its m" : "");
   if (row_of(plan).input_is_routed())

@@ -61,10 +61,11 @@ void write_problem(OStream& json, const Plan& plan) {
     json.attribute("experts", plan.experts);
     json.attribute("gate", name_of(plan.gate));
   }
-  if (row_of(plan).dispatches()) {
+  if (row_of(plan).has_tokens()) {
     json.attribute("top", plan.top);
     json.attribute("max_rows", plan.most_rows);
   }
+  if (row_of(plan).combines()) json.attribute("panel_columns", plan.panel_columns);
   json.attribute("layout", name_of(plan.map.layout));
   json.attribute("division", name_of(plan.map.division));
   json.attribute("transport", name_of(plan.planned_transport));

@@ -53,7 +53,7 @@ bool take_problem(Draft& draft) {
   for (const Located<tilepost_epilogue_op_t>& operation : spec.gemm.epilogue)
     plan.epilogue |= static_cast<int>(operation.value);
   plan.experts = static_cast<int32_t>(spec.gemm.experts.value);
-  if (row_of(plan).dispatches()) {
+  if (row_of(plan).has_tokens()) {
     plan.experts /= plan.ranks;
     plan.top = static_cast<int32_t>(spec.gemm.top.value);
     const int64_t most = plan.map.m * plan.top;

@@ -53,6 +53,12 @@ std::string duties_text(const KernelDuties& duties) {
   return text.empty() ? "nothing" : text;
 }
 
+// Whether the kernel itself stores tiles by owner, and not one behind it.
+bool kernel_stores_by_owner(const Plan& plan) {
+  const RunPath path = paths_of(plan).overlapping;
+  return path.stores_by_owner && !path.combines;
+}
+
 }  // namespace
 
 KernelDuties duties_of(const Plan& plan) {
@@ -61,7 +67,7 @@ KernelDuties duties_of(const Plan& plan) {
   const bool exchanges = paths.planned.exchanges_parts, moves_input = row_of(plan).moves_input();
   KernelDuties duties;
   duties.waits = paths.planned.waits == Waits::tiles;
-  duties.stores = paths.overlapping.stores_by_owner;
+  duties.stores = kernel_stores_by_owner(plan);
   duties.tasks = gpu && plan.task_parts > 0;
   duties.fused = plan.fused != 0;
   duties.sources = plan.fused != 0 && row_of(plan).sums;
@@ -85,10 +91,11 @@ std::vector<ViewConstants> view_of(const Plan& plan) {
   constants.is_true(scatters_rows(plan), "kRouted");
   constants.is_true(planned.waits == Waits::tiles, "kWaits");
   constants.is_true(plan.reads_own != 0, "kReadsOwn");
-  // How many tiles experts have is known on the device alone, and nothing waits for them.
-  constants.is_false(
-      planned.waits == Waits::launches || (exchanges && !gathers) || row_of(plan).has_experts(),
-      "kRaises");
+  // How many tiles experts have is known on the device alone, and nothing waits for them but what
+  // sums tokens beside the kernel.
+  constants.is_false(planned.waits == Waits::launches || (exchanges && !gathers) ||
+                         (row_of(plan).has_experts() && plan.panel_columns == 0),
+                     "kRaises");
   constants.is_true(gathers, "kGathers");
   if (gathers)
     constants.add("int", fmt::format("kRanks = {}", plan.ranks));
@@ -100,7 +107,7 @@ std::vector<ViewConstants> view_of(const Plan& plan) {
   if (planned.normalises)
     constants.add("int",
                   fmt::format("kNorm = {}, kN = {}", static_cast<int>(plan.consumer), plan.map.n));
-  constants.is_true(path.stores_by_owner, "kStores");
+  constants.is_true(kernel_stores_by_owner(plan), "kStores");
   const bool whole_run = path.whole_run && !path.exchanges_parts;
   constants.is_true(whole_run, "kWholeRun");
   if (whole_run && row_of(plan).moves_input())

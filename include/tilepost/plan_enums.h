@@ -26,6 +26,8 @@ typedef enum tilepost_pattern {
   TILEPOST_GROUPED_GEMM = 6,  // no communication: rows of A sorted by expert, a B for each expert
   TILEPOST_DISPATCH_GROUPED_GEMM = 7,  // tokens come together, and each is multiplied by the B of
                                        // those of its experts that are this rank's
+  TILEPOST_GROUPED_GEMM_COMBINE = 8,   // rows of experts are multiplied, and those of each token
+                                       // are summed with their weights, at home with the token
 } tilepost_pattern_t;
 
 // Which rank gets a row of the product (TILEPOST_GEMM_ALL_TO_ALL), or of A

@@ -113,8 +113,8 @@ typedef struct tilepost_options {
   int64_t schedule_bytes;  // plans for any m: how many bytes of schedules are kept besides that of
                            // the plan's m, 1 to 2^40; the least recently used schedule makes room;
                            // 0 = 64 MiB
-  struct tilepost_expert_routing* routing;  // dispatch_grouped_gemm: the routing of the
-                                            // communicator whose tables runs read
+  struct tilepost_expert_routing* routing;  // dispatch_grouped_gemm, grouped_gemm_combine: the
+                                            // routing of the communicator whose tables runs read
                                             // (tilepost/routing.h). It has the plan's experts and
                                             // top, and room for the tokens of a share. Destroy it
                                             // after the operation. Null for all other patterns. A
@@ -185,11 +185,19 @@ tilepost_result_t tilepost_op_memory(tilepost_op_t op, tilepost_memory_t* memory
 //   dispatch_grouped_gemm a [share, k], this rank's   out [most_rows, n]: the rows of this rank's
 //                         tokens                      experts (tilepost/routing.h), each times the
 //                                                     b of its expert
+//   grouped_gemm_combine  a [most_rows, k], the rows  out [share, n]: this rank's tokens, each the
+//                         of this rank's experts      sum of its rows on all ranks, each times the
+//                                                     b of its expert, by weights
 //
 // With dispatch_grouped_gemm a rank has as many tokens as the last call of tilepost_routing_set
 // says, at most a share. The rows of a behind them are gathered too, and may be anything. most_rows
 // is the plan's, or m * top if that is less. Rows of out behind the last expert's are not written.
 // A run whose rows exceed the plan's most_rows ends on all ranks with an error, and writes nothing.
+//
+// With grouped_gemm_combine rows of a behind the last expert's may be anything. A rank rounds its
+// part of a token's sum once. These parts are added up in fp32 and rounded. Rows of out of tokens
+// that have no expert, and of those that the rank does not have, are 0. The epilogue's residual,
+// [share, n], has rows of this rank's tokens, which are added to them.
 //
 // b is [n, k] (layout tn) or [k, n] (nn). Everything is row-major. Only where the plan keeps the
 // tile layout, out has tilepost_op_info's out_elements in the order that docs/runtime.md describes.

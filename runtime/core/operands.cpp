@@ -57,7 +57,8 @@ RowsOfRank rows_of_rank_in(const tilepost_plan_t& plan, int rank, int64_t m) {
   const PatternRow& row = row_of(plan);
   const int64_t share = row.communicates() ? share_of(plan, rank, m) : m;
   if (row.input_is_routed()) return {m, plan.ranks * share, plan.ranks * share};
-  if (row.moves_input()) return {share, m, most_rows_in(plan, m)};
+  if (row.moves_input()) return {share, m, most_rows_in(plan, m), share};
+  if (row.combines()) return {most_rows_in(plan, m), most_rows_in(plan, m), share, share};
   if (row.product_is_routed()) return {m, m, plan.ranks * share};
   return {m, m, row.out_is_share() ? share : m};
 }
@@ -140,7 +141,7 @@ void RunOperands::add_scales_of_out(const tilepost_plan_t& plan, const RowsOfRan
        kOutput, true});
 }
 
-// Where ranks sum their products, only rank 0 adds the bias.
+// Where ranks sum their products, only rank 0 adds the bias. Experts have biases of their own.
 void RunOperands::add_epilogue(const tilepost_plan_t& plan, int rank, const RowsOfRank& rows) {
   const int ops = plan.epilogue;
   const int64_t product = rows.product, columns = product > 0 ? columns_of_b(plan) : 0;
@@ -161,9 +162,10 @@ void RunOperands::add_epilogue(const tilepost_plan_t& plan, int rank, const Rows
   };
   scale(TILEPOST_SCALE_ROWS, "scale_a", given_.scale_a, product, for_kernel_.scale_a);
   scale(TILEPOST_SCALE_COLUMNS, "scale_b", given_.scale_b, columns, for_kernel_.scale_b);
-  if (!row_of(plan).sums || rank == 0)
+  if (!row_of(plan).sums || row_of(plan).combines() || rank == 0)
     more(TILEPOST_BIAS, "bias", given_.bias, columns, for_kernel_.bias);
-  more(TILEPOST_RESIDUAL, "residual", given_.residual, product * plan.map.n, for_kernel_.residual);
+  const int64_t residual = row_of(plan).combines() ? rows.out : product;
+  more(TILEPOST_RESIDUAL, "residual", given_.residual, residual * plan.map.n, for_kernel_.residual);
 }
 
 void RunOperands::add_consumer(const tilepost_plan_t& plan, const RowsOfRank& rows) {

@@ -17,6 +17,7 @@ struct RowsOfRank {
   int64_t a = 0;        // rows of `a`, which the rank brings
   int64_t product = 0;  // rows that the rank multiplies, and rows of `gathered`
   int64_t out = 0;      // rows of `out`, without padding
+  int64_t tokens = 0;   // where tokens go to experts: the most tokens that the rank has
 };
 
 // The rows of a rank in a run of m rows. It is not for routed plans.

@@ -3,6 +3,7 @@
 #include "runtime/core/error.h"
 #include "runtime/core/operands.h"
 #include "runtime/core/routing/routing.h"
+#include "runtime/schedule/token_sums.h"
 #include "tilepost/dtype.h"
 
 namespace tilepost {
@@ -16,6 +17,12 @@ alignas(kVectorAlignment) char no_rows[kVectorAlignment];
 
 size_t counter_words(const tilepost_plan_t& plan) {
   return static_cast<size_t>(plan.map.num_groups) * TILEPOST_COUNTER_STRIDE;
+}
+
+// The words of HostOp::panels_.
+size_t panel_words(const tilepost_plan_t& plan) {
+  return plan.panel_columns > 0 ? static_cast<size_t>(num_panels(plan)) * TILEPOST_COUNTER_STRIDE
+                                : 0;
 }
 
 // A block of slots for every rank (HostOp::blocks_).
@@ -33,6 +40,7 @@ HostBytes host_bytes_of(const tilepost_plan_t& plan) {
   HostBytes bytes;
   if (paths.any(&RunPath::stores_apart)) bytes.staging = most.send * width;
   bytes.received = most.receive * width;
+  if (paths.planned.combines) bytes.products = plan.most_rows * plan.map.n * width;
   if (paths.planned.sorts_a) {
     bytes.packed = plan.rows_sent * row_bytes;
     bytes.packed_scales = moved_scales(plan).bytes_of(plan.rows_sent * plan.k);
@@ -48,9 +56,9 @@ void add_host_needs(const tilepost_plan_t& plan, int rank, tilepost_memory_t& me
   const HostBytes bytes = host_bytes_of(plan);
   size_t shared = bytes.slots + bytes.sums + bytes.landed;
   if (paths_of(plan).planned.exchanged == Memory::shared) shared += bytes.staging;
-  const size_t all = bytes.staging + bytes.received + bytes.packed + bytes.packed_scales +
-                     bytes.slots + bytes.sums + bytes.landed +
-                     counter_words(plan) * sizeof(uint32_t);
+  const size_t all = bytes.staging + bytes.received + bytes.products + bytes.packed +
+                     bytes.packed_scales + bytes.slots + bytes.sums + bytes.landed +
+                     (counter_words(plan) + panel_words(plan)) * sizeof(uint32_t);
   memory.shared_bytes += static_cast<int64_t>(shared);
   memory.device_bytes += static_cast<int64_t>(all);
   if (is_routed(plan)) return;
@@ -83,6 +91,8 @@ HostOp::HostOp(std::shared_ptr<HostFamily> family, const tilepost_plan_t& plan,
   const HostBytes bytes = host_bytes_of(plan_);
   staging_.assign(bytes.staging, 0);
   received_.assign(bytes.received, 0);
+  products_.assign(bytes.products, 0);
+  panels_.assign(panel_words(plan_), 0);
   packed_.assign(bytes.packed, 0);
   packed_scales_.assign(bytes.packed_scales / sizeof(float), 0);
   slots_.assign(bytes.slots, 0);
@@ -173,7 +183,7 @@ tilepost_result_t HostOp::run(const tilepost_run_operands_t& given, CUstream_st*
       given);
   TILEPOST_TRY(read.check());
   if (routing_ != nullptr)
-    TILEPOST_TRY(check_bound_tokens(*routing_, rows_of_rank_in(plan_, rank_, rows).a));
+    TILEPOST_TRY(check_bound_tokens(*routing_, rows_of_rank_in(plan_, rank_, rows).tokens));
   const tilepost_run_operands_t operands = read.with_place(no_rows);
   Request request{};
   request.operands = operands;
@@ -243,9 +253,10 @@ void HostOp::add_memory(tilepost_memory_t& memory) {
   size_t shared = slots_.size() + sums_.size() + landed_.size();
   const size_t gathered = gathered_.size() + gathered_scales_.size() * sizeof(float);
   if (paths_.planned.exchanged == Memory::shared) shared += staging_.size() + gathered;
-  const size_t all = (counters_.size() + rows_.size()) * sizeof(uint32_t) + staging_.size() +
-                     received_.size() + slots_.size() + sums_.size() + landed_.size() + gathered +
-                     packed_.size() + packed_scales_.size() * sizeof(float);
+  const size_t all = (counters_.size() + rows_.size() + panels_.size()) * sizeof(uint32_t) +
+                     staging_.size() + received_.size() + products_.size() + slots_.size() +
+                     sums_.size() + landed_.size() + gathered + packed_.size() +
+                     packed_scales_.size() * sizeof(float);
   memory.shared_bytes += static_cast<int64_t>(shared);
   memory.device_bytes += static_cast<int64_t>(all) + others_.bytes();
   for (const auto& run : {planned_, routed_})

@@ -35,7 +35,8 @@ struct HostExchangeMemory {
 
 // How many bytes of memory an operation has for data.
 struct HostBytes {
-  size_t staging = 0, received = 0, packed = 0, packed_scales = 0, slots = 0, sums = 0, landed = 0;
+  size_t staging = 0, received = 0, products = 0, packed = 0, packed_scales = 0;
+  size_t slots = 0, sums = 0, landed = 0;
 };
 HostBytes host_bytes_of(const tilepost_plan_t& plan);
 
@@ -98,13 +99,13 @@ class HostOp final : public tilepost_op {
   template <class Body>
   void end_by_abort(Body body);
   void work(int worker);
-  void compute(const Request& request, int worker);
+  void compute(uint64_t run, const Request& request, int worker);
   void communicate();
   bool communicate_run(uint64_t run, const Request& request);
   bool says_the_same(const Request& request);
   bool exchange_messages(uint64_t run, const Request& request);
   bool carry_out(const HostStep& place);
-  void compute_alone(const Request& request, int worker);
+  void compute_alone(uint64_t run, const Request& request, int worker);
   void launch(const Request& request, int worker, const tilepost_view_t& view) const;
   const void* rows_of_a(const Request& request) const;
   void wait_arrival(int group, uint32_t ready) const;
@@ -115,8 +116,11 @@ class HostOp final : public tilepost_op {
 
   // Runs whose tokens go to experts (op_tokens.cpp).
   bool list_tiles(const Request& request);
-  bool check_rows(const Request& request, const tilepost_routing_info_t& tables);
+  bool check_rows(const Request& request);
   void set_tokens(const Request& request, tilepost_view_t& view) const;
+  // Runs that sum the rows of tokens (tokens/op_combine.cpp).
+  bool wait_products(uint64_t run);
+  void combine(const Request& request, int worker, const tilepost_view_t& view) const;
   void open(uint64_t run);
   void raise(int group, uint32_t value);
   void raise_arrived(int group, const Request& request);
@@ -161,7 +165,7 @@ class HostOp final : public tilepost_op {
   tilepost_result_t result() const;
   // Whether the kernel of a run must not start before the communicating thread calls open().
   static bool waits_to_start(const RunPath& path) {
-    return path.stores_by_owner || path.whole_run || path.lists_tiles ||
+    return path.stores_by_owner || path.whole_run || path.lists_tiles || path.combines ||
            path.waits == Waits::kernel;
   }
   // This rank's memory for `place` in a run.
@@ -182,6 +186,8 @@ class HostOp final : public tilepost_op {
   std::vector<uint32_t> reached_;     // [groups] the counter's value after the runs so far
   std::vector<uint8_t> staging_;      // Buffer::send
   std::vector<uint8_t> received_;     // Buffer::received
+  std::vector<uint8_t> products_;     // rows of experts: RunPath::combines
+  std::vector<uint32_t> panels_;      // their panels' counters, for which no thread waits here
   std::vector<uint8_t> packed_;       // rows of A by destination: RunPath::sorts_a
   std::vector<float> packed_scales_;  // and the scales that move with them
   std::vector<uint8_t> gathered_;  // all ranks' rows of A, if the caller passes no memory for them,
@@ -237,8 +243,9 @@ class HostOp final : public tilepost_op {
   std::vector<Request> queue_;
   uint64_t posted_ = 0;
   uint64_t finished_ = 0;
-  uint64_t returned_ = 0;  // how many kernel calls have returned, over all runs
-  uint64_t opened_ = 0;    // how many runs' kernels may start
+  uint64_t returned_ = 0;    // how many kernel calls have returned, over all runs
+  uint64_t multiplied_ = 0;  // likewise, of kernels whose products are summed (RunPath::combines)
+  uint64_t opened_ = 0;      // how many runs' kernels may start
   bool stop_ = false;
   std::vector<std::thread> threads_;
 };

@@ -45,7 +45,7 @@ void HostOp::work(int worker) {
     Request request;
     for (uint64_t run = 1; next_request(run, request); ++run) {
       if (waits_to_start(request.run->path) && !wait_open(run)) return;
-      compute(request, worker);
+      compute(run, request, worker);
       const std::lock_guard lock(stream_.mutex);
       if (++returned_ % num_workers_ == 0) stream_.changed.notify_all();
     }
@@ -54,18 +54,22 @@ void HostOp::work(int worker) {
 
 // A kernel that stores into other ranks' memory enters the group, as a thread does in a collective,
 // so that no rank frees that memory meanwhile.
-void HostOp::compute(const Request& request, int worker) {
-  if (request.run->does_nothing()) return;
+void HostOp::compute(uint64_t run, const Request& request, int worker) {
+  if (request.run->does_nothing()) {
+    const std::lock_guard lock(stream_.mutex);
+    ++multiplied_;
+    return;
+  }
   if (!request.run->path.stores_by_owner && !request.run->path.whole_run) {
-    compute_alone(request, worker);
+    compute_alone(run, request, worker);
     return;
   }
   if (!group_->enter()) return;
   const HostGroup::Visit visit(*group_);
-  compute_alone(request, worker);
+  compute_alone(run, request, worker);
 }
 
-void HostOp::compute_alone(const Request& request, int worker) {
+void HostOp::compute_alone(uint64_t number, const Request& request, int worker) {
   const RunMap& run = *request.run;
   tilepost_view_t view{};
   view.tiles = run.tiles.tiles.data();
@@ -87,10 +91,11 @@ void HostOp::compute_alone(const Request& request, int worker) {
   view.user = request.user.data();
   view.experts = plan_.experts;
   view.expert_ends = request.operands.expert_ends;
-  if (run.path.lists_tiles) set_tokens(request, view);
+  if (run.path.lists_tiles || run.path.combines) set_tokens(request, view);
   if (run.path.whole_run) view.exchange = exchange_;
   if (run.path.waits != Waits::launches) {
     launch(request, worker, view);
+    if (run.path.combines && wait_products(number)) combine(request, worker, view);
     return;
   }
   for (const tilepost_group_t& group : run.tiles.groups) {
@@ -113,8 +118,18 @@ const void* HostOp::rows_of_a(const Request& request) const {
 
 void HostOp::launch(const Request& request, int worker, const tilepost_view_t& view) const {
   const RunMap& run = *request.run;
-  plan_.kernel.host_function(rows_of_a(request), request.operands.b, request.epilogue.out,
-                             run.shape, request.epilogue, worker, num_workers_, view);
+  tilepost_epilogue_t epilogue = request.epilogue;
+  if (run.path.combines) {
+    epilogue.out = const_cast<uint8_t*>(products_.data());  // written by the workers alone
+    epilogue.residual = nullptr;
+  }
+  tilepost_view_t of_kernel = view;
+  if (!panels_.empty()) {
+    of_kernel.counters = const_cast<uint32_t*>(panels_.data());  // raised by the workers alone
+    of_kernel.panel_columns = run.overlaps ? plan_.panel_columns : 0;
+  }
+  plan_.kernel.host_function(rows_of_a(request), request.operands.b, epilogue.out, run.shape,
+                             epilogue, worker, num_workers_, of_kernel);
 }
 
 // This wait also ends when the run is given up, like a kernel's own wait (input_ready).
@@ -163,6 +178,10 @@ bool HostOp::communicate_run(uint64_t run, const Request& request) {
     if (!list_tiles(request)) return false;
     if (path.waits != Waits::kernel) open(run);
   }
+  if (path.combines) {
+    if (!check_rows(request)) return false;
+    if (!path.stores_by_owner) open(run);
+  }
   if (!(path.whole_run         ? exchange_tiles(run, request)
         : path.shares_memory() ? share_memory(run, request)
                                : exchange_messages(run, request)))
@@ -189,7 +208,8 @@ bool HostOp::exchange_messages(uint64_t run, const Request& request) {
   for (int g = 0; g < map.num_groups(); ++g) {
     const HostStep place = place_of(request, g);
     // How many tiles experts have is not known here. The run ends when its workers return.
-    const bool counted = waits == Waits::steps && !row_of(plan_).has_experts();
+    const bool counted =
+        waits == Waits::steps && (!row_of(plan_).has_experts() || map.path.combines);
     if (counted && !wait_group(place, map.targets[g])) return false;
     own_ = buffers_of(request, g);
     if (row_of(plan_).communicates() && !carry_out(place)) return false;

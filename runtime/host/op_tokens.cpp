@@ -1,5 +1,6 @@
-// Runs whose tokens go to experts. Before the workers start, the communicating thread makes the
-// list of tile rows from the tables of the routing to which the operation is bound.
+// Runs whose tokens go to experts. Before the workers start, the communicating thread checks how
+// many rows ranks have, and where tokens are gathered makes the list of tile rows from the tables
+// of the routing to which the operation is bound.
 #include "runtime/core/routing/routing.h"
 #include "runtime/host/op.h"
 #include "runtime/schedule/token_groups.h"
@@ -20,9 +21,9 @@ void HostOp::set_tokens(const Request& request, tilepost_view_t& view) const {
 
 // Makes the list of the run. Returns false if the communicator was aborted.
 bool HostOp::list_tiles(const Request& request) {
+  if (!check_rows(request)) return false;
   tilepost_routing_info_t tables{};
   routing_->get_info(tables);
-  if (!check_rows(request, tables)) return false;
   Experts experts{tables.expert_ends, plan_.experts};
   experts.tokens = tables.row_tokens;
   token_tiles_ =
@@ -33,8 +34,10 @@ bool HostOp::list_tiles(const Request& request) {
 
 // Ends the run on all ranks if any of them has more rows than the plan is for. Ranks tell each
 // other their rows before any of them computes, so that no output is written.
-bool HostOp::check_rows(const Request& request, const tilepost_routing_info_t& tables) {
+bool HostOp::check_rows(const Request& request) {
   if (plan_.most_rows == plan_.map.m * plan_.top) return true;  // as many as there can be
+  tilepost_routing_info_t tables{};
+  routing_->get_info(tables);
   std::vector<int64_t> all;
   const HostStep place = place_of(request, HostStep::kExchange);
   if (!exchange(place, {tables.expert_ends[plan_.experts - 1]}, all)) return false;

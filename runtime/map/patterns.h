@@ -61,16 +61,23 @@ struct PatternRow {
 
   // Whether rows of A are sorted by expert, and each expert has a B of its own. Which rows an
   // expert has is known on the device alone, when the run executes.
-  constexpr bool has_experts() const { return pattern == TILEPOST_GROUPED_GEMM || dispatches(); }
+  constexpr bool has_experts() const { return pattern == TILEPOST_GROUPED_GEMM || has_tokens(); }
 
-  // Whether rows of A are tokens, which a routing (tilepost/routing.h) sends to experts. The rows
-  // of all ranks' tokens come together, and the kernel reads them in the order of the experts'
-  // rows.
+  // Whether the rows of experts are those of tokens, which a routing (tilepost/routing.h) has sent
+  // to them. Operations of such a pattern are bound to a routing.
+  constexpr bool has_tokens() const { return dispatches() || combines(); }
+
+  // Whether rows of A are tokens. The rows of all ranks' tokens come together, and the kernel reads
+  // them in the order of the experts' rows.
   constexpr bool dispatches() const { return pattern == TILEPOST_DISPATCH_GROUPED_GEMM; }
+
+  // Whether the products of a token's rows are summed with their weights. The rows of the tile map
+  // are then those of tokens, and the product that moves is these sums.
+  constexpr bool combines() const { return pattern == TILEPOST_GROUPED_GEMM_COMBINE; }
 
   // Whether a consumer may normalise rows of the output. This needs whole rows of one product or
   // sum on each rank, and a number of rows that follows from the m of the run.
-  constexpr bool may_normalise() const { return sums || (!communicates() && !has_experts()); }
+  constexpr bool may_normalise() const { return !has_experts() && (sums || !communicates()); }
 
   // Whether the product may be stored in slots, tile by tile. Rows of A that arrive rule this out,
   // since they arrive row by row, and so do experts, whose tiles have any number of rows.
@@ -122,6 +129,10 @@ inline constexpr PatternRow kPatterns[] = {
     {TILEPOST_DISPATCH_GROUPED_GEMM, "dispatch_grouped_gemm", "TILEPOST_DISPATCH_GROUPED_GEMM",
      "AllGather", "out = the tokens of each of this rank's experts, times the expert's B",
      Moves::input, false, RowsEnd::all},
+    {TILEPOST_GROUPED_GEMM_COMBINE, "grouped_gemm_combine", "TILEPOST_GROUPED_GEMM_COMBINE",
+     "ReduceScatter",
+     "out = this rank's tokens: the rows of their experts on all ranks, summed with their weights",
+     Moves::product, true, RowsEnd::share},
 };
 inline constexpr int kNumPatterns = static_cast<int>(std::size(kPatterns));
 
@@ -139,7 +150,7 @@ constexpr const PatternRow& row_of(const tilepost_plan_t& plan) {
 
 #pragma GCC diagnostic push
 #pragma GCC diagnostic error "-Wswitch"
-TILEPOST_CHECK_TABLE(tilepost_pattern_t, kPatterns, pattern, 8)
+TILEPOST_CHECK_TABLE(tilepost_pattern_t, kPatterns, pattern, 9)
 #pragma GCC diagnostic pop
 static_assert(is_in_order(kPatterns, &PatternRow::pattern));
 
@@ -165,7 +176,8 @@ constexpr bool fits_windows(const PatternRow& pattern, bool routed) {
 // alone must say which ranks get a row. A row of the product goes where its pattern or an even
 // routing sends it. A row of A goes to all ranks.
 constexpr bool may_exchange_tiles(const PatternRow& pattern, tilepost_routing_t routing) {
-  if (pattern.moves_input()) return !pattern.routes() && !pattern.dispatches();
+  if (pattern.has_tokens()) return false;
+  if (pattern.moves_input()) return !pattern.routes();
   return pattern.moves_product() && (!pattern.routes() || routing == TILEPOST_ROUTING_EVEN);
 }
 
@@ -175,10 +187,11 @@ constexpr bool scatters_rows(const tilepost_plan_t& plan) {
   return row_of(plan).moves_product() && plan.routing == TILEPOST_ROUTING_ROWS;
 }
 
-// Whether the transport brings tokens to experts.
-constexpr bool brings_tokens(tilepost_transport_t transport) {
+// Whether the transport brings tokens to experts, or their sums home.
+constexpr bool brings_tokens(const PatternRow& pattern, tilepost_transport_t transport) {
   return transport == TILEPOST_TRANSPORT_NONE || transport == TILEPOST_TRANSPORT_NCCL ||
-         transport == TILEPOST_TRANSPORT_COPY_ENGINE || transport == TILEPOST_TRANSPORT_HOST;
+         transport == TILEPOST_TRANSPORT_COPY_ENGINE || transport == TILEPOST_TRANSPORT_HOST ||
+         (pattern.combines() && transport == TILEPOST_TRANSPORT_PEER);
 }
 
 // The m of the plan's runs. With any_m it is the greatest m. It counts rows of the product, or

@@ -86,6 +86,7 @@ RunPath path_of(const tilepost_plan_t& plan, bool overlaps) {
   path.exchanges_parts = overlaps && plan.access == TILEPOST_ACCESS_TILES;
   path.whole_run = path.exchanges_parts || (overlaps && plan.whole_run != 0);
   path.lists_tiles = row.dispatches();
+  path.combines = row.combines();
   path.normalises = path.exchanges_parts && normalises(plan);
   path.consumes = has_consumer(plan) && !path.normalises;
   path.exchanged = exchanged_in(plan);

@@ -66,9 +66,13 @@ struct RunPath {
   bool exchanges_parts;
   bool lists_tiles;  // whether a list of tile rows is made of the run's tokens before the kernel
                      // (tilepost_token_tile_t)
-  bool normalises;   // whether the kernel normalises the rows that it has summed, in place of a
-                     // consumer
-  Buffer stores;     // where the kernel stores tiles: out, send or owners
+  // Whether the kernel stores rows of experts in memory of this rank (`products`), from which
+  // another kernel makes the tiles of the map: sums of tokens' rows. What is said below of where
+  // the kernel stores tiles, and of its counters, holds of that other kernel.
+  bool combines;
+  bool normalises;  // whether the kernel normalises the rows that it has summed, in place of a
+                    // consumer
+  Buffer stores;    // where the kernel stores tiles: out, send or owners
   // Whether the kernel looks up where to store a tile by the rank that owns the tile's rows. All
   // runs of the plan have that kernel. In a run that does not overlap, every entry of its table is
   // memory of this rank.

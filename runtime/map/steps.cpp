@@ -16,7 +16,8 @@ const PatternSteps* const kSteps[] = {&kGemmAllReduceSteps,
                                       &kAllGatherGemmSteps,
                                       &kAllToAllGemmSteps,
                                       nullptr,
-                                      &kAllGatherGemmSteps};
+                                      &kAllGatherGemmSteps,
+                                      &kGemmReduceScatterSteps};
 static_assert(std::size(kSteps) == std::size(kPatterns));
 
 }  // namespace

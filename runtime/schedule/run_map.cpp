@@ -163,7 +163,7 @@ int64_t bytes_of(const RunMap& run) {
 }
 
 int64_t most_rows_in(const tilepost_plan_t& plan, int64_t m) {
-  return row_of(plan).dispatches() ? std::min(plan.most_rows, m * plan.top) : m;
+  return row_of(plan).has_tokens() ? std::min(plan.most_rows, m * plan.top) : m;
 }
 
 int64_t rows_of_out(const tilepost_plan_t& plan, int64_t m, int rank) {

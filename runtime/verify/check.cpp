@@ -8,6 +8,7 @@
 #include "runtime/verify/reference/experts.h"
 #include "runtime/verify/reference/norm.h"
 #include "runtime/verify/reference/quantised.h"
+#include "runtime/verify/reference/token_sums.h"
 #include "tilepost/dtype.h"
 
 namespace tilepost::verify {
@@ -68,8 +69,10 @@ void Check::begin_run(int run, const RunShape& shape) {
   for (int rank = 0; rank < problem_.ranks; ++rank) tiles_.emplace_back(setup_.plan, shape_, rank);
   for (int i = 0; i < references; ++i) {
     Expected& expected = expected_[i];
-    expected.rows = rows_to_check(problem_, shape_.rows(i), setup_.world.max_reference_products(),
-                                  seed_ + static_cast<uint64_t>(run));
+    // A token has several rows.
+    const double most = setup_.world.max_reference_products() / std::max(1, problem_.top);
+    expected.rows =
+        rows_to_check(problem_, shape_.rows(i), most, seed_ + static_cast<uint64_t>(run));
     sampled_ = sampled_ || expected.rows.size() < static_cast<size_t>(shape_.rows(i));
     expected.sum.resize(expected.rows.size() * problem_.n);
     expected.bound.resize(expected.sum.size());
@@ -113,6 +116,9 @@ void Check::compute_reference(RankDevice& device, int rank, int run) {
 
 void Check::compute_products(RankDevice& device, int rank, int run, const ReferenceJob& job) {
   if (problem_.experts == 0) return device.reference(job);
+  if (problem_.combines())
+    return reference_of_tokens(job, shape_,
+                               [&](const ReferenceJob& own) { device.reference(own); });
   const std::vector<int32_t> ends =
       problem_.dispatches() ? shape_.ends(rank)
                             : expert_ends(problem_, shape_.rows(rank), seed_, run, rank);

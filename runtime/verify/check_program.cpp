@@ -26,7 +26,7 @@ Problem problem_of(const tilepost_plan_t& plan, const World& world) {
   problem.any_m = plan.any_m != 0;
   problem.tile_m = plan.map.tile_m;
   problem.tile_n = plan.map.tile_n;
-  problem.most_received = row_of(plan).dispatches() ? plan.most_rows : plan.map.m;
+  problem.most_received = row_of(plan).has_tokens() ? plan.most_rows : plan.map.m;
   problem.top = plan.top;
   problem.experts = plan.experts;
   problem.gate = plan.gate;

@@ -8,6 +8,7 @@
 #include "runtime/cuda/consumers/pack.h"
 #include "runtime/cuda/consumers/quantise.h"
 #include "runtime/cuda/consumers/token_list.h"
+#include "runtime/cuda/consumers/token_sums.h"
 #include "runtime/cuda/consumers/unpermute.h"
 #include "runtime/cuda/transport/agreement.h"
 #include "runtime/cuda/watch/stamp.h"
@@ -295,6 +296,20 @@ cudaError_t launch_token_list(const TokenListArguments& arguments, int, cudaStre
     if (bound.rank_rows[rank] > bound.most && bound.fault->found == 0)
       *bound.fault = {1, rank, bound.rank_rows[rank]};
   return error;
+}
+cudaError_t preload_token_sums(tilepost_dtype_t) {
+  return launched("preload_token_sums");
+}
+TokenSumGrid grid_behind(const TokenSumArguments&, int sms) {
+  return {sms, 512};
+}
+TokenSumGrid grid_beside(int sms) {
+  return {sms, 1024};
+}
+cudaError_t launch_token_sums(const TokenSumArguments& arguments, tilepost_dtype_t,
+                              TokenSumGrid grid, cudaStream_t stream) {
+  return launched("token_sums " + stream_of(stream).name + " " + std::to_string(grid.blocks) +
+                  " of " + std::to_string(arguments.num_tiles));
 }
 
 cudaError_t preload_hand_out() {

@@ -143,6 +143,7 @@ void take(Draft& draft, const Candidate& chosen) {
   plan.pushes = chosen.transport->pushes(plan) ? 1 : 0;
   plan.reads_own = chosen.reads_own ? 1 : 0;
   plan.row_gap = chosen.transport->row_gap(plan);
+  plan.panel_columns = chosen.transport->panel_columns(plan);
   plan.whole_run = chosen.transport->whole_run(plan) ? 1 : 0;
   request.fused = plan.fused != 0;
   request.sources = request.fused && row_of(plan).sums ? plan.ranks - 1 : 0;

@@ -76,6 +76,8 @@ KernelRequest request_for(const Plan& plan) {
   request.scales_a = plan.scales_a;
   request.quantises = quantises_tiles(plan);
   request.epilogue = plan.epilogue;
+  // The residual of tokens is added where their rows are summed.
+  if (row_of(plan).combines()) request.epilogue &= ~static_cast<int>(TILEPOST_RESIDUAL);
   request.gate = plan.gate;
   request.gathers = row_of(plan).dispatches();
   request.normalises = normalises(plan);

@@ -92,6 +92,12 @@ std::string describe_product(const Plan& plan, const std::string& out) {
                "of {5} ranks, * ",
                out, plan.map.n, shape(plan.map.m, plan.k), plan.top, share, plan.ranks) +
            b;
+  if (row.combines())
+    return fmt::format(
+               "{0}{1} = this rank's tokens of {2}, the sum of their top {3} rows of A[rows, "
+               "{4}] on {5} ranks, by weights, * ",
+               out, shape(share, plan.map.n), plan.map.m, plan.top, plan.k, plan.ranks) +
+           b;
   if (row.input_is_routed())
     return fmt::format("{0}[rows, {1}] = A[rows, {2}], {3}, {4} ranks, * ", out, plan.map.n, plan.k,
                        routed_to(plan), plan.ranks) +

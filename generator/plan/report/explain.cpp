@@ -31,7 +31,7 @@ double mib(int64_t bytes) {
 
 // The rows that a rank multiplies; where tokens go to experts, if all ranks have as many.
 int64_t multiplied_rows(const Plan& plan) {
-  return row_of(plan).dispatches() ? plan.map.m * plan.top / plan.ranks : plan.map.m;
+  return row_of(plan).has_tokens() ? plan.map.m * plan.top / plan.ranks : plan.map.m;
 }
 
 // Of the products of a run, sums of gate and of up included.
@@ -89,14 +89,15 @@ void print_problem(std::string& out, const Plan& plan) {
                                                     ? bytes_of_row_of_out(plan)
                                                     : plan.map.n * bytes_of(plan.output))),
                    ends_with_less(plan) ? "product" : "output"));
-  if (row_of(plan).dispatches())
+  if (row_of(plan).has_tokens())
     line(out, "",
          fmt::format(
              "that is {0} rows, if each expert has as many; a rank has at most {1}{2}, {3:.1f} "
-             "MiB of output",
+             "MiB of {4}",
              multiplied_rows(plan), plan.most_rows,
              plan.most_rows < plan.map.m * plan.top ? " (max_rows)" : "",
-             mib(plan.most_rows * plan.map.n * bytes_of(plan.output))));
+             mib(plan.most_rows * plan.map.n * bytes_of(plan.output)),
+             row_of(plan).dispatches() ? "output" : "product"));
 }
 
 // "cluster 2": the tiles of a cluster. Where several CTAs have a tile, their number follows.

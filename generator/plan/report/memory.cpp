@@ -84,6 +84,7 @@ std::vector<PlannedMemory> planned_memory(const Plan& plan) {
   if (path.lists_tiles && plan.arch != Arch::host)
     add("list of tiles",
         token_list_bytes(most_tile_rows(plan.most_rows, plan.experts, plan.map.tile_m)), "");
+  if (path.combines) add("products", plan.most_rows * plan.map.n * width, "");
   if (plan.planned_transport == TILEPOST_TRANSPORT_HOST_COPIES && plan.ranks > 1) {
     add("parts", (plan.ranks - 1) * host_part_stride(plan, sizes.send) * width, "");
     add("rings", host_ring_bytes(row_of(plan), plan.ranks), kPinned);

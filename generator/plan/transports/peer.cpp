@@ -5,11 +5,14 @@
 #include <algorithm>
 #include <cmath>
 
+#include "generator/plan/arch.h"
 #include "generator/plan/kernels/operands.h"
 #include "generator/plan/kernels/sm90/sm90.h"
+#include "generator/plan/kernels/sm90_experts/sm90_experts.h"
 #include "generator/plan/transports/models.h"
 #include "generator/plan/transports/objects.h"
 #include "generator/spec/text.h"
+#include "runtime/map/tile_map.h"
 
 namespace tilepost {
 namespace {
@@ -24,6 +27,21 @@ bool pushes_beside_neighbours(const Spec& spec) {
 // what other ranks store, or push all rows. Helper warps have an address for each rank of one host.
 bool is_whole_run(const Plan& plan, int task_parts) {
   return task_parts > 0 && plan.ranks <= TILEPOST_MOST_EXCHANGING;
+}
+
+// Where the rows of tokens are summed beside the GEMM: as many SMs as keep up with it. An element
+// of the product takes 2 k operations, and is read once.
+std::vector<CommChoice> choices_for_tokens(const Plan& plan, const MachineProfile& profile) {
+  constexpr double kGhz = 1.5;  // of a GEMM
+  const double flops = arch_info(plan.arch).tensor_flops_per_clock * kGhz * 1000 * plan.sms;
+  const double elements = flops / (2.0 * static_cast<double>(plan.k));
+  const double needed = elements * bytes_of(plan.output) / profile.peers.sums.sm_bytes_per_us;
+  int ctas = 1;
+  for (const int more : profile.peers.sum_ctas)
+    if (ctas < needed && more > ctas) ctas = more;
+  std::vector<CommChoice> choices;
+  for (const int lanes : profile.peers.lanes) choices.push_back({ctas, lanes});
+  return choices;
 }
 
 class Peer final : public Transport {
@@ -46,7 +64,10 @@ class Peer final : public Transport {
     return fmt::format("transport 'peer' stores with TMA, but {0}; use copy_engine or nccl",
                        why_not_tma);
   }
-  bool stores(const KernelConfig& config) const override { return stores_to_peers(config); }
+  // What a kernel of experts computes is stored by another kernel, which sums tokens.
+  bool stores(const KernelConfig& config) const override {
+    return stores_to_peers(config) || config.family == &sm90_experts_family();
+  }
   bool keep_kernels(const Spec& spec, const Plan& plan, std::vector<KernelChoice>& kernels,
                     Diagnostics& diagnostics) const override;
   bool serves(const Plan& plan, const std::vector<KernelChoice>& all, const KernelConfig& one,
@@ -67,13 +88,15 @@ class Peer final : public Transport {
     return row_of(plan).moves_input() && task_parts > 0;
   }
   int row_gap(const Plan& plan) const override;
+  int panel_columns(const Plan& plan) const override;
   bool whole_run(const Plan& plan) const override {
     return plan.fused != 0 || is_whole_run(plan, plan.task_parts);
   }
   std::vector<CommChoice> choices(const Plan& plan, const MachineProfile& profile,
                                   int task_parts) const override {
     if (task_parts > 0) return {{0, 1}};  // the GEMM has all SMs
-    return choices_for_sums(plan, profile);
+    return row_of(plan).combines() ? choices_for_tokens(plan, profile)
+                                   : choices_for_sums(plan, profile);
   }
   TransferModel model(const TransferProblem& problem) const override {
     if (problem.fused) return model_fused(problem);
@@ -97,6 +120,7 @@ class Peer final : public Transport {
 bool Peer::serves(const Plan& plan, const std::vector<KernelChoice>& all, const KernelConfig& one,
                   int task_parts) const {
   if (row_of(plan).moves_input()) return plan.arch == Arch::host || task_parts > 0;
+  if (row_of(plan).combines()) return true;  // another kernel stores
   const auto whole = [](const KernelChoice& other) { return stages_whole_tile(other.config); };
   return stores_to_peers(one) && (stages_whole_tile(one) || std::ranges::none_of(all, whole));
 }
@@ -113,6 +137,19 @@ int Peer::row_gap(const Plan& plan) const {
   if (finished) return 0;
   if (bytes % kSectorBytes == 0) return 0;
   return static_cast<int>((kLineBytes - bytes % kLineBytes) / width);
+}
+
+// A quarter of the columns, so that three quarters of the sums and stores are made beside the GEMM.
+// Narrow panels would have rows of A read from memory again and again: each panel reads all of
+// them.
+int Peer::panel_columns(const Plan& plan) const {
+  constexpr int kPanels = 4, kLeastColumns = 512;
+  if (!row_of(plan).combines()) return 0;
+  const int columns = tiles_n(plan.map);
+  const int least =
+      plan.arch == Arch::host ? 1 : std::max(1, kLeastColumns / std::max(1, plan.map.tile_n));
+  const int panel = std::max(least, (columns + kPanels - 1) / kPanels);
+  return panel < columns ? panel : 0;
 }
 
 // ---- What the spec may not ask for

@@ -133,6 +133,9 @@ class Transport {
   // tilepost_plan_t::row_gap of a plan whose access and tasks are chosen.
   virtual int row_gap(const Plan&) const { return 0; }
 
+  // tilepost_plan_t::panel_columns of a plan whose map is chosen.
+  virtual int panel_columns(const Plan&) const { return 0; }
+
   // tilepost_plan_t::whole_run of a plan whose access, kernel and tasks are chosen.
   virtual bool whole_run(const Plan&) const { return false; }
 

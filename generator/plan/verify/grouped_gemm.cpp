@@ -24,15 +24,31 @@ void check_boxes_of_b(const Plan& plan, Findings& findings) {
                              plan.kernel.tile_k, plan.k));
 }
 
+// Where tokens are gathered: tiles wait for groups, and their scales would have to move with them.
+bool gathers_as_it_may(const Plan& plan) {
+  return plan.neighbours == 0 && plan.map.num_groups <= kMostTokenGroups &&
+         (plan.epilogue & TILEPOST_SCALE_ROWS) == 0;
+}
+
+// Where the rows of tokens are summed: what a kernel behind the GEMM stores has whole rows, without
+// gaps, side by side in slots, and 16-bit elements on GPUs.
+bool sums_as_it_may(const Plan& plan) {
+  const bool half = row_of(plan.output).is_half() || plan.arch == Arch::host;
+  return plan.map.layout == TILEPOST_PANEL && plan.map.signals_per_tile == 1 && plan.row_gap == 0 &&
+         plan.fused == 0 && plan.task_parts == 0 && plan.pushes == 0 &&
+         plan.sum == TILEPOST_SUM_STAGED && half && plan.panel_columns >= 0 &&
+         (plan.panel_columns == 0 || (plan.access == TILEPOST_ACCESS_WRITE &&
+                                      int64_t{plan.panel_columns} * plan.map.tile_n < plan.map.n));
+}
+
 // Where tokens go to experts: how many rows there can be, and with which group a token comes.
 void check_tokens(const Plan& plan, Findings& findings) {
-  const bool none = plan.top == 0 && plan.most_rows == 0;
+  const bool none = plan.top == 0 && plan.most_rows == 0 && plan.panel_columns == 0;
   const bool right = plan.top >= 1 && plan.top <= kMostTop && plan.most_rows >= 1 &&
-                     plan.most_rows <= plan.map.m * plan.top && plan.neighbours == 0 &&
-                     plan.map.num_groups <= kMostTokenGroups &&
-                     brings_tokens(plan.planned_transport) &&
-                     (plan.epilogue & TILEPOST_SCALE_ROWS) == 0;
-  if (row_of(plan).dispatches() ? !right : !none)
+                     plan.most_rows <= plan.map.m * plan.top &&
+                     brings_tokens(row_of(plan), plan.planned_transport) &&
+                     (row_of(plan).combines() ? sums_as_it_may(plan) : gathers_as_it_may(plan));
+  if (row_of(plan).has_tokens() ? !right : !none)
     findings.add(fmt::format("top {0} and {1} rows of {2} tokens in {3} groups by {4}", plan.top,
                              plan.most_rows, plan.map.m, plan.map.num_groups,
                              name_of(plan.planned_transport)));
@@ -53,7 +69,8 @@ void verify_experts(const Plan& plan, Findings& findings) {
   if (plan.map.tile_m % kExpertUnit != 0 || plan.map.cluster != 1)
     findings.add(fmt::format("tiles of {0} rows, {1} of them in a cluster, of experts",
                              plan.map.tile_m, plan.map.cluster));
-  if ((plan.epilogue & TILEPOST_RESIDUAL) != 0) findings.add("a residual of routes");
+  if ((plan.epilogue & TILEPOST_RESIDUAL) != 0 && !row_of(plan).combines())
+    findings.add("a residual of routes");
   const int gates = plan.epilogue & kGateOps;
   if ((gates & (gates - 1)) != 0)
     findings.add(fmt::format("epilogue {0:#x} combines gate and up twice", plan.epilogue));

@@ -253,7 +253,7 @@ int least_comm_ctas(const Plan& plan) {
 int64_t most_positions(const Plan& plan) {
   const auto positions = static_cast<int64_t>(plan.tile_map().tiles.size());
   const int64_t columns = (plan.map.n + plan.map.tile_n - 1) / plan.map.tile_n;
-  if (row_of(plan).dispatches())
+  if (row_of(plan).has_tokens())
     return most_tile_rows(plan.most_rows, plan.experts, plan.map.tile_m) * columns;
   return row_of(plan).has_experts() ? positions + plan.experts * columns : positions;
 }
@@ -312,7 +312,7 @@ void check_exchange(const Plan& plan, Findings& findings) {
 // Checks that the pattern and the types allow the plan's operations.
 void check_operations(const Plan& plan, Findings& findings) {
   const int nonlinear = TILEPOST_GELU | TILEPOST_SILU | TILEPOST_RESIDUAL;
-  if (row_of(plan).sums && (plan.epilogue & nonlinear) != 0)
+  if (row_of(plan).sums && !row_of(plan).combines() && (plan.epilogue & nonlinear) != 0)
     findings.add(fmt::format("epilogue {0:#x} before a sum over ranks", plan.epilogue));
   if (!row_of(plan).communicates() && plan.transport != TILEPOST_TRANSPORT_NONE)
     findings.add(
@@ -387,7 +387,7 @@ const PatternCheck& check_of(const Plan& plan) {
       // by enumerator
       &kGemmAllReduceCheck, &kGemmCheck,          &kGemmReduceScatterCheck,
       &kGemmAllToAllCheck,  &kAllGatherGemmCheck, &kAllToAllGemmCheck,
-      &kGemmCheck,          &kAllGatherGemmCheck};
+      &kGemmCheck,          &kAllGatherGemmCheck, &kGemmReduceScatterCheck};
   static_assert(std::size(kChecks) == kNumPatterns);
   return *kChecks[plan.pattern];
 }

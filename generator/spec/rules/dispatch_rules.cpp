@@ -1,6 +1,8 @@
-// Patterns by which tokens go to experts: the experts of all ranks, the experts of a token, and
+// Patterns whose rows are those of tokens: the experts of all ranks, the experts of a token, and
 // what is not there yet.
 #include <fmt/format.h>
+
+#include <algorithm>
 
 #include "generator/spec/rules/rules.h"
 #include "generator/spec/text.h"
@@ -12,8 +14,9 @@ namespace {
 void check_without_tokens(const Spec& spec, Diagnostics& diagnostics) {
   const auto refuse = [&](const Place& where, const char* field) {
     diagnostics.error(where,
-                      fmt::format("{0} is for pattern 'dispatch_grouped_gemm', by which tokens "
-                                  "go to experts; got pattern {1}; remove {0}",
+                      fmt::format("{0} is for patterns 'dispatch_grouped_gemm' and "
+                                  "'grouped_gemm_combine', whose tokens go to experts; got pattern "
+                                  "{1}; remove {0}",
                                   field, quote(name_of(spec.pattern.value))));
   };
   if (spec.gemm.top.given()) refuse(spec.gemm.top.where, "gemm.top");
@@ -46,18 +49,49 @@ void check_numbers(const Spec& spec, Diagnostics& diagnostics) {
         most.where, fmt::format("a rank may have {} rows, gemm.m * gemm.top, and a grouped "
                                 "GEMM has at most {}; set max_rows",
                                 most.value, kMost));
-  check_product(most, gemm.n, "the output, max_rows * gemm.n,", diagnostics);
+  const bool dispatches = row_of(spec.pattern.value).dispatches();
+  check_product(most, gemm.n,
+                dispatches ? "the output, max_rows * gemm.n," : "the product, max_rows * gemm.n,",
+                diagnostics);
+  if (!dispatches) check_product(most, gemm.k, "A, max_rows * gemm.k,", diagnostics);
 }
 
-// Refuses what the kernel or the runtime cannot do yet.
-void check_possible(const Spec& spec, Diagnostics& diagnostics) {
-  const std::string pattern = quote(name_of(spec.pattern.value));
+void check_carrier(const Spec& spec, Diagnostics& diagnostics) {
   const std::optional<tilepost_transport_t> wish = spec.transport.value;
-  if (wish && !brings_tokens(*wish))
-    diagnostics.error(spec.transport.where,
-                      fmt::format("transport {} does not bring tokens to experts yet; use 'auto', "
-                                  "'nccl', 'copy_engine' or 'none'",
-                                  quote(name_of(*wish))));
+  const PatternRow& row = row_of(spec.pattern.value);
+  if (!wish || brings_tokens(row, *wish)) return;
+  diagnostics.error(
+      spec.transport.where,
+      row.dispatches()
+          ? fmt::format("transport {} does not bring tokens to experts yet; use 'auto', "
+                        "'nccl', 'copy_engine' or 'none'",
+                        quote(name_of(*wish)))
+          : fmt::format("transport {} does not bring sums of tokens home yet; use 'auto', "
+                        "'peer', 'nccl', 'copy_engine' or 'none'",
+                        quote(name_of(*wish))));
+}
+
+// Refuses what the kernel that sums, or the runtime, cannot do yet.
+void check_combine(const Spec& spec, Diagnostics& diagnostics) {
+  const std::string pattern = quote(name_of(spec.pattern.value));
+  if (spec.schedule.sum.value == TILEPOST_SUM_ADDED)
+    diagnostics.error(spec.schedule.sum.where,
+                      fmt::format("schedule.sum 'added' is not available with pattern {}, whose "
+                                  "sums have the same bits in every run; use 'staged'",
+                                  pattern));
+  const bool host =
+      std::ranges::all_of(spec.archs.value, [](Arch arch) { return arch == Arch::host; });
+  if (!host && !row_of(spec.gemm.out.value).is_half())
+    diagnostics.error(
+        spec.gemm.out.where,
+        fmt::format("gemm.out {} is not available with pattern {} on GPUs, whose sums "
+                    "have 16 bits; use 'bf16' or 'f16'",
+                    quote(name_of(spec.gemm.out.value)), pattern));
+}
+
+// Refuses what the kernel that gathers, or the runtime, cannot do yet.
+void check_gather(const Spec& spec, Diagnostics& diagnostics) {
+  const std::string pattern = quote(name_of(spec.pattern.value));
   if (spec.neighbours.value)
     diagnostics.error(
         spec.neighbours.where,
@@ -77,9 +111,14 @@ void check_possible(const Spec& spec, Diagnostics& diagnostics) {
 
 void check_dispatch(const Spec& spec, Diagnostics& diagnostics) {
   if (!spec.pattern.given()) return;
-  if (!row_of(spec.pattern.value).dispatches()) return check_without_tokens(spec, diagnostics);
+  const PatternRow& row = row_of(spec.pattern.value);
+  if (!row.has_tokens()) return check_without_tokens(spec, diagnostics);
   check_numbers(spec, diagnostics);
-  check_possible(spec, diagnostics);
+  check_carrier(spec, diagnostics);
+  if (row.dispatches())
+    check_gather(spec, diagnostics);
+  else
+    check_combine(spec, diagnostics);
 }
 
 }  // namespace tilepost

@@ -104,7 +104,10 @@ void check_before_sum(const Operation& operation, int64_t ranks, Diagnostics& di
 
 void check_epilogue(const Spec& spec, Diagnostics& diagnostics) {
   check_order(spec.gemm.epilogue, diagnostics);
-  if (spec.pattern.given() && row_of(spec.pattern.value).sums)
+  // The operations of experts apply to each of a token's rows, before they are summed. A residual
+  // is added to the token's sum.
+  if (spec.pattern.given() && row_of(spec.pattern.value).sums &&
+      !row_of(spec.pattern.value).combines())
     for (const Operation& operation : spec.gemm.epilogue)
       check_before_sum(operation, spec.ranks.value, diagnostics);
 }

@@ -23,8 +23,9 @@ const Operation* gate_operation(const Spec& spec) {
 // Refuses what only experts have.
 void check_without_experts(const Spec& spec, Diagnostics& diagnostics) {
   const auto refuse = [&](const Place& where, const std::string& what, const char* remedy) {
-    diagnostics.error(where, fmt::format("{} is for patterns 'dispatch_grouped_gemm' and "
-                                         "'grouped_gemm'; got pattern {}; {}",
+    diagnostics.error(where, fmt::format("{} is for patterns 'dispatch_grouped_gemm', "
+                                         "'grouped_gemm' and 'grouped_gemm_combine'; got pattern "
+                                         "{}; {}",
                                          what, quote(name_of(spec.pattern.value)), remedy));
   };
   if (spec.gemm.experts.given())
@@ -79,7 +80,7 @@ void check_with_experts(const Spec& spec, Diagnostics& diagnostics) {
                       fmt::format("pattern {} needs gemm.experts, the number of B; add it",
                                   quote(name_of(spec.pattern.value))));
   for (const Operation& operation : gemm.epilogue)
-    if (operation.value == TILEPOST_RESIDUAL)
+    if (operation.value == TILEPOST_RESIDUAL && !row_of(spec.pattern.value).combines())
       diagnostics.error(operation.where,
                         fmt::format("gemm.epilogue: 'residual' is not available with pattern {}, "
                                     "whose rows are routes and not tokens; add it where the routes "

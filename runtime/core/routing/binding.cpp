@@ -38,17 +38,17 @@ tilepost_result_t check_binding(const char* call, const tilepost_comm& comm,
   if (program.num_plans < 1 || program.plans == nullptr) return TILEPOST_OK;  // refused elsewhere
   const tilepost_plan_t& plan = program.plans[0];
   const bool known = is_pattern(stored_value(plan.pattern));
-  if (!known || !row_of(plan).dispatches()) {
+  if (!known || !row_of(plan).has_tokens()) {
     if (routing == nullptr) return TILEPOST_OK;
     return fail(TILEPOST_INVALID_ARGUMENT,
-                "%s: options.routing is for dispatch_grouped_gemm, and '%s' has another pattern; "
-                "leave it null",
+                "%s: options.routing is for dispatch_grouped_gemm and grouped_gemm_combine, and "
+                "'%s' has another pattern; leave it null",
                 call, program.name);
   }
   if (routing == nullptr)
     return fail(
         TILEPOST_INVALID_ARGUMENT,
-        "%s: options.routing is null, but '%s' sends tokens to experts; make a routing with "
+        "%s: options.routing is null, but '%s' has tokens that go to experts; make a routing with "
         "tilepost_routing_create and pass it",
         call, program.name);
   if (routing->live_ops != comm.live_ops)

@@ -6,6 +6,7 @@
 #include "runtime/core/error.h"
 #include "runtime/core/plan_check.h"
 #include "runtime/map/patterns.h"
+#include "runtime/map/tile_map.h"
 #include "tilepost/internal/route_recipe.h"
 #include "tilepost/internal/token_tiles.h"
 
@@ -21,18 +22,26 @@ tilepost_result_t check_tokens_of_plan(const char* name, const tilepost_plan_t& 
                 "; regenerate it",
                 name, what, value, least, most);
   };
-  const bool dispatches = row_of(plan).dispatches();
-  const int64_t top = dispatches ? kMostTop : 0, least = dispatches ? 1 : 0;
+  const bool tokens = row_of(plan).has_tokens(), combines = row_of(plan).combines();
+  const int64_t top = tokens ? kMostTop : 0, least = tokens ? 1 : 0;
   TILEPOST_TRY(in_range("top", plan.top, least, top));
   constexpr int64_t kMost = std::numeric_limits<int32_t>::max();
   TILEPOST_TRY(
       in_range("most_rows", plan.most_rows, least, std::min(kMost, plan.map.m * plan.top)));
-  if (!dispatches) return TILEPOST_OK;
+  const int64_t columns = combines ? tiles_n(plan.map) - 1 : 0;
+  const bool sums_beside = plan.access == TILEPOST_ACCESS_WRITE;
+  TILEPOST_TRY(in_range("panel_columns", plan.panel_columns, 0, sums_beside ? columns : 0));
+  if (!tokens) return TILEPOST_OK;
   TILEPOST_TRY(in_range("experts", plan.experts, 1, kMostExperts));
-  TILEPOST_TRY(in_range("number of groups", plan.map.num_groups, 1, kMostTokenGroups));
+  if (!combines)
+    TILEPOST_TRY(in_range("number of groups", plan.map.num_groups, 1, kMostTokenGroups));
   TILEPOST_TRY(in_range("neighbours", plan.neighbours, 0, 0));
   TILEPOST_TRY(in_range("task_parts", plan.task_parts, 0, 0));
-  return in_range("access", plan.access, TILEPOST_ACCESS_MESSAGES, TILEPOST_ACCESS_READ);
+  TILEPOST_TRY(in_range("fused", plan.fused, 0, 0));
+  TILEPOST_TRY(in_range("row_gap", plan.row_gap, 0, 0));
+  TILEPOST_TRY(in_range("sum", plan.sum, TILEPOST_SUM_STAGED, TILEPOST_SUM_STAGED));
+  return in_range("access", plan.access, TILEPOST_ACCESS_MESSAGES,
+                  combines ? TILEPOST_ACCESS_WRITE : TILEPOST_ACCESS_READ);
 }
 
 }  // namespace tilepost

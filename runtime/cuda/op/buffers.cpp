@@ -16,7 +16,8 @@ RunSizes sizes_of(const tilepost_plan_t& plan, const RunMap* planned) {
 
 // The bytes of each buffer; 0 where there is none.
 struct BufferBytes {
-  int64_t send = 0, received = 0, scratch = 0, packed = 0, gathered = 0, token_list = 0;
+  int64_t send = 0, received = 0, scratch = 0, packed = 0, gathered = 0, token_list = 0,
+          products = 0, sum_words = 0;
 };
 BufferBytes bytes_of(const tilepost_plan_t& plan, const RunSizes& sizes, int lanes) {
   const RunPaths paths = paths_of(plan);
@@ -31,6 +32,8 @@ BufferBytes bytes_of(const tilepost_plan_t& plan, const RunSizes& sizes, int lan
   if (paths.planned.lists_tiles)
     bytes.token_list =
         token_list_bytes(most_tile_rows(plan.most_rows, plan.experts, plan.map.tile_m));
+  if (paths.planned.combines) bytes.products = plan.most_rows * plan.map.n * width;
+  if (plan.panel_columns > 0) bytes.sum_words = sizeof(TokenSumWords);
   return bytes;
 }
 
@@ -40,12 +43,12 @@ void OpBuffers::add_needs(const tilepost_plan_t& plan, const RunMap* planned, in
                           tilepost_memory_t& memory) {
   const BufferBytes bytes = bytes_of(plan, sizes_of(plan, planned), lanes);
   memory.device_bytes += bytes.send + bytes.received + bytes.scratch + bytes.packed +
-                         bytes.gathered + bytes.token_list;
+                         bytes.gathered + bytes.token_list + bytes.products + bytes.sum_words;
 }
 
 void OpBuffers::add_memory(tilepost_memory_t& memory) const {
   for (const DeviceMemory* own :
-       {&send_, &received_, &gathered_, &packed_, &scratch_, &token_list_})
+       {&send_, &received_, &gathered_, &packed_, &scratch_, &token_list_, &products_, &sum_words_})
     memory.device_bytes += own->bytes();
 }
 
@@ -57,6 +60,8 @@ tilepost_result_t OpBuffers::create(const RunMap* planned, int lanes, cudaStream
   TILEPOST_TRY(make(scratch_, bytes.scratch, stream));
   TILEPOST_TRY(make(packed_, bytes.packed, stream));
   TILEPOST_TRY(make(token_list_, bytes.token_list, stream));
+  TILEPOST_TRY(make(products_, bytes.products, stream));
+  TILEPOST_TRY(make(sum_words_, bytes.sum_words, stream));
   return make(gathered_, bytes.gathered, stream);
 }
 
@@ -157,7 +162,8 @@ bool OpBuffers::uses_shared(const RunPath& path) const {
 }
 
 void OpBuffers::leak() {
-  for (DeviceMemory* memory : {&send_, &received_, &gathered_, &packed_, &scratch_, &token_list_})
+  for (DeviceMemory* memory :
+       {&send_, &received_, &gathered_, &packed_, &scratch_, &token_list_, &products_, &sum_words_})
     memory->leak();
 }
 

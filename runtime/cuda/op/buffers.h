@@ -3,6 +3,7 @@
 // all these kinds a run uses.
 #pragma once
 
+#include "runtime/cuda/consumers/token_sums.h"
 #include "runtime/cuda/device/resources.h"
 #include "runtime/cuda/transport/transport.h"
 #include "runtime/schedule/run_map.h"
@@ -44,6 +45,11 @@ class OpBuffers {
 
   // Memory for the list of tile rows of a run, zeroed when it was made, or null.
   void* token_list() const { return token_list_.get(); }
+
+  // RunPath::combines: rows of experts.
+  void* products() const { return products_.get(); }
+  // tilepost_plan_t::panel_columns: the words by which tokens are summed beside the GEMM, or null.
+  TokenSumWords* sum_words() const { return static_cast<TokenSumWords*>(sum_words_.get()); }
 
   // How many elements the buffers have room for. `scratch` is the room of one lane.
   const RunSizes& sizes() const { return sizes_; }
@@ -89,6 +95,8 @@ class OpBuffers {
   DeviceMemory packed_;    // rows by destination: RunPath::sorts_a
   DeviceMemory scratch_;   // a part for each lane
   DeviceMemory token_list_;  // RunPath::lists_tiles
+  DeviceMemory products_;    // RunPath::combines
+  DeviceMemory sum_words_;
 };
 
 }  // namespace tilepost::cuda

@@ -46,11 +46,13 @@ tilepost_result_t Gemm::find_arguments(Run& run) {
   arguments.c = run.buffers.send;
   arguments.epilogue = run.epilogue;
   find_view(run, arguments.view);
-  if (run.path().lists_tiles) TILEPOST_TRY(find_tokens(run, arguments.view));
+  if (run.path().lists_tiles || run.path().combines) TILEPOST_TRY(find_tokens(run, arguments.view));
+  if (run.path().combines) summing_.find_products(run, arguments);
   if (moved_scales(plan_).exist()) find_scales(run, arguments);
   // A tensor map that the kernel stores with has at least one row.
-  arguments.out_rows = std::max<int64_t>(
-      1, run.path().lists_tiles ? plan.shape.m : plan.tiles.send_elements / plan.shape.ldc);
+  arguments.out_rows = std::max<int64_t>(1, run.path().lists_tiles || run.path().combines
+                                                ? plan.shape.m
+                                                : plan.tiles.send_elements / plan.shape.ldc);
   if (run.path().is_fused) {
     find_own_rows(run, arguments);
     TILEPOST_TRY(find_pushes(run, arguments.view));
@@ -131,7 +133,7 @@ tilepost_result_t Gemm::find_tensor_maps(const Run& run, GemmArguments& argument
   const RunMap& plan = run.run_map();
   // A tensor map must have at least one row. A rank without rows has no tiles, so its map is not
   // used.
-  int64_t a_rows = std::max<int64_t>(1, plan.rows);
+  int64_t a_rows = std::max<int64_t>(1, run.path().combines ? plan.shape.m : plan.rows);
   if (run.path().reads == InputFrom::split) {
     TILEPOST_TRY(place_own_rows(run, arguments.a));
     a_rows = std::max<int64_t>(1, plan.own.first + plan.own.count);
@@ -176,9 +178,9 @@ tilepost_result_t Gemm::find_tokens(const Run& run, tilepost_view_t& view) const
   return split ? place_own_rows(run, view.own_tokens) : TILEPOST_OK;
 }
 
-tilepost_result_t Gemm::load() const {
+tilepost_result_t Gemm::load() {
   if (paths_of(plan_).planned.lists_tiles) TILEPOST_CUDA(preload_token_list());
-  return TILEPOST_OK;
+  return summing_.create();
 }
 
 tilepost_result_t Gemm::list_tiles(const Run& run) const {
@@ -267,7 +269,8 @@ void Gemm::find_exchange(const Run& run, tilepost_exchange_t& exchange) const {
 tilepost_result_t Gemm::launch(const Run& run) const {
   if (!has_work(run)) return TILEPOST_OK;
   const NvtxRange launching = nvtx_.open(NvtxPart::gemm, run.gemm.view.num_tiles);
-  return launch_gemm(plan_, run.gemm, run.user);
+  TILEPOST_TRY(launch_gemm(plan_, run.gemm, run.user));
+  return run.path().combines ? summing_.launch(run) : TILEPOST_OK;
 }
 
 // A group is consecutive positions of the schedule, and each launch counts positions from 0. That

@@ -5,6 +5,7 @@
 #include "runtime/cuda/device/launch.h"
 #include "runtime/cuda/device/tensor_maps.h"
 #include "runtime/cuda/op/op_base.h"
+#include "runtime/cuda/op/tokens/token_summing.h"
 
 namespace tilepost::cuda {
 
@@ -17,15 +18,21 @@ class Gemm {
         state_(base.state),
         buffers_(base.buffers),
         nvtx_(base.nvtx),
-        routing_(base.routing) {
+        routing_(base.routing),
+        summing_(base) {
     tensor_maps_.init(plan_, driver_);
   }
 
-  // Loads the kernel that lists tiles, if runs need it.
-  tilepost_result_t load() const;
+  // Loads the kernels that list tiles or sum tokens, and makes what they need, if runs do so.
+  tilepost_result_t load();
 
   // Lists the tile rows of a run whose tokens go to experts, on the caller's stream.
   tilepost_result_t list_tiles(const Run& run) const;
+
+  // Lets `stream` continue behind the sums of tokens, if the run has some.
+  tilepost_result_t join_sums(const Run& run, cudaStream_t stream) const {
+    return summing_.join(run, stream);
+  }
 
   // Fills in run.gemm. A route may leave this rank without rows. Then there is no kernel to launch.
   tilepost_result_t find_arguments(Run& run);
@@ -54,6 +61,7 @@ class Gemm {
   const OpBuffers& buffers_;
   const NvtxNames& nvtx_;
   tilepost_expert_routing* const routing_;
+  TokenSumming summing_;
   TensorMapCache tensor_maps_;
 };
 

@@ -172,6 +172,7 @@ tilepost_result_t RunIssuer::end(const Run& run) {
     TILEPOST_TRY(lanes_.rejoin(run));
     last = run.user;
   }
+  TILEPOST_TRY(gemm_.join_sums(run, last));
   TILEPOST_TRY(timeline_.stamp(run, 0, kRunEnd, last));
   const bool captured = run.bank == kCaptured;
   if (run.begun && !run.ends_apart) TILEPOST_TRY(transports_.overlapping->end(last));

@@ -204,7 +204,7 @@ void CudaOp::set_up_state() {
   state_.ledger.create(plan_, arrivals, family_->runs);
 }
 
-tilepost_result_t CudaOp::load_kernels() const {
+tilepost_result_t CudaOp::load_kernels() {
   TILEPOST_TRY(prepare_kernel(plan_, device_));
   TILEPOST_CUDA(preload_wait_kernels());
   TILEPOST_TRY(gemm_.load());
@@ -218,7 +218,8 @@ tilepost_result_t CudaOp::run(const tilepost_run_operands_t& given, CUstream_st*
   const NvtxRange running = family_->nvtx.open(NvtxPart::run, rows);
   const RowsOfRank of_rank = rows_of_rank(rows);
   const RunOperands read(plan_, state_.traits.rank, of_rank, given);
-  if (options_.routing != nullptr) TILEPOST_TRY(check_bound_tokens(*options_.routing, of_rank.a));
+  if (options_.routing != nullptr)
+    TILEPOST_TRY(check_bound_tokens(*options_.routing, of_rank.tokens));
   DeviceGuard guard;
   TILEPOST_TRY(guard.enter(device_.ordinal));
   cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;

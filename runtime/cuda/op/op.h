@@ -63,7 +63,7 @@ class CudaOp final : public tilepost_op {
   tilepost_result_t create_state();
   void set_up_state();
   void name_streams() const;
-  tilepost_result_t load_kernels() const;
+  tilepost_result_t load_kernels();
   template <class Body>
   tilepost_result_t at_rest(const char* what, Body body);
   RowsOfRank rows_of_rank(int64_t rows) const;

@@ -5,6 +5,8 @@
 #include <numeric>
 #include <set>
 
+#include "runtime/verify/reference/token_sums.h"
+
 namespace tilepost::verify {
 
 namespace {
@@ -47,9 +49,21 @@ double least_step(tilepost_dtype_t type) {
       1.0, row_of(type).is_wide() ? least_exponent : least_exponent - format.fraction_bits);
 }
 
+namespace {
+
+// Addends besides one bias and one residual. Each of a token's rows has a bias, which is weighted.
+int more_addends(const Problem& problem) {
+  if (problem.combines())
+    return (problem.epilogue & TILEPOST_BIAS) != 0 ? most_of_token(problem.top) : 0;
+  return problem.keeps_sum() ? 1 : 0;
+}
+
+}  // namespace
+
 Distribution distribution_of(DataKind kind, const Problem& problem) {
-  return make_distribution(kind, problem.k, problem.summed(), problem.output, problem.input,
-                           problem.epilogue, problem.keeps_sum() ? 1 : 0, problem.blocks() > 0);
+  const int sums = problem.combines() ? most_of_token(problem.top) : problem.summed();
+  return make_distribution(kind, problem.k, sums, problem.output, problem.input, problem.epilogue,
+                           more_addends(problem), problem.blocks() > 0);
 }
 
 // The sum over ranks has as many roundings to the output type as there are ranks. Each is the

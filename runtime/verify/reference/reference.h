@@ -46,14 +46,17 @@ struct Problem {
   bool sums() const { return row_of(pattern).sums; }
   // The number of ranks whose products are summed in one output.
   int summed() const { return sums() ? ranks : 1; }
+  // Whether rows are those of tokens, which a routing has sent to experts, and whether tokens are
+  // gathered, or their rows summed.
+  bool has_tokens() const { return row_of(pattern).has_tokens(); }
+  bool dispatches() const { return row_of(pattern).dispatches(); }
+  bool combines() const { return row_of(pattern).combines(); }
   // The most rows of any rank's product.
   int64_t most_rows() const {
-    return row_of(pattern).input_is_routed() || dispatches() ? most_received : m;
+    return row_of(pattern).input_is_routed() || has_tokens() ? most_received : m;
   }
   // The most rows of A that come together on a rank.
   int64_t most_gathered() const { return dispatches() ? m : most_rows(); }
-  // Whether tokens go to experts.
-  bool dispatches() const { return row_of(pattern).dispatches(); }
   bool routed() const { return row_of(pattern).routes() && routing != TILEPOST_ROUTING_EVEN; }
   bool normalises() const { return consumer == TILEPOST_CONSUMER_RMS_NORM || keeps_sum(); }
   // Whether a residual is added before rows are normalised, so that the sum is kept.

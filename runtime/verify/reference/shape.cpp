@@ -39,7 +39,7 @@ RunShape::RunShape(const Problem& problem, int64_t m, Spread spread, uint64_t se
     : pattern_(problem.pattern), ranks_(problem.ranks), m_(m) {
   draw_rows(problem, spread, seed);
   share_rows();
-  if (problem.dispatches()) {
+  if (problem.has_tokens()) {
     draw_tokens(problem, seed);
     dispatch(problem);
   }
@@ -135,18 +135,21 @@ void RunShape::draw_tokens(const Problem& problem, uint64_t seed) {
 void RunShape::dispatch(const Problem& problem) {
   most_out_ = std::min(problem.most_received, m_ * problem.top);
   arrived_.resize(ranks_);
+  routes_.resize(ranks_);
   for (int rank = 0; rank < ranks_; ++rank) {
     std::vector<int32_t>& ends = ends_.emplace_back();
     for (int expert = 0; expert < problem.experts; ++expert) {
       for (int distance = 0; distance < ranks_; ++distance) {
         const int source = (rank + distance) % ranks_;
         for (size_t i = 0; i < ids_[source].size(); ++i)
-          if (ids_[source][i] == rank * problem.experts + expert)
+          if (ids_[source][i] == rank * problem.experts + expert) {
             arrived_[rank].push_back({source, static_cast<int64_t>(i) / problem.top});
+            routes_[rank].push_back({source, static_cast<int64_t>(i)});
+          }
       }
       ends.push_back(static_cast<int32_t>(arrived_[rank].size()));
     }
-    rows_[rank] = static_cast<int64_t>(arrived_[rank].size());
+    if (problem.dispatches()) rows_[rank] = static_cast<int64_t>(arrived_[rank].size());
   }
 }
 
@@ -159,7 +162,7 @@ int64_t RunShape::own_rows(int rank) const {
 
 int64_t RunShape::a_rows(int rank) const {
   if (row_of(pattern_).routes()) return static_cast<int64_t>(destinations_[rank].size());
-  return row_of(pattern_).moves_input() ? own_rows(rank) : rows_[rank];
+  return row_of(pattern_).moves_input() ? own_rows(rank) : product_rows(rank);
 }
 
 std::span<const RowOrigin> RunShape::input_rows(int rank) const {

@@ -33,6 +33,10 @@ class RunShape {
   int64_t a_rows(int rank) const;
   // The origins of the rows of A that `rank` multiplies. If empty, they are its own rows.
   std::span<const RowOrigin> input_rows(int rank) const;
+  // The number of rows that `rank` multiplies.
+  int64_t product_rows(int rank) const {
+    return ends_.empty() ? rows(rank) : static_cast<int64_t>(arrived_[rank].size());
+  }
   // The number of rows of out on `rank`.
   int64_t out_rows(int rank) const;
   // If tokens go to experts: how many tokens `rank` has, the ids of their experts, [tokens, top],
@@ -40,6 +44,12 @@ class RunShape {
   int64_t tokens(int rank) const { return static_cast<int64_t>(tokens_[rank]); }
   const std::vector<int32_t>& ids(int rank) const { return ids_[rank]; }
   const std::vector<int32_t>& ends(int rank) const { return ends_[rank]; }
+  // Of which route a row of `rank` is: the rank of the token, and the index among the ids there.
+  struct Route {
+    int source;
+    int64_t index;
+  };
+  Route route_of(int rank, int64_t row) const { return routes_[rank][static_cast<size_t>(row)]; }
 
   // The number of rows that `rank` gets from `source`, if rows are routed.
   int64_t rows_from(int rank, int source) const { return rows_from_[rank][source]; }
@@ -80,6 +90,7 @@ class RunShape {
   std::vector<int64_t> tokens_;             // [ranks]
   std::vector<std::vector<int32_t>> ids_;   // [ranks][tokens * top]
   std::vector<std::vector<int32_t>> ends_;  // [ranks][experts of a rank]
+  std::vector<std::vector<Route>> routes_;  // [ranks][rows of that rank]
   // These are used if rows are routed.
   std::vector<std::vector<int32_t>> destinations_;  // [ranks][rows of that rank]
   std::vector<std::vector<int64_t>> splits_;        // [ranks][ranks] rows to each rank

@@ -10,6 +10,7 @@
 #include "runtime/verify/reference/experts.h"
 #include "runtime/verify/reference/norm.h"
 #include "runtime/verify/reference/quantised.h"
+#include "runtime/verify/reference/token_sums.h"
 
 namespace tilepost::verify {
 namespace {
@@ -49,9 +50,10 @@ RunBuffers::RunBuffers(RankDevice& device, const Problem& problem, int64_t out_e
   };
   const auto allocate_for = [&](Matrix matrix, size_t bytes) {
     const bool of_a = matrix == Matrix::scale_a && moves_scales();
-    return allocate(count_of(matrix, of_a ? problem.m : problem.most_rows()), bytes);
+    const bool of_token = matrix == Matrix::residual && problem.combines();
+    return allocate(count_of(matrix, of_a || of_token ? problem.m : problem.most_rows()), bytes);
   };
-  a_ = allocate(problem.m * problem.k, input_bytes());
+  a_ = allocate((problem.combines() ? problem.most_rows() : problem.m) * problem.k, input_bytes());
   if (problem.own != nullptr) opaque_ = std::make_unique<OpaqueMemory>(device, *problem.own);
   const bool matrix = problem.own == nullptr || problem.own->b.bytes == nullptr;
   b_ = allocate(matrix ? problem.num_b() * problem.rows_of_b() * problem.k : 0, input_bytes());
@@ -118,7 +120,7 @@ int64_t RunBuffers::count_of(Matrix matrix, int64_t m) const {
 void RunBuffers::prepare(const Distribution& distribution, uint64_t seed, int run, int rank,
                          const RunShape& shape, int64_t out_elements) {
   const auto stream = [&](Matrix matrix) { return stream_of(seed, run, rank, matrix); };
-  const int64_t rows = shape.rows(rank);
+  const int64_t rows = shape.product_rows(rank);
   m_ = shape.m();
   rows_ = rows;
   out_.poison(static_cast<size_t>(out_elements) * out_bytes());
@@ -143,9 +145,10 @@ void RunBuffers::prepare(const Distribution& distribution, uint64_t seed, int ru
   if (b_ != nullptr)
     fill_of_experts(b_, problem_.num_b() * problem_.rows_of_b() * problem_.k, distribution,
                     stream(Matrix::b), problem_.input);
-  if (problem_.dispatches()) {
+  if (problem_.has_tokens()) {
     const std::vector<int32_t>& ids = shape.ids(rank);
-    const std::vector<float> weights(ids.size(), 1.0f);
+    const std::vector<float> weights =
+        weights_of_routes(distribution.kind, seed, run, rank, ids.size());
     device_.copy_to_device(ids_, ids.data(), ids.size() * sizeof(int32_t));
     device_.copy_to_device(weights_, weights.data(), weights.size() * sizeof(float));
   } else if (problem_.experts > 0) {
@@ -164,7 +167,8 @@ void RunBuffers::prepare(const Distribution& distribution, uint64_t seed, int ru
   fill_scales_of_experts(count_of(Matrix::scale_b, rows), distribution, stream(Matrix::scale_b));
   fill_of_experts(bias_, count_of(Matrix::bias, rows), addends(distribution), stream(Matrix::bias),
                   problem_.output);
-  device_.fill_operand(residual_, count_of(Matrix::residual, rows), addends(distribution),
+  const int64_t residual_rows = problem_.combines() ? shape.out_rows(rank) : rows;
+  device_.fill_operand(residual_, count_of(Matrix::residual, residual_rows), addends(distribution),
                        stream(Matrix::residual), problem_.output);
   fill_consumer(distribution, seed, run, rank, shape);
 }

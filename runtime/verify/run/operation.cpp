@@ -29,7 +29,7 @@ void RankOperation::create(const tilepost_program_t& program, const Problem& pro
   problem_ = problem;
   tilepost_options_t options = tilepost_default_options();
   options.deadline_seconds = deadline;
-  if (problem.dispatches()) {
+  if (problem.has_tokens()) {
     tilepost_routing_options_t routes = tilepost_default_routing_options();
     routes.deadline_seconds = deadline;
     const int64_t share = (problem.m + problem.ranks - 1) / problem.ranks;

@@ -131,6 +131,72 @@ TEST_CASE("tokens go to experts by copies, by messages, or all before the GEMM")
     }
 }
 
+// ---- Sums of tokens
+
+Spec sums_spec(int64_t m, int64_t n, int64_t k, Arch arch = Arch::sm_90a) {
+  Spec spec = tokens_spec(m, n, k, arch);
+  spec.pattern.value = TILEPOST_GROUPED_GEMM_COMBINE;
+  return spec;
+}
+
+TEST_CASE("tokens are summed beside the GEMM, panel by panel, where ranks store into each other") {
+  Spec spec = sums_spec(16384, 2048, 768);
+  spec.transport.value = TILEPOST_TRANSPORT_PEER;
+  const Plan plan = only(spec);
+  CHECK(plan.access == TILEPOST_ACCESS_WRITE);
+  CHECK(plan.panel_columns == 2);
+  CHECK(plan.comm_ctas == 11);
+  CHECK(plan.task_parts == 0);
+  CHECK(plan.most_rows == 131072);
+  CHECK(plan.source.tunables.at("GATHERS") == "0");
+  CHECK(host_twin(plan).source.file == "gemm_host_experts.cpp");
+  // With more operations for each element, fewer SMs keep up.
+  Spec deep = sums_spec(16384, 4096, 14336);
+  deep.transport.value = TILEPOST_TRANSPORT_PEER;
+  CHECK(only(deep).comm_ctas < 4);
+  // A narrow output is one panel.
+  Spec narrow = sums_spec(16384, 512, 768);
+  narrow.transport.value = TILEPOST_TRANSPORT_PEER;
+  CHECK(only(narrow).panel_columns == 0);
+}
+
+TEST_CASE("sums of tokens go home by stores, by copies, by messages, or all behind the GEMM") {
+  for (const tilepost_transport_t transport :
+       {TILEPOST_TRANSPORT_NONE, TILEPOST_TRANSPORT_NCCL, TILEPOST_TRANSPORT_COPY_ENGINE,
+        TILEPOST_TRANSPORT_PEER})
+    for (const int64_t m : {2, 129, 4096, 32768}) {
+      Spec spec = sums_spec(m, 2048, 768);
+      spec.transport.value = transport;
+      INFO(m << " tokens, " << name_of(transport));
+      const Plan plan = only(spec);
+      CHECK(plan.planned_transport == transport);
+      CHECK((plan.panel_columns > 0) == (transport == TILEPOST_TRANSPORT_PEER));
+    }
+}
+
+TEST_CASE("a residual of tokens is not the kernel's") {
+  Spec spec = sums_spec(4096, 2048, 768);
+  spec.gemm.epilogue.push_back({TILEPOST_BIAS, {}});
+  spec.gemm.epilogue.push_back({TILEPOST_RESIDUAL, {}});
+  const Plan plan = only(spec);
+  CHECK(plan.epilogue == (TILEPOST_BIAS | TILEPOST_RESIDUAL));
+  CHECK(plan.source.tunables.at("EPILOGUE") == std::to_string(TILEPOST_BIAS));
+}
+
+TEST_CASE("the verifier finds sums of tokens that do not fit the rest of the plan") {
+  Spec spec = sums_spec(4096, 2048, 768);
+  spec.transport.value = TILEPOST_TRANSPORT_PEER;
+  const Plan right = only(spec);
+  CHECK(said_of(right, [](Plan& plan) { plan.top = 0; }) != "");
+  CHECK(said_of(right, [](Plan& plan) { plan.most_rows = plan.map.m * plan.top + 1; }) != "");
+  CHECK(said_of(right, [](Plan& plan) { plan.panel_columns = 8; }) != "");
+  CHECK(said_of(right, [](Plan& plan) { plan.panel_columns = -1; }) != "");
+  CHECK(said_of(right, [](Plan& plan) { plan.row_gap = 64; }) != "");
+  CHECK(said_of(right, [](Plan& plan) { plan.sum = TILEPOST_SUM_ADDED; }) != "");
+  CHECK(said_of(only(tokens_spec(4096, 2048, 768)), [](Plan& plan) { plan.panel_columns = 2; }) !=
+        "");
+}
+
 TEST_CASE("the verifier finds tokens that do not fit the rest of the plan") {
   const Plan right = only(tokens_spec(4096, 2048, 768));
   CHECK(said_of(right, [](Plan& plan) { plan.top = 0; }) != "");

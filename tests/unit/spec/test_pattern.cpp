@@ -43,7 +43,7 @@ TEST_CASE("every pattern is read") {
     const PatternRow& row = row_of(static_cast<tilepost_pattern_t>(pattern.value));
     const Outcome outcome = read_with(std::string(pattern.text), "",
                                       std::string(row.has_experts() ? ", experts: 9" : "") +
-                                          (row.dispatches() ? ", top: 2" : ""));
+                                          (row.has_tokens() ? ", top: 2" : ""));
     INFO(outcome.log);
     REQUIRE(outcome.spec.has_value());
     CHECK(static_cast<int>(outcome.spec->pattern.value) == pattern.value);

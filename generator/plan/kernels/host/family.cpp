@@ -50,6 +50,9 @@ class HostExpertsFamily final : public HostKernels {
   const char* name() const override { return "gemm_host_experts"; }
   std::string file() const override { return "gemm_host_experts.cpp"; }
 
+  // Behind it tokens are summed, and these sums are stored.
+  bool stores_to_peers(const KernelConfig&) const override { return true; }
+
   void complete(const KernelConfig&, const KernelRequest& request,
                 KernelPlan& plan) const override {
     plan.source.tunables["INTERLEAVED"] = request.gate == TILEPOST_GATE_INTERLEAVED ? "1" : "0";

@@ -113,7 +113,7 @@ class Sm90ExpertsFamily final : public KernelFamily {
                   const KernelRequest& request) const override {
     constexpr double kEfficiency = 0.93, kStart = 5;
     // Tokens are sent to all ranks' experts evenly.
-    const int64_t all = row_of(plan).dispatches()
+    const int64_t all = row_of(plan).has_tokens()
                             ? std::max<int64_t>(1, plan.map.m * plan.top / plan.ranks)
                             : plan.map.m;
     const int64_t experts = std::min<int64_t>(all, plan.experts);

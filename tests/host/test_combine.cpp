@@ -1,0 +1,388 @@
+// Rows of experts that are summed by token on the host target: results bit by bit against a
+// reference, for random routings of 1 to 4 ranks; mutants; bad input.
+#include <chrono>
+#include <cmath>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "combine_programs.h"  // written by CMakeLists.txt: kCombinePrograms, kBoundedCombine
+#include "tests/catch.h"
+#include "tests/host/problem.h"
+#include "tests/host/routing_reference.h"
+#include "tilepost/numeric.h"
+#include "tilepost/routing.h"
+
+namespace {
+
+using Catch::Contains;
+using routing::below;
+using routing::Load;
+using routing::Random;
+using routing::Shape;
+using routing::Tokens;
+using tilepost::Bf16;
+
+constexpr uint16_t kUntouched = 0x7fff;
+
+// -1, 0 or 1, so that products are exact.
+int drawn(uint64_t seed, int64_t index) {
+  uint64_t x = (seed + 1) * 0x9e3779b97f4a7c15u + static_cast<uint64_t>(index);
+  x = (x ^ x >> 31) * 0xbf58476d1ce4e5b9u;
+  x = (x ^ x >> 29) * 0x94d049bb133111ebu;
+  return static_cast<int>((x >> 33) % 3) - 1;
+}
+
+// Element `at_k` of row `row` of a rank's A in a run, of row `row` of an expert's B, and element
+// `column` of a token's residual.
+int element_a(int run, int rank, int row, int at_k) {
+  return drawn(1000 + static_cast<uint64_t>(run) * 64 + static_cast<uint64_t>(rank),
+               int64_t{row} * 1000 + at_k);
+}
+int element_b(int expert, int row, int at_k) {
+  return drawn(static_cast<uint64_t>(expert), int64_t{row} * 1000 + at_k);
+}
+int residual_of(int run, int rank, int token, int column) {
+  return drawn(500000 + static_cast<uint64_t>(run) * 64 + static_cast<uint64_t>(rank),
+               int64_t{token} * 1000 + column);
+}
+
+std::vector<Bf16> matrix(int64_t rows, int64_t columns, const auto& element) {
+  std::vector<Bf16> made;
+  for (int64_t row = 0; row < rows; ++row)
+    for (int64_t column = 0; column < columns; ++column)
+      made.push_back(tilepost::from_float<Bf16>(
+          static_cast<float>(element(static_cast<int>(row), static_cast<int>(column)))));
+  return made;
+}
+
+float rounded(float value) {
+  return tilepost::to_float(tilepost::from_float<Bf16>(value));
+}
+
+// The operations of a program on all ranks, each bound to a routing.
+class Ranks {
+ public:
+  explicit Ranks(const tilepost_program_t& program)
+      : plan_(program.plans[0]),
+        shape_{plan_.ranks, plan_.experts * plan_.ranks, plan_.top, share(plan_.map.m)},
+        comms_(plan_.ranks),
+        ranks_(plan_.ranks) {
+    for (int rank = 0; rank < plan_.ranks; ++rank) {
+      Rank& own = ranks_[rank];
+      REQUIRE(tilepost_routing_create(comms_[rank], shape_.experts, shape_.top, shape_.most_tokens,
+                                      nullptr, &own.routing) == TILEPOST_OK);
+      tilepost_options_t options = tilepost_default_options();
+      options.routing = own.routing;
+      REQUIRE(tilepost_op_create(comms_[rank], &program, &options, &own.op) == TILEPOST_OK);
+      const int first = rank * plan_.experts, n = static_cast<int>(plan_.map.n);
+      own.b = matrix(int64_t{plan_.experts} * n, plan_.k,
+                     [&](int row, int at_k) { return element_b(first + row / n, row % n, at_k); });
+    }
+  }
+  ~Ranks() {
+    for (const Rank& rank : ranks_) {
+      tilepost_op_destroy(rank.op);
+      tilepost_routing_destroy(rank.routing);
+    }
+  }
+  Ranks(const Ranks&) = delete;
+
+  const Shape& shape() const { return shape_; }
+  const tilepost_plan_t& plan() const { return plan_; }
+  int share(int64_t m) const { return static_cast<int>((m + plan_.ranks - 1) / plan_.ranks); }
+  // The rows of a rank's share of a run of m rows.
+  int rows_of(int rank, int64_t m) const {
+    const int64_t left = m - int64_t{rank} * share(m);
+    return static_cast<int>(std::clamp<int64_t>(left, 0, share(m)));
+  }
+
+  tilepost_result_t set(int rank, Tokens& tokens) {
+    tokens.encode({false, false});
+    return tilepost_routing_set(ranks_[rank].routing, tokens.id_bytes.data(),
+                                tokens.weight_bytes.data(), tokens.tokens, nullptr);
+  }
+  tilepost_result_t start(int rank, int run, int64_t m) {
+    Rank& own = ranks_[rank];
+    const int64_t rows = std::min<int64_t>(plan_.most_rows, m * plan_.top), n = plan_.map.n;
+    own.a =
+        matrix(rows, plan_.k, [&](int row, int at_k) { return element_a(run, rank, row, at_k); });
+    own.residual = matrix(rows_of(rank, m), n, [&](int token, int column) {
+      return residual_of(run, rank, token, column);
+    });
+    own.out.assign(static_cast<size_t>(rows_of(rank, m) * n), Bf16{kUntouched});
+    tilepost_run_operands_t operands{};
+    operands.struct_size = sizeof operands;
+    operands.a = own.a.data();
+    operands.b = own.b.data();
+    operands.residual = own.residual.data();
+    operands.out = own.out.data();
+    operands.m = m;
+    return tilepost_op_run_with(own.op, &operands, nullptr);
+  }
+  tilepost_result_t synchronize(int rank) { return tilepost_op_synchronize(ranks_[rank].op); }
+
+  void run(int number, std::vector<Tokens>& all, int64_t m) {
+    for (int rank = 0; rank < plan_.ranks; ++rank) {
+      REQUIRE(set(rank, all[rank]) == TILEPOST_OK);
+      REQUIRE(start(rank, number, m) == TILEPOST_OK);
+    }
+    for (int rank = 0; rank < plan_.ranks; ++rank) REQUIRE(synchronize(rank) == TILEPOST_OK);
+  }
+
+  // What is wrong with the outputs of a run, or "".
+  std::string wrong(int run, const std::vector<Tokens>& all, int64_t m) const {
+    const int n = static_cast<int>(plan_.map.n);
+    // By the rank of the token: the sum over the ranks before, of all tokens and columns.
+    std::vector<std::vector<float>> sums(plan_.ranks);
+    for (int rank = 0; rank < plan_.ranks; ++rank) {
+      const std::vector<std::vector<float>> parts = parts_of(run, rank, all, m);
+      for (int home = 0; home < plan_.ranks; ++home) {
+        sums[home].resize(parts[home].size());
+        for (size_t i = 0; i < parts[home].size(); ++i) sums[home][i] += rounded(parts[home][i]);
+      }
+    }
+    for (int home = 0; home < plan_.ranks; ++home)
+      for (size_t i = 0; i < sums[home].size(); ++i)
+        if (tilepost::to_float(ranks_[home].out[i]) != rounded(sums[home][i]))
+          return "rank " + std::to_string(home) + ", token " +
+                 std::to_string(static_cast<int>(i) / n) + ", column " +
+                 std::to_string(static_cast<int>(i) % n);
+    return "";
+  }
+  bool is_untouched(int rank) const {
+    for (const Bf16 value : ranks_[rank].out)
+      if (value.bits != kUntouched) return false;
+    return true;
+  }
+
+  tilepost_expert_routing_t routing(int rank) const { return ranks_[rank].routing; }
+  tilepost_comm_t comm(int rank) const { return comms_[rank]; }
+
+ private:
+  struct Rank {
+    tilepost_expert_routing_t routing = nullptr;
+    tilepost_op_t op = nullptr;
+    std::vector<Bf16> a, b, residual, out;
+  };
+
+  // What a rank adds to every token, by the token's rank, before it is rounded. Rows are counted
+  // in the order that tilepost/routing.h states.
+  std::vector<std::vector<float>> parts_of(int run, int rank, const std::vector<Tokens>& all,
+                                           int64_t m) const {
+    const int n = static_cast<int>(plan_.map.n);
+    std::vector<std::vector<float>> parts(plan_.ranks);
+    for (int home = 0; home < plan_.ranks; ++home)
+      parts[home].assign(static_cast<size_t>(rows_of(home, m)) * n, 0.0f);
+    int row = 0;
+    for (int local = 0; local < plan_.experts; ++local)
+      for (int distance = 0; distance < plan_.ranks; ++distance) {
+        const int source = (rank + distance) % plan_.ranks, expert = rank * plan_.experts + local;
+        for (size_t route = 0; route < all[source].ids.size(); ++route) {
+          if (all[source].ids[route] != expert) continue;
+          const size_t token = route / static_cast<size_t>(plan_.top);
+          for (int column = 0; column < n; ++column) {
+            float& sum = parts[source][token * n + column];
+            sum =
+                std::fma(all[source].weights[route], product(run, rank, row, expert, column), sum);
+          }
+          ++row;
+        }
+      }
+    for (size_t i = 0; i < parts[rank].size(); ++i)
+      parts[rank][i] += static_cast<float>(
+          residual_of(run, rank, static_cast<int>(i) / n, static_cast<int>(i) % n));
+    return parts;
+  }
+  float product(int run, int rank, int row, int expert, int column) const {
+    int sum = 0;
+    for (int at_k = 0; at_k < plan_.k; ++at_k)
+      sum += element_a(run, rank, row, at_k) * element_b(expert, column, at_k);
+    return static_cast<float>(sum);
+  }
+
+  const tilepost_plan_t& plan_;
+  const Shape shape_;
+  const Comms comms_;
+  std::vector<Rank> ranks_;
+};
+
+// Random tokens whose weights have all bits of fp32, so that the order of sums matters.
+Tokens tokens_of(const Shape& shape, int tokens, Load load, Random& random) {
+  Tokens made = random_tokens(shape, tokens, load, random);
+  for (float& weight : made.weights)
+    weight = std::ldexp(static_cast<float>(1 + (random() & 0xFFFFFF)), -24);
+  return made;
+}
+
+// Tokens of all ranks for a run of m rows. Some ranks have none.
+std::vector<Tokens> random_all(const Ranks& ranks, int64_t m, Random& random) {
+  const auto load = static_cast<Load>(below(random, routing::kLoads));
+  std::vector<Tokens> all;
+  for (int rank = 0; rank < ranks.shape().ranks; ++rank) {
+    const int most = ranks.rows_of(rank, m), kind = below(random, 6);
+    const int tokens = kind == 0 ? 0 : kind == 1 ? most : below(random, most + 1);
+    all.push_back(tokens_of(ranks.shape(), tokens, load, random));
+  }
+  return all;
+}
+
+void check_random(int routings) {
+  Random random(20261130);
+  for (const auto program : kCombinePrograms) {
+    Ranks ranks(*program());
+    for (int run = 0; run < routings; ++run) {
+      const int64_t m = below(random, 4) == 0
+                            ? ranks.plan().map.m
+                            : 1 + below(random, static_cast<int>(ranks.plan().map.m));
+      std::vector<Tokens> all = random_all(ranks, m, random);
+      INFO(program()->name << ", run " << run << ", m " << m);
+      ranks.run(run, all, m);
+      REQUIRE(ranks.wrong(run, all, m) == "");
+    }
+  }
+}
+
+// ---- Mutants
+
+enum class Mutant { none, counter_before_rows, old_epoch, wrong_expert, lost_weight };
+Mutant mutant = Mutant::none;
+tilepost_host_kernel_t right_kernel = nullptr;
+constexpr std::chrono::milliseconds kLate{20};
+
+// Raises the counters of all tiles of the run, as if they were stored.
+void raise_all(const tilepost_view_t& view) {
+  for (int position = 0; position < view.num_tiles; ++position) {
+    const tilepost_tile_t& tile = view.tiles[position];
+    uint32_t* const counters = view.peer_counters != nullptr
+                                   ? view.peer_counters[tile.m / view.share_rows]
+                                   : view.counters;
+    __atomic_fetch_add(counters + size_t{TILEPOST_COUNTER_STRIDE} * tile.group, 1u,
+                       __ATOMIC_RELEASE);
+  }
+}
+
+void mutated(const void* a, const void* b, void* c, tilepost_shape_t shape,
+             tilepost_epilogue_t epilogue, int worker, int workers, tilepost_view_t view) {
+  std::vector<int32_t> ends(view.expert_ends, view.expert_ends + view.experts);
+  if (mutant == Mutant::counter_before_rows && worker == 0) {
+    raise_all(view);
+    std::this_thread::sleep_for(kLate);
+  }
+  if (mutant == Mutant::wrong_expert)
+    for (int32_t& end : ends) end = std::max(end - 1, 0);
+  view.expert_ends = ends.data();
+  right_kernel(a, b, c, shape, epilogue, worker, workers, view);
+  // Behind this, the counters of the next run are those that this run should have had.
+  if (mutant == Mutant::old_epoch && worker == 0) raise_all(view);
+}
+
+// Loses the weight of the first row of the first token that has one on rank 0.
+void lose_weight(const Ranks& ranks) {
+  REQUIRE(tilepost_routing_synchronize(ranks.routing(0)) == TILEPOST_OK);
+  tilepost_routing_info_t tables{};
+  REQUIRE(tilepost_routing_get_info(ranks.routing(0), &tables) == TILEPOST_OK);
+  int entry = 0;
+  while (tables.token_rows[entry] < 0) ++entry;
+  const_cast<float*>(tables.token_weights)[entry] = 0;
+}
+
+// Whether the outputs are right in two runs to which the last rank comes late.
+bool is_right(const tilepost_program_t& program, Mutant which) {
+  tilepost_plan_t plan = program.plans[0];
+  right_kernel = plan.kernel.host_function;
+  plan.kernel.host_function = mutated;
+  mutant = which;
+  tilepost_program_t copy = program;
+  copy.plans = &plan;
+  copy.num_plans = 1;
+  Ranks ranks(copy);
+  Random random(5);
+  const int64_t m = plan.map.m;
+  bool right = true;
+  for (int run = 0; run < 2; ++run) {
+    std::vector<Tokens> all;
+    for (int rank = 0; rank < plan.ranks; ++rank)
+      all.push_back(tokens_of(ranks.shape(), ranks.rows_of(rank, m), Load::even, random));
+    for (int rank = 0; rank < plan.ranks; ++rank)
+      REQUIRE(ranks.set(rank, all[rank]) == TILEPOST_OK);
+    if (which == Mutant::lost_weight) lose_weight(ranks);
+    for (int rank = 0; rank < plan.ranks; ++rank) {
+      REQUIRE(ranks.start(rank, run, m) == TILEPOST_OK);
+      std::this_thread::sleep_for(kLate);
+    }
+    for (int rank = 0; rank < plan.ranks; ++rank) REQUIRE(ranks.synchronize(rank) == TILEPOST_OK);
+    right = right && ranks.wrong(run, all, m).empty();
+  }
+  return right;
+}
+
+}  // namespace
+
+TEST_CASE("rows of random routings are summed by token") {
+  check_random(15);
+}
+
+TEST_CASE("rows of 10000 random routings are summed by token", "[.many]") {
+  check_random(10000 / static_cast<int>(std::size(kCombinePrograms)) + 1);
+}
+
+TEST_CASE("lost weights, wrong experts, and counters that come early are seen in the sums") {
+  for (const auto program : kCombinePrograms) {
+    const tilepost_plan_t& plan = program()->plans[0];
+    if (plan.ranks != 2 || plan.access == TILEPOST_ACCESS_READ) continue;
+    INFO(program()->name);
+    CHECK(is_right(*program(), Mutant::none));
+    CHECK(!is_right(*program(), Mutant::wrong_expert));
+    CHECK(!is_right(*program(), Mutant::lost_weight));
+    CHECK(!is_right(*program(), Mutant::counter_before_rows));
+    CHECK(!is_right(*program(), Mutant::old_epoch));
+  }
+}
+
+TEST_CASE("a sum with more rows than max_rows ends on all ranks, and writes nothing") {
+  Ranks ranks(*kBoundedCombine());
+  const int64_t m = ranks.plan().map.m;
+  const int most = static_cast<int>(ranks.plan().most_rows), top = ranks.plan().top;
+  Tokens few, many, none;
+  for (Tokens* tokens : {&few, &many}) {
+    tokens->tokens = tokens == &few ? most / top : ranks.share(m);
+    tokens->ids.assign(static_cast<size_t>(tokens->tokens * top), 1);
+    tokens->weights.assign(tokens->ids.size(), 1.0f);
+  }
+  std::vector<Tokens> all = {few, none};
+  ranks.run(0, all, m);
+  CHECK(ranks.wrong(0, all, m) == "");
+  all = {few, many};
+  for (int rank = 0; rank < 2; ++rank) {
+    REQUIRE(ranks.set(rank, all[rank]) == TILEPOST_OK);
+    REQUIRE(ranks.start(rank, 1, m) == TILEPOST_OK);
+  }
+  for (int rank = 0; rank < 2; ++rank) {
+    CHECK(ranks.synchronize(rank) == TILEPOST_INVALID_ARGUMENT);
+    const int rows = (few.tokens + many.tokens) * top;
+    CHECK_THAT(tilepost_last_error(),
+               Contains("gives rank 0 " + std::to_string(rows) +
+                        " rows, and max_rows of the plan is " + std::to_string(most)));
+    CHECK(ranks.is_untouched(rank));
+  }
+}
+
+TEST_CASE("sums of tokens are bound to a routing, whose tokens fit a share, and need a residual") {
+  const tilepost_program_t& program = *kBoundedCombine();
+  const Comms comms(2);
+  tilepost_op_t op = nullptr;
+  CHECK(tilepost_op_create(comms[0], &program, nullptr, &op) == TILEPOST_INVALID_ARGUMENT);
+  CHECK_THAT(tilepost_last_error(), Contains("options.routing is null, but"));
+  Ranks ranks(program);
+  const int64_t m = 10;
+  Tokens tokens;
+  tokens.tokens = ranks.share(m) + 1;
+  tokens.ids.assign(static_cast<size_t>(tokens.tokens * ranks.plan().top), -1);
+  tokens.weights.assign(tokens.ids.size(), 1.0f);
+  std::vector<Tokens> all = {tokens, tokens};
+  for (int rank = 0; rank < 2; ++rank) REQUIRE(ranks.set(rank, all[rank]) == TILEPOST_OK);
+  CHECK(ranks.start(0, 0, m) == TILEPOST_INVALID_ARGUMENT);
+  CHECK_THAT(tilepost_last_error(), Contains("has routed 6 tokens, and this rank's share of the "
+                                             "run is 5 rows; pass a larger m"));
+}
