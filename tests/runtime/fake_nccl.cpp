@@ -300,16 +300,16 @@ cudaError_t launch_token_list(const TokenListArguments& arguments, int, cudaStre
 cudaError_t preload_token_sums(tilepost_dtype_t) {
   return launched("preload_token_sums");
 }
-TokenSumGrid grid_behind(const TokenSumArguments&, int sms) {
-  return {sms, 512};
+int blocks_behind(const TokenSumArguments&, int sms) {
+  return sms;
 }
-TokenSumGrid grid_beside(int sms) {
-  return {sms, 1024};
+cudaError_t launch_first_panel(const TokenSumArguments&, cudaStream_t stream) {
+  return launched("first_panel " + stream_of(stream).name);
 }
-cudaError_t launch_token_sums(const TokenSumArguments& arguments, tilepost_dtype_t,
-                              TokenSumGrid grid, cudaStream_t stream) {
-  return launched("token_sums " + stream_of(stream).name + " " + std::to_string(grid.blocks) +
-                  " of " + std::to_string(arguments.num_tiles));
+cudaError_t launch_token_sums(const TokenSumArguments& arguments, tilepost_dtype_t, int blocks,
+                              cudaStream_t stream) {
+  return launched("token_sums " + stream_of(stream).name + " " + std::to_string(blocks) + " of " +
+                  std::to_string(arguments.num_tiles));
 }
 
 cudaError_t preload_hand_out() {

@@ -27,7 +27,7 @@ void check_boxes_of_b(const Plan& plan, Findings& findings) {
 // Where tokens are gathered: tiles wait for groups, and their scales would have to move with them.
 bool gathers_as_it_may(const Plan& plan) {
   return plan.neighbours == 0 && plan.map.num_groups <= kMostTokenGroups &&
-         (plan.epilogue & TILEPOST_SCALE_ROWS) == 0;
+         plan.panel_columns == 0 && (plan.epilogue & TILEPOST_SCALE_ROWS) == 0;
 }
 
 // Where the rows of tokens are summed: what a kernel behind the GEMM stores has whole rows, without

@@ -2,8 +2,6 @@
 // what is not there yet.
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "generator/spec/rules/rules.h"
 #include "generator/spec/text.h"
 
@@ -79,14 +77,6 @@ void check_combine(const Spec& spec, Diagnostics& diagnostics) {
                       fmt::format("schedule.sum 'added' is not available with pattern {}, whose "
                                   "sums have the same bits in every run; use 'staged'",
                                   pattern));
-  const bool host =
-      std::ranges::all_of(spec.archs.value, [](Arch arch) { return arch == Arch::host; });
-  if (!host && !row_of(spec.gemm.out.value).is_half())
-    diagnostics.error(
-        spec.gemm.out.where,
-        fmt::format("gemm.out {} is not available with pattern {} on GPUs, whose sums "
-                    "have 16 bits; use 'bf16' or 'f16'",
-                    quote(name_of(spec.gemm.out.value)), pattern));
 }
 
 // Refuses what the kernel that gathers, or the runtime, cannot do yet.

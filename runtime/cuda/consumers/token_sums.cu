@@ -19,7 +19,8 @@
 namespace tilepost::cuda {
 namespace {
 
-constexpr int kMostThreads = 1024, kThreadsBehind = 512;
+constexpr int kThreads = 768;  // with their registers they fill an SM
+constexpr int kThreadsThatWait = 128;
 constexpr int kWidth = 8;   // elements of sixteen bytes
 constexpr int kAtOnce = 4;  // rows that a lane loads before it adds them
 
@@ -118,9 +119,14 @@ __device__ __forceinline__ void sum_tile(const TokenSumArguments& args, const Ti
                                          int warps, int lane) {
   const int rows = args.sums.rows_of_tile(tile.m);
   const int end = min(tile.n + args.tile_n, args.n);
+  Entries next;
+  if (warp < rows) next = entries_of(args.sums, args.sums.token_of(tile.m + warp), lane);
   for (int row = warp; row < rows; row += warps) {
     const TokenPlace place = args.sums.token_of(tile.m + row);
-    const Entries entries = entries_of(args.sums, place, lane);
+    const Entries entries = next;
+    // Those of the next row are on their way while this row is summed.
+    if (row + warps < rows)
+      next = entries_of(args.sums, args.sums.token_of(tile.m + row + warps), lane);
     uint16_t* const to = place_of_row(args, tile, row);
     for (int first = tile.n; first < end; first += 32 * kWidth) {
       const int column = first + lane * kWidth;
@@ -248,7 +254,7 @@ __device__ void clear_words(const TokenSumPanels& panels) {
 }
 
 template <DType kType>
-__global__ void __launch_bounds__(kMostThreads, 1)
+__global__ void __launch_bounds__(kThreads, 1)
     token_sums_kernel(const __grid_constant__ TokenSumArguments args) {
   if (args.panels.positions != nullptr) {
     make_tiles_by_ticket<kType>(args);
@@ -258,6 +264,12 @@ __global__ void __launch_bounds__(kMostThreads, 1)
       make_tile<kType>(args, position);
   }
   if (args.panels.words != nullptr) clear_words(args.panels);
+}
+
+// Ends when the GEMM has stored the first panel.
+__global__ void __launch_bounds__(kThreadsThatWait)
+    first_panel_kernel(const __grid_constant__ TokenSumArguments args) {
+  wait_panel(args, 0, count_tile_rows_of_experts(args));
 }
 
 using Kernel = void (*)(TokenSumArguments);
@@ -270,20 +282,22 @@ Kernel kernel_of(tilepost_dtype_t type) {
 }  // namespace
 
 cudaError_t preload_token_sums(tilepost_dtype_t type) {
+  const auto* const first = reinterpret_cast<const void*>(first_panel_kernel);
+  if (const auto error = preload_beside_gemm(first); error != cudaSuccess) return error;
   return preload_beside_gemm(reinterpret_cast<const void*>(kernel_of(type)));
 }
 
-TokenSumGrid grid_behind(const TokenSumArguments& arguments, int sms) {
-  return {std::clamp(arguments.num_tiles, 1, sms), kThreadsBehind};
+cudaError_t launch_first_panel(const TokenSumArguments& arguments, cudaStream_t stream) {
+  return launch_kernel(first_panel_kernel, dim3(1), dim3(kThreadsThatWait), stream, arguments);
 }
 
-TokenSumGrid grid_beside(int sms) {
-  return {sms, kMostThreads};
+int blocks_behind(const TokenSumArguments& arguments, int sms) {
+  return std::clamp(arguments.num_tiles, 1, sms);
 }
 
-cudaError_t launch_token_sums(const TokenSumArguments& arguments, tilepost_dtype_t type,
-                              TokenSumGrid grid, cudaStream_t stream) {
-  return launch_kernel(kernel_of(type), dim3(grid.blocks), dim3(grid.threads), stream, arguments);
+cudaError_t launch_token_sums(const TokenSumArguments& arguments, tilepost_dtype_t type, int blocks,
+                              cudaStream_t stream) {
+  return launch_kernel(kernel_of(type), dim3(blocks), dim3(kThreads), stream, arguments);
 }
 
 }  // namespace tilepost::cuda

@@ -56,18 +56,16 @@ struct TokenSumArguments {
 
 cudaError_t preload_token_sums(tilepost_dtype_t type);
 
-// The grid of a launch.
-struct TokenSumGrid {
-  int blocks, threads;
-};
-// Behind the GEMM, on a device with `sms` SMs. A block leaves room for small kernels on its SM.
-TokenSumGrid grid_behind(const TokenSumArguments& arguments, int sms);
-// Beside the GEMM, on `sms` SMs, each of which a block fills: no SM is taken from the GEMM that is
-// not filled.
-TokenSumGrid grid_beside(int sms);
+// How many blocks a launch behind the GEMM has, on a device with `sms` SMs. A block fills an SM.
+int blocks_behind(const TokenSumArguments& arguments, int sms);
+
+// Launches a small kernel that ends when the GEMM has stored the first panel. What follows it in
+// the stream cannot take SMs before the GEMM: blocks on single SMs would leave clusters of the GEMM
+// without a place until others have ended.
+cudaError_t launch_first_panel(const TokenSumArguments& arguments, cudaStream_t stream);
 
 // All pointers to elements are aligned to 16 bytes.
-cudaError_t launch_token_sums(const TokenSumArguments& arguments, tilepost_dtype_t type,
-                              TokenSumGrid grid, cudaStream_t stream);
+cudaError_t launch_token_sums(const TokenSumArguments& arguments, tilepost_dtype_t type, int blocks,
+                              cudaStream_t stream);
 
 }  // namespace tilepost::cuda

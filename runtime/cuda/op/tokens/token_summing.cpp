@@ -68,13 +68,13 @@ void TokenSumming::find_panels(const Run& run, TokenSumPanels& panels) const {
 
 tilepost_result_t TokenSumming::launch(const Run& run) const {
   TokenSumArguments arguments = arguments_of(run);
-  const TokenSumGrid behind = grid_behind(arguments, plan_.sms);
-  const TokenSumGrid beside = grid_beside(std::max(1, plan_.comm_ctas));
-  arguments.panels.all_blocks = behind.blocks;
+  const int behind = blocks_behind(arguments, plan_.sms), beside = std::max(1, plan_.comm_ctas);
+  arguments.panels.all_blocks = behind;
   if (sums_beside(run)) {
     find_panels(run, arguments.panels);
-    arguments.panels.all_blocks += beside.blocks;
+    arguments.panels.all_blocks += beside;
     TILEPOST_CUDA(cudaStreamWaitEvent(beside_.get(), run.fork, 0));
+    TILEPOST_CUDA(launch_first_panel(arguments, beside_.get()));
     TILEPOST_CUDA(launch_token_sums(arguments, plan_.output, beside, beside_.get()));
     TILEPOST_CUDA(cudaEventRecord(ends_beside_[run.bank].get(), beside_.get()));
   }
