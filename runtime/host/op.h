@@ -105,7 +105,7 @@ class HostOp final : public tilepost_op {
   bool says_the_same(const Request& request);
   bool exchange_messages(uint64_t run, const Request& request);
   bool carry_out(const HostStep& place);
-  void compute_alone(uint64_t run, const Request& request, int worker);
+  void compute_alone(uint64_t number, const Request& request, int worker);
   void launch(const Request& request, int worker, const tilepost_view_t& view) const;
   const void* rows_of_a(const Request& request) const;
   void wait_arrival(int group, uint32_t ready) const;

@@ -35,11 +35,8 @@ struct TokenSums {
   }
   // How many rows of the map a tile has.
   TILEPOST_INLINE constexpr int rows_of_tile(int first_row) const {
-    int end = m;
-    if (in_shares != 0) {
-      const int of_share = (first_row / share + 1) * share;
-      if (of_share < end) end = of_share;
-    }
+    const int of_share = in_shares != 0 ? (first_row / share + 1) * share : m;
+    const int end = of_share < m ? of_share : m;
     return end - first_row < tile_m ? end - first_row : tile_m;
   }
   // Where the entries of a token's rows and weights begin, of which there are `top`, the last ones

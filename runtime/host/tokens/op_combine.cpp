@@ -7,7 +7,7 @@
 #include "runtime/host/elements.h"
 #include "runtime/host/op.h"
 #include "runtime/schedule/token_sums.h"
-#include "tilepost/host/woven.h"
+#include "tilepost/mark.cuh"
 
 namespace tilepost {
 namespace {
@@ -41,9 +41,15 @@ template <class T>
 T* place_of_row(const tilepost_view_t& view, bool by_owner, void* out, const tilepost_tile_t& tile,
                 int row, int64_t n) {
   if (!by_owner) return static_cast<T*>(out) + (int64_t{tile.row} + row) * n;
-  const int owner = woven::owner_of(view, tile.m);
+  const int owner = tile.m / view.share_rows;
   return static_cast<T*>(view.peer_out[owner]) +
          (int64_t{tile.m} + row - int64_t{owner} * view.share_rows) * n;
+}
+
+// Adds one to a group's counter, as kernels do for their tiles (tilepost/host/woven.h, post): a
+// release operation.
+void raise_counter(uint32_t& counter) {
+  __atomic_fetch_add(&counter, 1u, __ATOMIC_RELEASE);
 }
 
 }  // namespace
@@ -75,10 +81,11 @@ void HostOp::combine(const Request& request, int worker, const tilepost_view_t& 
         for (int64_t column = tile.n; column < end; ++column)
           to[column] = sum_of<T>(sources, tile.m + row, column);
       }
+      const int64_t counter = int64_t{tile.group} * TILEPOST_COUNTER_STRIDE;
       if (!by_owner)
-        woven::post(view.counters, place);
+        raise_counter(view.counters[counter]);
       else if (!place.is_padding())
-        woven::post(view.peer_counters[woven::owner_of(view, tile.m)], place);
+        raise_counter(view.peer_counters[tile.m / view.share_rows][counter]);
     }
   });
 }

@@ -32,6 +32,7 @@ TokenRows token_rows_of(const ReferenceJob& job, const RunShape& shape, int rank
   std::unordered_map<int64_t, int64_t> places;
   for (int64_t i = 0; i < job.num_rows; ++i) places.emplace(job.rows[i], i);
   std::vector<std::vector<float>> weights;
+  weights.reserve(static_cast<size_t>(job.problem.ranks));
   for (int source = 0; source < job.problem.ranks; ++source)
     weights.push_back(weights_of_routes(job.distribution.kind, job.seed, job.run, source,
                                         shape.ids(source).size()));
