@@ -207,11 +207,18 @@ class Ranks {
   std::vector<Rank> ranks_;
 };
 
-// Random tokens whose weights have all bits of fp32, so that the order of sums matters.
+// Random tokens. Large weights cancel, and small ones are lost beside them in fp32: what is left
+// shows in which order rows were summed.
 Tokens tokens_of(const Shape& shape, int tokens, Load load, Random& random) {
   Tokens made = random_tokens(shape, tokens, load, random);
-  for (float& weight : made.weights)
-    weight = std::ldexp(static_cast<float>(1 + (random() & 0xFFFFFF)), -24);
+  constexpr int kSmall = -27, kBits = 24;
+  for (float& weight : made.weights) {
+    const int kind = below(random, 4);
+    const auto bits = static_cast<float>(1 + below(random, 1 << kBits));
+    weight = kind == 0   ? 1.0f
+             : kind == 1 ? -1.0f
+                         : std::ldexp(bits, kind == 2 ? kSmall - kBits : -kBits);
+  }
   return made;
 }
 
