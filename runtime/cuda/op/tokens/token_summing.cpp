@@ -1,6 +1,7 @@
 #include "runtime/cuda/op/tokens/token_summing.h"
 
 #include <algorithm>
+#include <cinttypes>
 
 #include "runtime/core/routing/routing.h"
 #include "runtime/schedule/token_sums.h"
@@ -9,6 +10,14 @@ namespace tilepost::cuda {
 
 tilepost_result_t TokenSumming::create() {
   if (!row_of(plan_).combines()) return TILEPOST_OK;
+  // Nothing ends a run yet for which a rank has too many rows, and no memory is there for them.
+  if (plan_.most_rows < plan_.map.m * plan_.top)
+    return fail(
+        TILEPOST_UNSUPPORTED,
+        "max_rows of the plan is %" PRId64 ", and a rank may have %" PRId64
+        " rows; where tokens are summed on GPUs max_rows cannot be less yet: remove it from "
+        "the spec",
+        plan_.most_rows, plan_.map.m * plan_.top);
   TILEPOST_CUDA(preload_token_sums(plan_.output));
   if (num_panels(plan_) > TokenSumWords::kMostPanels)
     return fail(TILEPOST_INVALID_ARGUMENT, "the plan has %d panels of tile columns, at most %d",
