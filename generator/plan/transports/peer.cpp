@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "generator/plan/arch.h"
 #include "generator/plan/kernels/operands.h"
 #include "generator/plan/kernels/sm90/sm90.h"
 #include "generator/plan/kernels/sm90_experts/sm90_experts.h"
@@ -29,18 +28,11 @@ bool is_whole_run(const Plan& plan, int task_parts) {
   return task_parts > 0 && plan.ranks <= TILEPOST_MOST_EXCHANGING;
 }
 
-// Where the rows of tokens are summed beside the GEMM: as many SMs as keep up with it. An element
-// of the product takes 2 k operations, and is read once.
-std::vector<CommChoice> choices_for_tokens(const Plan& plan, const MachineProfile& profile) {
-  constexpr double kGhz = 1.5;  // of a GEMM
-  const double flops = arch_info(plan.arch).tensor_flops_per_clock * kGhz * 1000 * plan.sms;
-  const double elements = flops / (2.0 * static_cast<double>(plan.k));
-  const double needed = elements * bytes_of(plan.output) / profile.peers.sums.sm_bytes_per_us;
-  int ctas = 1;
-  for (const int more : profile.peers.sum_ctas)
-    if (ctas < needed && more > ctas) ctas = more;
+// Where the rows of tokens are summed: one SM for sums over ranks, which come when the GEMM has
+// ended. More SMs took longer.
+std::vector<CommChoice> choices_for_tokens(const MachineProfile& profile) {
   std::vector<CommChoice> choices;
-  for (const int lanes : profile.peers.lanes) choices.push_back({ctas, lanes});
+  for (const int lanes : profile.peers.lanes) choices.push_back({1, lanes});
   return choices;
 }
 
@@ -95,8 +87,7 @@ class Peer final : public Transport {
   std::vector<CommChoice> choices(const Plan& plan, const MachineProfile& profile,
                                   int task_parts) const override {
     if (task_parts > 0) return {{0, 1}};  // the GEMM has all SMs
-    return row_of(plan).combines() ? choices_for_tokens(plan, profile)
-                                   : choices_for_sums(plan, profile);
+    return row_of(plan).combines() ? choices_for_tokens(profile) : choices_for_sums(plan, profile);
   }
   TransferModel model(const TransferProblem& problem) const override {
     if (problem.fused) return model_fused(problem);
@@ -139,16 +130,12 @@ int Peer::row_gap(const Plan& plan) const {
   return static_cast<int>((kLineBytes - bytes % kLineBytes) / width);
 }
 
-// A quarter of the columns, so that three quarters of the sums and stores are made beside the GEMM.
-// Narrow panels would have rows of A read from memory again and again: each panel reads all of
-// them.
+// Sums beside the GEMM have taken longer than those behind it on GPUs so far (docs/internals/
+// experts.md), so that only the host target has panels: a quarter of the columns.
 int Peer::panel_columns(const Plan& plan) const {
-  constexpr int kPanels = 4, kLeastColumns = 512;
-  if (!row_of(plan).combines()) return 0;
-  const int columns = tiles_n(plan.map);
-  const int least =
-      plan.arch == Arch::host ? 1 : std::max(1, kLeastColumns / std::max(1, plan.map.tile_n));
-  const int panel = std::max(least, (columns + kPanels - 1) / kPanels);
+  constexpr int kPanels = 4;
+  if (!row_of(plan).combines() || plan.arch != Arch::host) return 0;
+  const int columns = tiles_n(plan.map), panel = (columns + kPanels - 1) / kPanels;
   return panel < columns ? panel : 0;
 }
 
