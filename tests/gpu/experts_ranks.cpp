@@ -9,6 +9,7 @@
 // with swiglu. Those with max_rows are for the last check.
 //
 // Exit code: 0 all is right, 1 not, 77 nothing to run here.
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <string>
@@ -27,8 +28,9 @@ constexpr unsigned kDeadlineSeconds = 300;  // for the whole program
 std::vector<int> random_counts(const tilepost_plan_t& plan, int64_t m, Random& random) {
   std::vector<int> counts;
   for (int rank = 0; rank < plan.ranks; ++rank) {
-    const int share = static_cast<int>(share_of(plan, m)), kind = below(random, 6);
-    counts.push_back(kind == 0 ? 0 : kind == 1 ? share : below(random, share + 1));
+    const int64_t share = share_of(plan, m), left = std::max<int64_t>(m - rank * share, 0);
+    const int most = static_cast<int>(std::min(share, left)), kind = below(random, 6);
+    counts.push_back(kind == 0 ? 0 : kind == 1 ? most : below(random, most + 1));
   }
   return counts;
 }
