@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Generates the programs that the drivers in tests/gpu/trust run.
 #
-#   programs.sh TILEPOST OUT RANKS [SET …]   all sets but experts if none is named
+#   programs.sh TILEPOST OUT RANKS [SET …]   all sets but experts and layers if none is named
 #
 # Environment: TRANSPORTS, those of the sets main and small; all if it is empty.
 #
@@ -24,10 +24,11 @@
 #   residual    residual_…: for one rank, whose epilogue adds a residual, by every family of kernels: for in_place.cpp
 #   experts     experts_…: tokens that go to experts: with bilinear, with swiglu, and with a bound on rows: for
 #               experts_ranks.cpp
+#   layers      layer_<name>_up and _down: the halves of layers of experts as models have them: for expert_layers.cpp
 #
 # OUT/refused.txt lists what the spec does not allow, with the generator's words.
 set -euo pipefail
-[ $# -ge 3 ] || { sed -n '2,28p' "$0" >&2; exit 2; }
+[ $# -ge 3 ] || { sed -n '2,29p' "$0" >&2; exit 2; }
 tool=$(readlink -f "$1") out=$2 ranks=$3
 shift 3
 transports=${TRANSPORTS:-nccl nccl2 nccl_symmetric host_copies copy_engine peer none}
@@ -309,6 +310,20 @@ experts() {
   done
 }
 
+# layer NAME EXPERTS TOP OUTER INNER TOKENS: both halves of a layer, for TOKENS tokens of each rank.
+layer() {
+  local given=("gemm.m.max=$(($6 * ranks))" "gemm.experts=$2" "gemm.top=$3")
+  make "layer_$1_up" dispatch_grouped_gemm auto "1x$5x$4" "${given[@]}" 'gemm.epilogue=[swiglu]'
+  make "layer_$1_down" grouped_gemm_combine peer "1x$4x$5" "${given[@]}"
+}
+
+layers() {
+  layer qwen3_30b 128 8 2048 768 8192
+  layer qwen3_30b_64_tokens 128 8 2048 768 64
+  layer gpt_oss_120b 128 4 2880 2880 8192
+  layer mixtral_8x7b 8 2 4096 14336 8192
+}
+
 mkdir -p "$out/specs"
 rm -f "$out"/*.cu "$out"/*.h "$out"/*.plan.json "$out"/specs/*.yaml
 : >"$out/refused.txt"
@@ -325,8 +340,9 @@ for set in "$@"; do
     residual) residual ;;
     own) own ;;
     experts) experts ;;
+    layers) layers ;;
     *)
-      echo "no set '$set'; there are main, small, fused, few, tiles, ranges, own, pairs, neighbours, residual and experts" >&2
+      echo "no set '$set'; there are main, small, fused, few, tiles, ranges, own, pairs, neighbours, residual, experts and layers" >&2
       exit 2
       ;;
   esac
