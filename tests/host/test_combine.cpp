@@ -6,128 +6,38 @@
 #include <thread>
 #include <vector>
 
-#include "combine_programs.h"  // written by CMakeLists.txt: kCombinePrograms, kBoundedCombine
-#include "tests/catch.h"
-#include "tests/host/problem.h"
-#include "tests/host/routing_reference.h"
-#include "tilepost/numeric.h"
-#include "tilepost/routing.h"
+#include "combine_programs.h"  // written by CMakeLists.txt: kPrograms, kBoundedProgram
+#include "tests/host/expert_ranks.h"
 
 namespace {
 
 using Catch::Contains;
-using routing::below;
-using routing::Load;
-using routing::Random;
-using routing::Shape;
-using routing::Tokens;
-using tilepost::Bf16;
+using namespace experts;
 
-constexpr uint16_t kUntouched = 0x7fff;
-
-// -1, 0 or 1, so that products are exact.
-int drawn(uint64_t seed, int64_t index) {
-  uint64_t x = (seed + 1) * 0x9e3779b97f4a7c15u + static_cast<uint64_t>(index);
-  x = (x ^ x >> 31) * 0xbf58476d1ce4e5b9u;
-  x = (x ^ x >> 29) * 0x94d049bb133111ebu;
-  return static_cast<int>((x >> 33) % 3) - 1;
-}
-
-// Element `at_k` of row `row` of a rank's A in a run, of row `row` of an expert's B, and element
-// `column` of a token's residual.
-int element_a(int run, int rank, int row, int at_k) {
-  return drawn(1000 + static_cast<uint64_t>(run) * 64 + static_cast<uint64_t>(rank),
-               int64_t{row} * 1000 + at_k);
-}
-int element_b(int expert, int row, int at_k) {
-  return drawn(static_cast<uint64_t>(expert), int64_t{row} * 1000 + at_k);
-}
+// Element `column` of a token's residual.
 int residual_of(int run, int rank, int token, int column) {
   return drawn(500000 + static_cast<uint64_t>(run) * 64 + static_cast<uint64_t>(rank),
                int64_t{token} * 1000 + column);
-}
-
-std::vector<Bf16> matrix(int64_t rows, int64_t columns, const auto& element) {
-  std::vector<Bf16> made;
-  for (int64_t row = 0; row < rows; ++row)
-    for (int64_t column = 0; column < columns; ++column)
-      made.push_back(tilepost::from_float<Bf16>(
-          static_cast<float>(element(static_cast<int>(row), static_cast<int>(column)))));
-  return made;
 }
 
 float rounded(float value) {
   return tilepost::to_float(tilepost::from_float<Bf16>(value));
 }
 
-// The operations of a program on all ranks, each bound to a routing.
-class Ranks {
+// Rows of experts are summed by token.
+class Combine final : public Ranks {
  public:
-  explicit Ranks(const tilepost_program_t& program)
-      : plan_(program.plans[0]),
-        shape_{plan_.ranks, plan_.experts * plan_.ranks, plan_.top, share(plan_.map.m)},
-        comms_(plan_.ranks),
-        ranks_(plan_.ranks) {
-    for (int rank = 0; rank < plan_.ranks; ++rank) {
-      Rank& own = ranks_[rank];
-      REQUIRE(tilepost_routing_create(comms_[rank], shape_.experts, shape_.top, shape_.most_tokens,
-                                      nullptr, &own.routing) == TILEPOST_OK);
-      tilepost_options_t options = tilepost_default_options();
-      options.routing = own.routing;
-      REQUIRE(tilepost_op_create(comms_[rank], &program, &options, &own.op) == TILEPOST_OK);
-      const int first = rank * plan_.experts, n = static_cast<int>(plan_.map.n);
-      own.b = matrix(int64_t{plan_.experts} * n, plan_.k,
-                     [&](int row, int at_k) { return element_b(first + row / n, row % n, at_k); });
-    }
-  }
-  ~Ranks() {
-    for (const Rank& rank : ranks_) {
-      tilepost_op_destroy(rank.op);
-      tilepost_routing_destroy(rank.routing);
-    }
-  }
-  Ranks(const Ranks&) = delete;
+  explicit Combine(const tilepost_program_t& program)
+      : Ranks(program, static_cast<int>(program.plans[0].map.n), 60) {}
 
-  const Shape& shape() const { return shape_; }
-  const tilepost_plan_t& plan() const { return plan_; }
-  int share(int64_t m) const { return static_cast<int>((m + plan_.ranks - 1) / plan_.ranks); }
-  // The rows of a rank's share of a run of m rows.
-  int rows_of(int rank, int64_t m) const {
-    const int64_t left = m - int64_t{rank} * share(m);
-    return static_cast<int>(std::clamp<int64_t>(left, 0, share(m)));
-  }
-
-  tilepost_result_t set(int rank, Tokens& tokens) {
-    tokens.encode({false, false});
-    return tilepost_routing_set(ranks_[rank].routing, tokens.id_bytes.data(),
-                                tokens.weight_bytes.data(), tokens.tokens, nullptr);
-  }
-  tilepost_result_t start(int rank, int run, int64_t m) {
+  tilepost_result_t start(int rank, int run, int64_t m) override {
     Rank& own = ranks_[rank];
-    const int64_t rows = std::min<int64_t>(plan_.most_rows, m * plan_.top), n = plan_.map.n;
-    own.a =
-        matrix(rows, plan_.k, [&](int row, int at_k) { return element_a(run, rank, row, at_k); });
-    own.residual = matrix(rows_of(rank, m), n, [&](int token, int column) {
+    own.a = matrix(std::min<int64_t>(plan_.most_rows, m * plan_.top), plan_.k,
+                   [&](int row, int at_k) { return element_a(run, rank, row, at_k); });
+    own.residual = matrix(rows_of(rank, m), plan_.map.n, [&](int token, int column) {
       return residual_of(run, rank, token, column);
     });
-    own.out.assign(static_cast<size_t>(rows_of(rank, m) * n), Bf16{kUntouched});
-    tilepost_run_operands_t operands{};
-    operands.struct_size = sizeof operands;
-    operands.a = own.a.data();
-    operands.b = own.b.data();
-    operands.residual = own.residual.data();
-    operands.out = own.out.data();
-    operands.m = m;
-    return tilepost_op_run_with(own.op, &operands, nullptr);
-  }
-  tilepost_result_t synchronize(int rank) { return tilepost_op_synchronize(ranks_[rank].op); }
-
-  void run(int number, std::vector<Tokens>& all, int64_t m) {
-    for (int rank = 0; rank < plan_.ranks; ++rank) {
-      REQUIRE(set(rank, all[rank]) == TILEPOST_OK);
-      REQUIRE(start(rank, number, m) == TILEPOST_OK);
-    }
-    for (int rank = 0; rank < plan_.ranks; ++rank) REQUIRE(synchronize(rank) == TILEPOST_OK);
+    return Ranks::start(own, int64_t{rows_of(rank, m)} * plan_.map.n, m);
   }
 
   // What is wrong with the outputs of a run, or "".
@@ -150,22 +60,8 @@ class Ranks {
                  std::to_string(static_cast<int>(i) % n);
     return "";
   }
-  bool is_untouched(int rank) const {
-    for (const Bf16 value : ranks_[rank].out)
-      if (value.bits != kUntouched) return false;
-    return true;
-  }
-
-  tilepost_expert_routing_t routing(int rank) const { return ranks_[rank].routing; }
-  tilepost_comm_t comm(int rank) const { return comms_[rank]; }
 
  private:
-  struct Rank {
-    tilepost_expert_routing_t routing = nullptr;
-    tilepost_op_t op = nullptr;
-    std::vector<Bf16> a, b, residual, out;
-  };
-
   // What a rank adds to every token, by the token's rank, before it is rounded. Rows are counted
   // in the order that tilepost/routing.h states.
   std::vector<std::vector<float>> parts_of(int run, int rank, const std::vector<Tokens>& all,
@@ -200,11 +96,6 @@ class Ranks {
       sum += element_a(run, rank, row, at_k) * element_b(expert, column, at_k);
     return static_cast<float>(sum);
   }
-
-  const tilepost_plan_t& plan_;
-  const Shape shape_;
-  const Comms comms_;
-  std::vector<Rank> ranks_;
 };
 
 // Random tokens. Large weights cancel, and small ones are lost beside them in fp32: what is left
@@ -222,26 +113,16 @@ Tokens tokens_of(const Shape& shape, int tokens, Load load, Random& random) {
   return made;
 }
 
-// Tokens of all ranks for a run of m rows. Some ranks have none.
 std::vector<Tokens> random_all(const Ranks& ranks, int64_t m, Random& random) {
-  const auto load = static_cast<Load>(below(random, routing::kLoads));
-  std::vector<Tokens> all;
-  for (int rank = 0; rank < ranks.shape().ranks; ++rank) {
-    const int most = ranks.rows_of(rank, m), kind = below(random, 6);
-    const int tokens = kind == 0 ? 0 : kind == 1 ? most : below(random, most + 1);
-    all.push_back(tokens_of(ranks.shape(), tokens, load, random));
-  }
-  return all;
+  return experts::random_all(ranks, m, random, tokens_of);
 }
 
 void check_random(int routings) {
   Random random(20261130);
-  for (const auto program : kCombinePrograms) {
-    Ranks ranks(*program());
+  for (const auto program : kPrograms) {
+    Combine ranks(*program());
     for (int run = 0; run < routings; ++run) {
-      const int64_t m = below(random, 4) == 0
-                            ? ranks.plan().map.m
-                            : 1 + below(random, static_cast<int>(ranks.plan().map.m));
+      const int64_t m = random_m(ranks, random);
       std::vector<Tokens> all = random_all(ranks, m, random);
       INFO(program()->name << ", run " << run << ", m " << m);
       ranks.run(run, all, m);
@@ -303,7 +184,7 @@ bool is_right(const tilepost_program_t& program, Mutant which) {
   tilepost_program_t copy = program;
   copy.plans = &plan;
   copy.num_plans = 1;
-  Ranks ranks(copy);
+  Combine ranks(copy);
   Random random(5);
   const int64_t m = plan.map.m;
   bool right = true;
@@ -331,11 +212,11 @@ TEST_CASE("rows of random routings are summed by token") {
 }
 
 TEST_CASE("rows of 10000 random routings are summed by token", "[.many]") {
-  check_random(10000 / static_cast<int>(std::size(kCombinePrograms)) + 1);
+  check_random(10000 / static_cast<int>(std::size(kPrograms)) + 1);
 }
 
 TEST_CASE("lost weights, wrong experts, and counters that come early are seen in the sums") {
-  for (const auto program : kCombinePrograms) {
+  for (const auto program : kPrograms) {
     const tilepost_plan_t& plan = program()->plans[0];
     if (plan.ranks != 2 || plan.access == TILEPOST_ACCESS_READ) continue;
     INFO(program()->name);
@@ -348,7 +229,7 @@ TEST_CASE("lost weights, wrong experts, and counters that come early are seen in
 }
 
 TEST_CASE("a sum with more rows than max_rows ends on all ranks, and writes nothing") {
-  Ranks ranks(*kBoundedCombine());
+  Combine ranks(*kBoundedProgram());
   const int64_t m = ranks.plan().map.m;
   const int most = static_cast<int>(ranks.plan().most_rows), top = ranks.plan().top;
   Tokens few, many, none;
@@ -376,12 +257,12 @@ TEST_CASE("a sum with more rows than max_rows ends on all ranks, and writes noth
 }
 
 TEST_CASE("sums of tokens are bound to a routing, whose tokens fit a share, and need a residual") {
-  const tilepost_program_t& program = *kBoundedCombine();
+  const tilepost_program_t& program = *kBoundedProgram();
   const Comms comms(2);
   tilepost_op_t op = nullptr;
   CHECK(tilepost_op_create(comms[0], &program, nullptr, &op) == TILEPOST_INVALID_ARGUMENT);
   CHECK_THAT(tilepost_last_error(), Contains("options.routing is null, but"));
-  Ranks ranks(program);
+  Combine ranks(program);
   const int64_t m = 10;
   Tokens tokens;
   tokens.tokens = ranks.share(m) + 1;

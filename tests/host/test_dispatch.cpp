@@ -6,118 +6,25 @@
 #include <thread>
 #include <vector>
 
-#include "dispatch_programs.h"  // written by CMakeLists.txt: kDispatchPrograms, kBoundedProgram
-#include "tests/catch.h"
-#include "tests/host/problem.h"
-#include "tests/host/routing_reference.h"
-#include "tilepost/numeric.h"
-#include "tilepost/routing.h"
+#include "dispatch_programs.h"  // written by CMakeLists.txt: kPrograms, kBoundedProgram
+#include "tests/host/expert_ranks.h"
 
 namespace {
 
 using Catch::Contains;
-using routing::below;
-using routing::Load;
-using routing::Random;
-using routing::Shape;
-using routing::Tokens;
-using tilepost::Bf16;
+using namespace experts;
 
-constexpr uint16_t kUntouched = 0x7fff;
-
-// -1, 0 or 1, so that all sums and their products are exact.
-int drawn(uint64_t seed, int64_t index) {
-  uint64_t x = (seed + 1) * 0x9e3779b97f4a7c15u + static_cast<uint64_t>(index);
-  x = (x ^ x >> 31) * 0xbf58476d1ce4e5b9u;
-  x = (x ^ x >> 29) * 0x94d049bb133111ebu;
-  return static_cast<int>((x >> 33) % 3) - 1;
-}
-
-// Element `at_k` of a token of a rank in a run, and of row `row` of an expert's B.
-int element_a(int run, int rank, int token, int at_k) {
-  return drawn(1000 + static_cast<uint64_t>(run) * 64 + static_cast<uint64_t>(rank),
-               int64_t{token} * 1000 + at_k);
-}
-int element_b(int expert, int row, int at_k) {
-  return drawn(static_cast<uint64_t>(expert), int64_t{row} * 1000 + at_k);
-}
-
-std::vector<Bf16> matrix(int64_t rows, int64_t columns, const auto& element) {
-  std::vector<Bf16> made;
-  for (int64_t row = 0; row < rows; ++row)
-    for (int64_t column = 0; column < columns; ++column)
-      made.push_back(tilepost::from_float<Bf16>(
-          static_cast<float>(element(static_cast<int>(row), static_cast<int>(column)))));
-  return made;
-}
-
-// The operations of a program on all ranks, each bound to a routing.
-class Ranks {
+// Tokens of all ranks go to experts, whose products of gate and up are multiplied.
+class Dispatch final : public Ranks {
  public:
-  explicit Ranks(const tilepost_program_t& program, double deadline_seconds = 60)
-      : plan_(program.plans[0]),
-        shape_{plan_.ranks, plan_.experts * plan_.ranks, plan_.top, share(plan_.map.m)},
-        comms_(plan_.ranks),
-        ranks_(plan_.ranks) {
-    for (int rank = 0; rank < plan_.ranks; ++rank) {
-      tilepost_routing_options_t routes = tilepost_default_routing_options();
-      routes.deadline_seconds = deadline_seconds;
-      Rank& own = ranks_[rank];
-      REQUIRE(tilepost_routing_create(comms_[rank], shape_.experts, shape_.top, shape_.most_tokens,
-                                      &routes, &own.routing) == TILEPOST_OK);
-      tilepost_options_t options = tilepost_default_options();
-      options.routing = own.routing;
-      options.deadline_seconds = deadline_seconds;
-      REQUIRE(tilepost_op_create(comms_[rank], &program, &options, &own.op) == TILEPOST_OK);
-      const int first = rank * plan_.experts;
-      own.b = matrix(plan_.experts * 2 * plan_.map.n, plan_.k, [&](int row, int at_k) {
-        const int of_expert = 2 * static_cast<int>(plan_.map.n);
-        return element_b(first + row / of_expert, row % of_expert, at_k);
-      });
-    }
-  }
-  ~Ranks() {
-    for (const Rank& rank : ranks_) {
-      tilepost_op_destroy(rank.op);
-      tilepost_routing_destroy(rank.routing);
-    }
-  }
-  Ranks(const Ranks&) = delete;
+  explicit Dispatch(const tilepost_program_t& program, double deadline_seconds = 60)
+      : Ranks(program, 2 * static_cast<int>(program.plans[0].map.n), deadline_seconds) {}
 
-  const Shape& shape() const { return shape_; }
-  const tilepost_plan_t& plan() const { return plan_; }
-  int share(int64_t m) const { return static_cast<int>((m + plan_.ranks - 1) / plan_.ranks); }
-
-  // Routes a rank's tokens.
-  tilepost_result_t set(int rank, Tokens& tokens) {
-    tokens.encode({false, false});
-    return tilepost_routing_set(ranks_[rank].routing, tokens.id_bytes.data(),
-                                tokens.weight_bytes.data(), tokens.tokens, nullptr);
-  }
-  // Starts a run of m rows on a rank.
-  tilepost_result_t start(int rank, int run, int64_t m) {
+  tilepost_result_t start(int rank, int run, int64_t m) override {
     Rank& own = ranks_[rank];
     own.a = matrix(share(m), plan_.k,
                    [&](int token, int at_k) { return element_a(run, rank, token, at_k); });
-    const auto rows = static_cast<size_t>(std::min<int64_t>(plan_.most_rows, m * plan_.top));
-    own.out.assign(rows * static_cast<size_t>(plan_.map.n), Bf16{kUntouched});
-    tilepost_run_operands_t operands{};
-    operands.struct_size = sizeof operands;
-    operands.a = own.a.data();
-    operands.b = own.b.data();
-    operands.out = own.out.data();
-    operands.m = m;
-    return tilepost_op_run_with(own.op, &operands, nullptr);
-  }
-  tilepost_result_t synchronize(int rank) { return tilepost_op_synchronize(ranks_[rank].op); }
-
-  // Runs all ranks.
-  void run(int number, std::vector<Tokens>& all, int64_t m) {
-    for (int rank = 0; rank < plan_.ranks; ++rank) {
-      REQUIRE(set(rank, all[rank]) == TILEPOST_OK);
-      REQUIRE(start(rank, number, m) == TILEPOST_OK);
-    }
-    for (int rank = 0; rank < plan_.ranks; ++rank) REQUIRE(synchronize(rank) == TILEPOST_OK);
+    return Ranks::start(own, std::min<int64_t>(plan_.most_rows, m * plan_.top) * plan_.map.n, m);
   }
 
   // What is wrong with the output of a rank after a run, or "".
@@ -142,22 +49,8 @@ class Ranks {
       if (out[i].bits != kUntouched) return "a row behind the last one was written";
     return "";
   }
-  bool is_untouched(int rank) const {
-    for (const Bf16 value : ranks_[rank].out)
-      if (value.bits != kUntouched) return false;
-    return true;
-  }
-
-  tilepost_expert_routing_t routing(int rank) const { return ranks_[rank].routing; }
-  tilepost_comm_t comm(int rank) const { return comms_[rank]; }
 
  private:
-  struct Rank {
-    tilepost_expert_routing_t routing = nullptr;
-    tilepost_op_t op = nullptr;
-    std::vector<Bf16> a, b, out;
-  };
-
   int expected(int run, int source, int token, int expert, int column) const {
     const auto n = static_cast<int>(plan_.map.n);
     int gate = 0, up = 0;
@@ -167,35 +60,18 @@ class Ranks {
     }
     return gate * up;
   }
-
-  const tilepost_plan_t& plan_;
-  const Shape shape_;
-  const Comms comms_;
-  std::vector<Rank> ranks_;
 };
 
-// Tokens of all ranks for a run of m rows. Some ranks have none.
 std::vector<Tokens> random_all(const Ranks& ranks, int64_t m, Random& random) {
-  const auto load = static_cast<Load>(below(random, routing::kLoads));
-  std::vector<Tokens> all;
-  for (int rank = 0; rank < ranks.shape().ranks; ++rank) {
-    const int64_t share = ranks.share(m), left = std::max<int64_t>(m - rank * share, 0);
-    const auto most = static_cast<int>(std::min(share, left));
-    const int kind = below(random, 6);
-    const int tokens = kind == 0 ? 0 : kind == 1 ? most : below(random, most + 1);
-    all.push_back(random_tokens(ranks.shape(), tokens, load, random));
-  }
-  return all;
+  return experts::random_all(ranks, m, random, routing::random_tokens);
 }
 
 void check_random(int routings) {
   Random random(20261130);
-  for (const auto program : kDispatchPrograms) {
-    Ranks ranks(*program());
+  for (const auto program : kPrograms) {
+    Dispatch ranks(*program());
     for (int run = 0; run < routings; ++run) {
-      const int64_t m = below(random, 4) == 0
-                            ? ranks.plan().map.m
-                            : 1 + below(random, static_cast<int>(ranks.plan().map.m));
+      const int64_t m = random_m(ranks, random);
       std::vector<Tokens> all = random_all(ranks, m, random);
       INFO(program()->name << ", run " << run << ", m " << m);
       ranks.run(run, all, m);
@@ -242,7 +118,7 @@ bool is_right(const tilepost_program_t& program, Mutant which) {
   tilepost_program_t copy = program;
   copy.plans = &plan;
   copy.num_plans = 1;
-  Ranks ranks(copy);
+  Dispatch ranks(copy);
   Random random(5);
   const int64_t m = plan.map.m;
   bool right = true;
@@ -269,11 +145,11 @@ TEST_CASE("tokens of random routings are multiplied by their experts") {
 }
 
 TEST_CASE("tokens of 10000 random routings are multiplied by their experts", "[.many]") {
-  check_random(10000 / static_cast<int>(std::size(kDispatchPrograms)) + 1);
+  check_random(10000 / static_cast<int>(std::size(kPrograms)) + 1);
 }
 
 TEST_CASE("wrong experts and tokens, and waits that end too early, are seen in the results") {
-  for (const auto program : kDispatchPrograms) {
+  for (const auto program : kPrograms) {
     if (program()->plans[0].ranks != 2) continue;
     INFO(program()->name);
     const bool waits = program()->plans[0].map.division == TILEPOST_DIVISION_ARRIVALS;
@@ -287,7 +163,7 @@ TEST_CASE("wrong experts and tokens, and waits that end too early, are seen in t
 }
 
 TEST_CASE("a run with more rows than max_rows ends on all ranks, and writes nothing") {
-  Ranks ranks(*kBoundedProgram());
+  Dispatch ranks(*kBoundedProgram());
   const int64_t m = ranks.plan().map.m;
   const int most = static_cast<int>(ranks.plan().most_rows), top = ranks.plan().top;
   Tokens few, many, none;
@@ -343,7 +219,7 @@ TEST_CASE("operations are bound to a routing of their own communicator and terms
 }
 
 TEST_CASE("a rank's tokens must fit its share of a run") {
-  Ranks ranks(*kBoundedProgram());
+  Dispatch ranks(*kBoundedProgram());
   const int64_t m = 10;
   Tokens tokens;
   tokens.tokens = ranks.share(m) + 1;

@@ -303,6 +303,7 @@ CollectiveModel model_after_stores(const TransferProblem& problem, double stored
 // Time of a wave beside the stores of the wave before it and beside the tasks for these stores.
 double wave_with_stores(const TransferProblem& problem, bool twice) {
   const MachineProfile& profile = problem.profile;
+  if (row_of(problem.plan).combines()) return problem.wave;  // what stores comes behind the GEMM
   if (problem.task_parts == 0) return problem.wave * profile.peers.stores.beside_stores;
   return twice ? wave_beside_pushes(problem) : problem.wave * profile.peers.tasks.beside_tasks;
 }

@@ -139,6 +139,13 @@ Spec sums_spec(int64_t m, int64_t n, int64_t k, Arch arch = Arch::sm_90a) {
   return spec;
 }
 
+TEST_CASE("ranks that reach each other's memory sum tokens by it, however long the GEMM takes") {
+  Spec spec = sums_spec(16384, 4096, 14336);
+  spec.gemm.experts.value = 8;
+  spec.gemm.top.value = 2;
+  CHECK(only(spec).planned_transport == TILEPOST_TRANSPORT_PEER);
+}
+
 TEST_CASE("tokens are summed behind the GEMM, which has all SMs but those of sums over ranks") {
   Spec spec = sums_spec(16384, 2048, 768);
   spec.transport.value = TILEPOST_TRANSPORT_PEER;

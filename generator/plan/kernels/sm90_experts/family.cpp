@@ -60,6 +60,15 @@ std::vector<Ctas> clusters(const Plan& plan) {
   return {{1, plan.map.n > columns_of(plan) ? 2 : 1}};
 }
 
+// What sums of tokens take behind a GEMM of so many rows. They read every row, and write one for
+// each token of all ranks. The rate is that of three layers on two H200
+// (docs/internals/experts.md).
+double sums_of_tokens_us(const MachineProfile& profile, const Plan& plan, int64_t rows) {
+  constexpr double kOfMemory = 0.45;  // of the rate of memory
+  const double bytes = static_cast<double>(rows + plan.map.m) * plan.map.n * bytes_of(plan.output);
+  return bytes / (kOfMemory * profile.chip.memory_bytes_per_us);
+}
+
 class Sm90ExpertsFamily final : public KernelFamily {
  public:
   const char* name() const override { return "gemm_sm90_experts"; }
@@ -136,8 +145,9 @@ class Sm90ExpertsFamily final : public KernelFamily {
     const auto waves = [&](int64_t tile_rows) {
       return static_cast<double>((tile_rows * columns + at_once - 1) / at_once);
     };
-    model.wave *= waves(experts * count) /
-                  waves(count_tile_rows(static_cast<int>(plan.map.m), config.tile_m));
+    const double in_table = waves(count_tile_rows(static_cast<int>(plan.map.m), config.tile_m));
+    model.wave *= waves(experts * count) / in_table;
+    if (row_of(plan).combines()) model.wave += sums_of_tokens_us(profile, plan, all) / in_table;
     model.read_b *= static_cast<double>(experts) * kRowsOfB / columns_of(plan);
     return model;
   }

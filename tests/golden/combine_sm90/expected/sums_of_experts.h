@@ -3,7 +3,7 @@
 //   for any m up to 16384
 //   epilogue residual
 //   sm_90a: gemm_sm90_experts, tile 160x256, 13 waves in 5 groups, panel layout
-//   plan e58bcd9dac1c64a4
+//   plan 56d7585501e78360
 #ifndef TILEPOST_GENERATED_sums_of_experts_H
 #define TILEPOST_GENERATED_sums_of_experts_H
 
@@ -17,12 +17,12 @@ extern "C" {
 const tilepost_program_t* sums_of_experts_program(void);
 
 // The source of this set alone defines it: what includes this header does not link with another's.
-extern const char tilepost_plan_sums_of_experts_44501f9f91c45174;
+extern const char tilepost_plan_sums_of_experts_c4ab38b480613c8c;
 #if __has_attribute(retain)
 __attribute__((retain))
 #endif
 __attribute__((used)) static const char* const tilepost_linked_sums_of_experts =
-    &tilepost_plan_sums_of_experts_44501f9f91c45174;
+    &tilepost_plan_sums_of_experts_c4ab38b480613c8c;
 
 #ifdef __cplusplus
 }  // extern "C"
@@ -35,7 +35,7 @@ inline constexpr int64_t kM = 16384;  // most rows of the product
 inline constexpr int64_t kN = 2048;  // columns of the result
 inline constexpr int64_t kK = 768;  // products of a sum, on each rank
 inline constexpr int kRanks = 2;
-inline constexpr uint64_t kFiles = 0x44501f9f91c45174;  // the same in the source that belongs to this header
+inline constexpr uint64_t kFiles = 0xc4ab38b480613c8c;  // the same in the source that belongs to this header
 inline constexpr int64_t kOutElements = 16777216;  // what `out` holds at most
 
 }  // namespace tilepost_gen_sums_of_experts
