@@ -94,6 +94,12 @@ case $1 in
       -DEMBEDDED_BUNDLES="$scratch/bundle" -DEMBEDDED_CUDA=ON
     step "build" "$CMAKE" --build "$scratch/tree" --target tilepost_operation_attn_out_cuda
     ;;
+  experts)
+    build "$scratch/tree" -S "$examples/08_experts" -G Ninja -DCMAKE_PREFIX_PATH="$PREFIX"
+    step "run" "$scratch/tree/experts"
+    says "rank 1: 54 tokens by 4 of 16 experts each, off by 0.00" "$scratch/log"
+    says "right" "$scratch/log"
+    ;;
   mlp)
     build "$scratch/tree" -S "$examples/04_tensor_parallel_mlp" -G Ninja \
       -DCMAKE_PREFIX_PATH="$PREFIX"
