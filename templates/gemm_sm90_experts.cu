@@ -199,7 +199,7 @@ __device__ __forceinline__ void load_b(uint32_t to, const CUtensorMap* map, uint
 }
 
 // The loader is one thread. It fills the stages with the operands of the CTA's tiles, with GATHERS
-// with B alone.
+// B alone.
 __device__ __forceinline__ void load_tiles(const Shared& shared, const CUtensorMap* map_a,
                                            const CUtensorMap* map_b, const Tiles& tiles,
                                            const tilepost_shape_t& shape, int stages) {

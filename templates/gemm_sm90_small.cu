@@ -123,7 +123,7 @@ struct Shared {
   }
   // The memory where the consumers receive partial sums.
   __device__ uint32_t parts() const { return panel(kConsumers); }
-  // With SCALES, the scales of a stage's blocks.
+  // With SCALES a stage has room for the scales of its blocks here.
   __device__ uint32_t scales(int stage) const { return base + kPartsEnd + stage * Scales::kBytes; }
   __device__ uint32_t barriers() const { return base + kScalesEnd; }
   __device__ StageBarriers stages() const { return {barriers()}; }

@@ -13,6 +13,7 @@
 namespace gpu_experts {
 
 using namespace gpu_routing;
+using routing::drawn;
 using tilepost::Bf16;
 
 constexpr int kSets = 3;  // of tokens, so that rows of the run before are not this run's
@@ -21,14 +22,6 @@ constexpr uint16_t kUntouched = 0x7f7f;  // no result has these bits: bf16 of 3.
 
 inline int64_t share_of(const tilepost_plan_t& plan, int64_t m) {
   return (m + plan.ranks - 1) / plan.ranks;
-}
-
-// -1, 0 or 1, so that sums are exact in fp32.
-inline int drawn(uint64_t stream, int64_t index) {
-  uint64_t x = (stream + 1) * 0x9e3779b97f4a7c15u + static_cast<uint64_t>(index);
-  x = (x ^ x >> 31) * 0xbf58476d1ce4e5b9u;
-  x = (x ^ x >> 29) * 0x94d049bb133111ebu;
-  return static_cast<int>((x >> 33) % 3) - 1;
 }
 
 inline std::vector<Bf16> to_bf16(const std::vector<int>& values) {

@@ -3,7 +3,10 @@
 #pragma once
 
 #include <algorithm>
+#include <chrono>
 #include <cstdint>
+#include <string>
+#include <thread>
 #include <vector>
 
 #include "tests/catch.h"
@@ -15,6 +18,7 @@
 namespace experts {
 
 using routing::below;
+using routing::drawn;
 using routing::Load;
 using routing::Random;
 using routing::Shape;
@@ -22,14 +26,6 @@ using routing::Tokens;
 using tilepost::Bf16;
 
 constexpr uint16_t kUntouched = 0x7fff;
-
-// -1, 0 or 1, so that sums of products are exact.
-inline int drawn(uint64_t seed, int64_t index) {
-  uint64_t x = (seed + 1) * 0x9e3779b97f4a7c15u + static_cast<uint64_t>(index);
-  x = (x ^ x >> 31) * 0xbf58476d1ce4e5b9u;
-  x = (x ^ x >> 29) * 0x94d049bb133111ebu;
-  return static_cast<int>((x >> 33) % 3) - 1;
-}
 
 // Element `at_k` of row `row` of a rank's A in a run, and of row `row` of an expert's B.
 inline int element_a(int run, int rank, int row, int at_k) {
@@ -153,6 +149,83 @@ std::vector<Tokens> random_all(const Ranks& ranks, int64_t m, Random& random, co
     all.push_back(draw(ranks.shape(), tokens, load, random));
   }
   return all;
+}
+
+// A copy of a program with another kernel.
+struct Mutated {
+  Mutated(const tilepost_program_t& right, tilepost_host_kernel_t kernel)
+      : plan(right.plans[0]), program(right) {
+    plan.kernel.host_function = kernel;
+    program.plans = &plan;
+    program.num_plans = 1;
+  }
+  Mutated(const Mutated&) = delete;
+
+  tilepost_plan_t plan;
+  tilepost_program_t program;
+};
+
+constexpr std::chrono::milliseconds kLate{20};
+
+// Runs all ranks, each of which comes late behind the one before it. `set` is called when all have
+// routed their tokens.
+template <class Set>
+void run_late(Ranks& ranks, int number, std::vector<Tokens>& all, const Set& set) {
+  const int count = ranks.plan().ranks;
+  for (int rank = 0; rank < count; ++rank) REQUIRE(ranks.set(rank, all[rank]) == TILEPOST_OK);
+  set();
+  for (int rank = 0; rank < count; ++rank) {
+    REQUIRE(ranks.start(rank, number, ranks.plan().map.m) == TILEPOST_OK);
+    std::this_thread::sleep_for(kLate);
+  }
+  for (int rank = 0; rank < count; ++rank) REQUIRE(ranks.synchronize(rank) == TILEPOST_OK);
+}
+
+// `tokens` tokens whose routes all have the same id.
+inline Tokens tokens_with_id(const Ranks& ranks, int tokens, int id) {
+  Tokens made;
+  made.tokens = tokens;
+  made.ids.assign(static_cast<size_t>(tokens * ranks.plan().top), id);
+  made.weights.assign(made.ids.size(), 1.0f);
+  return made;
+}
+
+// Two ranks, of which rank 0 may have so many rows: checks a run with as many by `is_right`, which
+// gets the tokens, and that one with more ends on all ranks and writes nothing.
+template <class IsRight>
+void check_bound(Ranks& ranks, const IsRight& is_right) {
+  const int64_t m = ranks.plan().map.m;
+  const int most = static_cast<int>(ranks.plan().most_rows), top = ranks.plan().top;
+  const Tokens few = tokens_with_id(ranks, most / top, 1);
+  const Tokens many = tokens_with_id(ranks, ranks.share(m), 1);
+  std::vector<Tokens> all = {few, Tokens{}};
+  ranks.run(0, all, m);
+  is_right(all);
+  all = {few, many};
+  for (int rank = 0; rank < 2; ++rank) {
+    REQUIRE(ranks.set(rank, all[rank]) == TILEPOST_OK);
+    REQUIRE(ranks.start(rank, 1, m) == TILEPOST_OK);
+  }
+  for (int rank = 0; rank < 2; ++rank) {
+    CHECK(ranks.synchronize(rank) == TILEPOST_INVALID_ARGUMENT);
+    const int rows = (few.tokens + many.tokens) * top;
+    CHECK_THAT(tilepost_last_error(),
+               Catch::Contains("gives rank 0 " + std::to_string(rows) +
+                               " rows, and max_rows of the plan is " + std::to_string(most)));
+    CHECK(ranks.is_untouched(rank));
+  }
+}
+
+// Checks that a run is refused where a rank has more tokens than its share has rows.
+inline void check_tokens_fit(Ranks& ranks) {
+  const int64_t m = 10;
+  const Tokens tokens = tokens_with_id(ranks, ranks.share(m) + 1, -1);
+  std::vector<Tokens> all = {tokens, tokens};
+  for (int rank = 0; rank < 2; ++rank) REQUIRE(ranks.set(rank, all[rank]) == TILEPOST_OK);
+  CHECK(ranks.start(0, 0, m) == TILEPOST_INVALID_ARGUMENT);
+  CHECK_THAT(tilepost_last_error(),
+             Catch::Contains("has routed 6 tokens, and this rank's share of the run is 5 rows; "
+                             "pass a larger m"));
 }
 
 // A number of rows for a run: one time of four as many as the plan has.

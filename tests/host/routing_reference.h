@@ -192,4 +192,12 @@ inline std::string wrong_tables(const Shape& shape, int rank, const std::vector<
   return "";
 }
 
+// -1, 0 or 1, so that sums of products are exact.
+inline int drawn(uint64_t stream, int64_t index) {
+  uint64_t x = (stream + 1) * 0x9e3779b97f4a7c15u + static_cast<uint64_t>(index);
+  x = (x ^ x >> 31) * 0xbf58476d1ce4e5b9u;
+  x = (x ^ x >> 29) * 0x94d049bb133111ebu;
+  return static_cast<int>((x >> 33) % 3) - 1;
+}
+
 }  // namespace routing

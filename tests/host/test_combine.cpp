@@ -136,8 +136,6 @@ void check_random(int routings) {
 enum class Mutant { none, counter_before_rows, old_epoch, wrong_expert, lost_weight };
 Mutant mutant = Mutant::none;
 tilepost_host_kernel_t right_kernel = nullptr;
-constexpr std::chrono::milliseconds kLate{20};
-
 // Raises the counters of all tiles of the run, as if they were stored.
 void raise_all(const tilepost_view_t& view) {
   for (int position = 0; position < view.num_tiles; ++position) {
@@ -177,29 +175,20 @@ void lose_weight(const Ranks& ranks) {
 
 // Whether the outputs are right in two runs to which the last rank comes late.
 bool is_right(const tilepost_program_t& program, Mutant which) {
-  tilepost_plan_t plan = program.plans[0];
-  right_kernel = plan.kernel.host_function;
-  plan.kernel.host_function = mutated;
+  right_kernel = program.plans[0].kernel.host_function;
   mutant = which;
-  tilepost_program_t copy = program;
-  copy.plans = &plan;
-  copy.num_plans = 1;
-  Combine ranks(copy);
+  const Mutated mutant_program(program, mutated);
+  Combine ranks(mutant_program.program);
   Random random(5);
-  const int64_t m = plan.map.m;
+  const int64_t m = ranks.plan().map.m;
   bool right = true;
   for (int run = 0; run < 2; ++run) {
     std::vector<Tokens> all;
-    for (int rank = 0; rank < plan.ranks; ++rank)
+    for (int rank = 0; rank < ranks.plan().ranks; ++rank)
       all.push_back(tokens_of(ranks.shape(), ranks.rows_of(rank, m), Load::even, random));
-    for (int rank = 0; rank < plan.ranks; ++rank)
-      REQUIRE(ranks.set(rank, all[rank]) == TILEPOST_OK);
-    if (which == Mutant::lost_weight) lose_weight(ranks);
-    for (int rank = 0; rank < plan.ranks; ++rank) {
-      REQUIRE(ranks.start(rank, run, m) == TILEPOST_OK);
-      std::this_thread::sleep_for(kLate);
-    }
-    for (int rank = 0; rank < plan.ranks; ++rank) REQUIRE(ranks.synchronize(rank) == TILEPOST_OK);
+    run_late(ranks, run, all, [&] {
+      if (which == Mutant::lost_weight) lose_weight(ranks);
+    });
     right = right && ranks.wrong(run, all, m).empty();
   }
   return right;
@@ -230,30 +219,9 @@ TEST_CASE("lost weights, wrong experts, and counters that come early are seen in
 
 TEST_CASE("a sum with more rows than max_rows ends on all ranks, and writes nothing") {
   Combine ranks(*kBoundedProgram());
-  const int64_t m = ranks.plan().map.m;
-  const int most = static_cast<int>(ranks.plan().most_rows), top = ranks.plan().top;
-  Tokens few, many, none;
-  for (Tokens* tokens : {&few, &many}) {
-    tokens->tokens = tokens == &few ? most / top : ranks.share(m);
-    tokens->ids.assign(static_cast<size_t>(tokens->tokens * top), 1);
-    tokens->weights.assign(tokens->ids.size(), 1.0f);
-  }
-  std::vector<Tokens> all = {few, none};
-  ranks.run(0, all, m);
-  CHECK(ranks.wrong(0, all, m) == "");
-  all = {few, many};
-  for (int rank = 0; rank < 2; ++rank) {
-    REQUIRE(ranks.set(rank, all[rank]) == TILEPOST_OK);
-    REQUIRE(ranks.start(rank, 1, m) == TILEPOST_OK);
-  }
-  for (int rank = 0; rank < 2; ++rank) {
-    CHECK(ranks.synchronize(rank) == TILEPOST_INVALID_ARGUMENT);
-    const int rows = (few.tokens + many.tokens) * top;
-    CHECK_THAT(tilepost_last_error(),
-               Contains("gives rank 0 " + std::to_string(rows) +
-                        " rows, and max_rows of the plan is " + std::to_string(most)));
-    CHECK(ranks.is_untouched(rank));
-  }
+  check_bound(ranks, [&](const std::vector<Tokens>& all) {
+    CHECK(ranks.wrong(0, all, ranks.plan().map.m) == "");
+  });
 }
 
 TEST_CASE("sums of tokens are bound to a routing, whose tokens fit a share, and need a residual") {
@@ -263,14 +231,5 @@ TEST_CASE("sums of tokens are bound to a routing, whose tokens fit a share, and 
   CHECK(tilepost_op_create(comms[0], &program, nullptr, &op) == TILEPOST_INVALID_ARGUMENT);
   CHECK_THAT(tilepost_last_error(), Contains("options.routing is null, but"));
   Combine ranks(program);
-  const int64_t m = 10;
-  Tokens tokens;
-  tokens.tokens = ranks.share(m) + 1;
-  tokens.ids.assign(static_cast<size_t>(tokens.tokens * ranks.plan().top), -1);
-  tokens.weights.assign(tokens.ids.size(), 1.0f);
-  std::vector<Tokens> all = {tokens, tokens};
-  for (int rank = 0; rank < 2; ++rank) REQUIRE(ranks.set(rank, all[rank]) == TILEPOST_OK);
-  CHECK(ranks.start(0, 0, m) == TILEPOST_INVALID_ARGUMENT);
-  CHECK_THAT(tilepost_last_error(), Contains("has routed 6 tokens, and this rank's share of the "
-                                             "run is 5 rows; pass a larger m"));
+  check_tokens_fit(ranks);
 }

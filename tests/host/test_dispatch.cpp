@@ -1,9 +1,6 @@
 // Tokens that go to experts on the host target: results bit by bit against a reference, for random
 // routings of 1 to 4 ranks; mutants; bad input.
-#include <chrono>
-#include <memory>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "dispatch_programs.h"  // written by CMakeLists.txt: kPrograms, kBoundedProgram
@@ -107,32 +104,20 @@ void mutated(const void* a, const void* b, void* c, tilepost_shape_t shape,
   right_kernel(a, b, c, shape, epilogue, worker, workers, view);
 }
 
-constexpr std::chrono::milliseconds kLate{20};
-
 // Whether rank 0's output is right in two runs to which the other rank comes late.
 bool is_right(const tilepost_program_t& program, Mutant which) {
-  tilepost_plan_t plan = program.plans[0];
-  right_kernel = plan.kernel.host_function;
-  plan.kernel.host_function = mutated;
+  right_kernel = program.plans[0].kernel.host_function;
   mutant = which;
-  tilepost_program_t copy = program;
-  copy.plans = &plan;
-  copy.num_plans = 1;
-  Dispatch ranks(copy);
+  const Mutated mutant_program(program, mutated);
+  Dispatch ranks(mutant_program.program);
   Random random(5);
-  const int64_t m = plan.map.m;
+  const int64_t m = ranks.plan().map.m;
   bool right = true;
   for (int run = 0; run < 2; ++run) {
     std::vector<Tokens> all;
-    for (int rank = 0; rank < plan.ranks; ++rank)
+    for (int rank = 0; rank < ranks.plan().ranks; ++rank)
       all.push_back(random_tokens(ranks.shape(), ranks.share(m), Load::even, random));
-    for (int rank = 0; rank < plan.ranks; ++rank)
-      REQUIRE(ranks.set(rank, all[rank]) == TILEPOST_OK);
-    for (int rank = 0; rank < plan.ranks; ++rank) {
-      REQUIRE(ranks.start(rank, run, m) == TILEPOST_OK);
-      std::this_thread::sleep_for(kLate);
-    }
-    for (int rank = 0; rank < plan.ranks; ++rank) REQUIRE(ranks.synchronize(rank) == TILEPOST_OK);
+    run_late(ranks, run, all, [] {});
     right = right && ranks.wrong(0, run, all).empty();
   }
   return right;
@@ -164,30 +149,7 @@ TEST_CASE("wrong experts and tokens, and waits that end too early, are seen in t
 
 TEST_CASE("a run with more rows than max_rows ends on all ranks, and writes nothing") {
   Dispatch ranks(*kBoundedProgram());
-  const int64_t m = ranks.plan().map.m;
-  const int most = static_cast<int>(ranks.plan().most_rows), top = ranks.plan().top;
-  Tokens few, many, none;
-  for (Tokens* tokens : {&few, &many}) {
-    tokens->tokens = tokens == &few ? most / top : ranks.share(m);
-    tokens->ids.assign(static_cast<size_t>(tokens->tokens * top), 1);
-    tokens->weights.assign(tokens->ids.size(), 1.0f);
-  }
-  std::vector<Tokens> all = {few, none};
-  ranks.run(0, all, m);
-  CHECK(ranks.wrong(0, 0, all) == "");
-  all = {few, many};
-  for (int rank = 0; rank < 2; ++rank) {
-    REQUIRE(ranks.set(rank, all[rank]) == TILEPOST_OK);
-    REQUIRE(ranks.start(rank, 1, m) == TILEPOST_OK);
-  }
-  for (int rank = 0; rank < 2; ++rank) {
-    CHECK(ranks.synchronize(rank) == TILEPOST_INVALID_ARGUMENT);
-    const int rows = (few.tokens + many.tokens) * top;
-    CHECK_THAT(tilepost_last_error(),
-               Contains("gives rank 0 " + std::to_string(rows) +
-                        " rows, and max_rows of the plan is " + std::to_string(most)));
-    CHECK(ranks.is_untouched(rank));
-  }
+  check_bound(ranks, [&](const std::vector<Tokens>& all) { CHECK(ranks.wrong(0, 0, all) == ""); });
 }
 
 TEST_CASE("operations are bound to a routing of their own communicator and terms") {
@@ -220,15 +182,5 @@ TEST_CASE("operations are bound to a routing of their own communicator and terms
 
 TEST_CASE("a rank's tokens must fit its share of a run") {
   Dispatch ranks(*kBoundedProgram());
-  const int64_t m = 10;
-  Tokens tokens;
-  tokens.tokens = ranks.share(m) + 1;
-  tokens.ids.assign(static_cast<size_t>(tokens.tokens * ranks.plan().top), -1);
-  tokens.weights.assign(tokens.ids.size(), 1.0f);
-  std::vector<Tokens> all = {tokens, tokens};
-  for (int rank = 0; rank < 2; ++rank) REQUIRE(ranks.set(rank, all[rank]) == TILEPOST_OK);
-  CHECK(ranks.start(0, 0, m) == TILEPOST_INVALID_ARGUMENT);
-  CHECK_THAT(tilepost_last_error(),
-             Contains("has routed 6 tokens, and this rank's share of the run "
-                      "is 5 rows; pass a larger m"));
+  check_tokens_fit(ranks);
 }

@@ -195,8 +195,10 @@ __device__ __forceinline__ void wait_bulk() {
   asm volatile("cp.async.bulk.wait_group %0;" ::"n"(kPending) : "memory");
 }
 
-// Orders the thread's earlier accesses to shared memory before later ones by TMA. Used between
-// writing a panel and the arrival that lets another thread store it (PTX ISA 8.6, Proxies).
+// Orders what precedes in shared memory, the thread's own accesses and what it has acquired, before
+// later accesses by TMA and matrix instructions. Used between writing a panel and the arrival that
+// lets another thread store it, and behind a wait for what other threads have copied (PTX ISA 8.6,
+// Proxies).
 __device__ __forceinline__ void fence_shared_to_async() {
   asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 }

@@ -65,10 +65,8 @@ void ExpertRank::check() {
   start(kSequence);
   set_ = 0;
   start(kOurs);
-  const int gate = plan_.epilogue & kGateOps;
-  count_apart(set.out, sequence_->result(), elements, plan_.output,
-              gate == 0 || gate == TILEPOST_BILINEAR, static_cast<unsigned long long*>(wrong.get()),
-              stream());
+  count_apart(set.out, sequence_->result(), elements, plan_.output, plan_.epilogue & kGateOps,
+              static_cast<unsigned long long*>(wrong.get()), stream());
   team_.elements[rank_] = elements;
   check_tilepost(tilepost_op_synchronize(op_), "tilepost_op_synchronize");
   team_.wrong[rank_] = read_number(wrong.get(), stream());

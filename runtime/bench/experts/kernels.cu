@@ -94,7 +94,8 @@ void combine_gate(const GateProducts& products, void* out, cudaStream_t stream) 
 }
 
 void count_apart(const void* out, const void* expected, int64_t count, tilepost_dtype_t type,
-                 bool exact, unsigned long long* wrong, cudaStream_t stream) {
+                 int operation, unsigned long long* wrong, cudaStream_t stream) {
+  const bool exact = operation == 0 || operation == TILEPOST_BILINEAR;
   const float unit = exact ? 0 : type == TILEPOST_F16 ? 0x1p-11f : 0x1p-8f;
   with_half(type, [&]<class T>(T) {
     apart_kernel<<<kBlocks, kThreads, 0, stream>>>(

@@ -23,10 +23,11 @@ struct GateProducts {
 // Combines gate and up into `out`, [rows, n], in fp32, rounded once.
 void combine_gate(const GateProducts& products, void* out, cudaStream_t stream);
 
-// Adds to *wrong the number of elements of `out` that differ from `expected`. With `exact` all bits
-// count, otherwise a number may be off by two units in the last place. Elements of `expected` whose
-// every byte is 0xff were not computed, and are wrong.
+// Adds to *wrong the number of elements of `out` that differ from `expected`. All bits count,
+// unless `operation`, one of kGateOps or 0, is not exact on whole numbers: then a number may be off
+// by two units in the last place. Elements of `expected` whose every byte is 0xff were not
+// computed, and are wrong.
 void count_apart(const void* out, const void* expected, int64_t count, tilepost_dtype_t type,
-                 bool exact, unsigned long long* wrong, cudaStream_t stream);
+                 int operation, unsigned long long* wrong, cudaStream_t stream);
 
 }  // namespace tilepost::bench

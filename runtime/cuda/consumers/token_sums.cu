@@ -103,7 +103,7 @@ __device__ __forceinline__ Sum sum_rows(const TokenSumArguments& args, const Ent
   return sum;
 }
 
-// Where row `row` of a tile goes.
+// Returns where row `row` of a tile goes.
 __device__ __forceinline__ uint16_t* place_of_row(const TokenSumArguments& args, const Tile& tile,
                                                   int row) {
   if (args.owner_rows == 0)

@@ -36,7 +36,7 @@ T sum_of(const Sources& sources, int row, int64_t column) {
   return from_float<T>(sum);
 }
 
-// Where the row `row` of a tile goes, which is row tile.m + `row` of the map.
+// Returns where row `row` of a tile goes, which is row tile.m + `row` of the map.
 template <class T>
 T* place_of_row(const tilepost_view_t& view, bool by_owner, void* out, const tilepost_tile_t& tile,
                 int row, int64_t n) {

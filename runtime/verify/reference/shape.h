@@ -44,11 +44,12 @@ class RunShape {
   int64_t tokens(int rank) const { return static_cast<int64_t>(tokens_[rank]); }
   const std::vector<int32_t>& ids(int rank) const { return ids_[rank]; }
   const std::vector<int32_t>& ends(int rank) const { return ends_[rank]; }
-  // Of which route a row of `rank` is: the rank of the token, and the index among the ids there.
+  // A route is the rank of its token, and the index among the ids there.
   struct Route {
     int source;
     int64_t index;
   };
+  // Returns the route that has row `row` of `rank`.
   Route route_of(int rank, int64_t row) const { return routes_[rank][static_cast<size_t>(row)]; }
 
   // The number of rows that `rank` gets from `source`, if rows are routed.

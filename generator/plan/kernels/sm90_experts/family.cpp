@@ -9,6 +9,7 @@
 #include "generator/plan/kernels/operands.h"
 #include "tilepost/internal/expert_ops.h"
 #include "tilepost/internal/expert_tiles.h"
+#include "tilepost/internal/whole_numbers.h"
 
 namespace tilepost {
 namespace {
@@ -53,8 +54,8 @@ KernelConfig experts(const Plan& plan, int tile_m, int panel_m, int stages, Ctas
   return config;
 }
 
-// Rows of tokens cannot be shared by multicast. So CTAs share nothing, or B, which is
-// worth it where experts have rows for two CTAs.
+// Rows of tokens cannot be shared by multicast. So CTAs share nothing, or B, which is worth it
+// where experts have rows for two CTAs.
 std::vector<Ctas> clusters(const Plan& plan) {
   if (row_of(plan).dispatches()) return {{1, 1}, {2, 1}};
   return {{1, plan.map.n > columns_of(plan) ? 2 : 1}};
@@ -140,10 +141,10 @@ class Sm90ExpertsFamily final : public KernelFamily {
     tile.start_us = kStart;
     GemmModel model = gemm_of_tiles(profile, plan, config, request, tile);
     // The plan's table has the tiles of one expert with all rows.
-    const int columns = (plan.map.n + config.tile_n - 1) / config.tile_n;
+    const int64_t columns = ceil_div(plan.map.n, config.tile_n);
     const int at_once = resident_sms(profile, plan, config.across) / config.across;
     const auto waves = [&](int64_t tile_rows) {
-      return static_cast<double>((tile_rows * columns + at_once - 1) / at_once);
+      return static_cast<double>(ceil_div(tile_rows * columns, at_once));
     };
     const double in_table = waves(count_tile_rows(static_cast<int>(plan.map.m), config.tile_m));
     model.wave *= waves(experts * count) / in_table;

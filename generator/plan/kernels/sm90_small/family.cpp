@@ -146,8 +146,9 @@ class Sm90SmallFamily final : public KernelFamily {
     // Consumers wait for partial sums in every wave. What profiles have for kernels without scales
     // was fitted to few waves, with one wait in all.
     GemmModel model = gemm_of_tiles(profile, plan, config, request, tile);
-    model.start -= exchange_us(profile, config);
-    model.wave += exchange_us(profile, config);
+    const double exchange = exchange_us(profile, config);
+    model.start -= exchange;
+    model.wave += exchange;
     return model;
   }
   // It is slower with more rows than its short tiles are for.

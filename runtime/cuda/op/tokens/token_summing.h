@@ -38,7 +38,7 @@ class TokenSumming {
   const OpBuffers& buffers_;
   tilepost_expert_routing* const routing_;
   Stream beside_;
-  // By bank: a captured event cannot serve eager runs.
+  // There is one of each for each bank, since a captured event cannot serve eager runs.
   Event ends_beside_[kBanks], ends_[kBanks];
 };
 

@@ -27,7 +27,7 @@
 
 static_assert(TILEPOST_ABI_VERSION == 14, "sums_of_experts was generated for another tilepost runtime; generate it again");
 
-static_assert(tilepost_gen_sums_of_experts::kFiles == 0xc4ab38b480613c8c, "sums_of_experts.h was not generated with this file; generate both again");
+static_assert(tilepost_gen_sums_of_experts::kFiles == 0xf72b23c83bb5c6ed, "sums_of_experts.h was not generated with this file; generate both again");
 
 #if defined(__CUDA_ARCH__) && !TILEPOST_ARCH_SM_90A
 #error "sums_of_experts.cu is planned for sm_90a, and for nothing else: compile with -gencode arch=compute_90a,code=sm_90a and without -arch, which may add compute_90"
@@ -135,7 +135,7 @@ tilepost_plan_t make_plan() {
 }  // namespace tilepost_gen_sums_of_experts::sm_90a
 
 // Declared by the header of this set alone.
-decltype(tilepost_plan_sums_of_experts_c4ab38b480613c8c) tilepost_plan_sums_of_experts_c4ab38b480613c8c = 0;
+decltype(tilepost_plan_sums_of_experts_f72b23c83bb5c6ed) tilepost_plan_sums_of_experts_f72b23c83bb5c6ed = 0;
 
 extern "C" const tilepost_program_t* sums_of_experts_program(void) {
   static const tilepost_plan_t plans[] = {tilepost_gen_sums_of_experts::sm_90a::make_plan()};

@@ -17,12 +17,12 @@ extern "C" {
 const tilepost_program_t* sums_of_experts_program(void);
 
 // The source of this set alone defines it: what includes this header does not link with another's.
-extern const char tilepost_plan_sums_of_experts_c4ab38b480613c8c;
+extern const char tilepost_plan_sums_of_experts_f72b23c83bb5c6ed;
 #if __has_attribute(retain)
 __attribute__((retain))
 #endif
 __attribute__((used)) static const char* const tilepost_linked_sums_of_experts =
-    &tilepost_plan_sums_of_experts_c4ab38b480613c8c;
+    &tilepost_plan_sums_of_experts_f72b23c83bb5c6ed;
 
 #ifdef __cplusplus
 }  // extern "C"
@@ -35,7 +35,7 @@ inline constexpr int64_t kM = 16384;  // most rows of the product
 inline constexpr int64_t kN = 2048;  // columns of the result
 inline constexpr int64_t kK = 768;  // products of a sum, on each rank
 inline constexpr int kRanks = 2;
-inline constexpr uint64_t kFiles = 0xc4ab38b480613c8c;  // the same in the source that belongs to this header
+inline constexpr uint64_t kFiles = 0xf72b23c83bb5c6ed;  // the same in the source that belongs to this header
 inline constexpr int64_t kOutElements = 16777216;  // what `out` holds at most
 
 }  // namespace tilepost_gen_sums_of_experts

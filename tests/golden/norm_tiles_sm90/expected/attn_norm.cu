@@ -24,7 +24,7 @@
 
 static_assert(TILEPOST_ABI_VERSION == 14, "attn_norm was generated for another tilepost runtime; generate it again");
 
-static_assert(tilepost_gen_attn_norm::kFiles == 0x4aadcab47494b468, "attn_norm.h was not generated with this file; generate both again");
+static_assert(tilepost_gen_attn_norm::kFiles == 0xe93bfe242e744c41, "attn_norm.h was not generated with this file; generate both again");
 
 #if defined(__CUDA_ARCH__) && !TILEPOST_ARCH_SM_90A
 #error "attn_norm.cu is planned for sm_90a, and for nothing else: compile with -gencode arch=compute_90a,code=sm_90a and without -arch, which may add compute_90"
@@ -149,7 +149,7 @@ struct Shared {
   }
   // The memory where the consumers receive partial sums.
   __device__ uint32_t parts() const { return panel(kConsumers); }
-  // With SCALES, the scales of a stage's blocks.
+  // With SCALES a stage has room for the scales of its blocks here.
   __device__ uint32_t scales(int stage) const { return base + kPartsEnd + stage * Scales::kBytes; }
   __device__ uint32_t barriers() const { return base + kScalesEnd; }
   __device__ StageBarriers stages() const { return {barriers()}; }
@@ -507,7 +507,7 @@ tilepost_plan_t make_plan() {
 }  // namespace tilepost_gen_attn_norm::sm_90a
 
 // Declared by the header of this set alone.
-decltype(tilepost_plan_attn_norm_4aadcab47494b468) tilepost_plan_attn_norm_4aadcab47494b468 = 0;
+decltype(tilepost_plan_attn_norm_e93bfe242e744c41) tilepost_plan_attn_norm_e93bfe242e744c41 = 0;
 
 extern "C" const tilepost_program_t* attn_norm_program(void) {
   static const tilepost_plan_t plans[] = {tilepost_gen_attn_norm::sm_90a::make_plan()};
