@@ -3,7 +3,8 @@
 # the plain kernel. Refused ones must be refused at their place.
 # Usage: check.sh TILEPOST CXX LIBRARY…
 # CXX of the environment, which may include flags, compiles what runs, with the flags that `tilepost verify` gives.
-# NVCC_EVERY: 3 has nvcc compile every third of the kernels that run on the CPU. By default it compiles all.
+# All kernels are woven. RUN_EVERY: 2 has every second of them run on the CPU, and NVCC_EVERY: 3 has nvcc compile every
+# third of those. By default all run and are compiled.
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
 root=$(cd "$here/../.." && pwd)
@@ -11,7 +12,7 @@ shim=$root/runtime/verify/host/shim/include
 tool=$1 cxx=$2
 read -ra quick <<<"${CXX:-$cxx}"
 shift 2
-every=${NVCC_EVERY:-1} number=0
+every=${NVCC_EVERY:-1} run_every=${RUN_EVERY:-1} number=0 woven=0
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 failed=0
@@ -34,6 +35,11 @@ END
 # woven kernel, or the author's own if it has marks.
 accepted() {
   "$tool" generate "$dir/spec.yaml" -o "$dir" 2>"$dir/log" || { echo "FAIL $1: refused"; cat "$dir/log"; failed=1; return; }
+  woven=$((woven + 1))
+  if [ $((woven % run_every)) -ne 0 ]; then
+    echo "$1: woven"
+    return
+  fi
   "${quick[@]}" -std=c++20 -O1 -pthread -ffp-contract=off -w -I "$shim" -I "$root/include" -I "$root" -I "$dir" -DWOVEN="\"$dir/own.cu\"" \
     -DPLAIN="\"$(cd "$here/kernels" && realpath "$4")\"" -DElement="$2" -DOutput="${output:-$2}" -DKERNEL="$3" -DKERNEL_SPACE=tilepost_gen_own::sm_80 \
     -DPROGRAM=own_program ${extra[@]+"${extra[@]}"} "-DGRID=$5" "-DLAUNCH=$6" "$here/run_woven.cpp" "${libraries[@]}" -o "$dir/run" >"$dir/log" 2>&1 ||

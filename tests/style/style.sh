@@ -35,10 +35,11 @@ case $check in
     need clang-tidy-19
     units=$(mktemp -d)
     trap 'rm -rf "$units"' EXIT
-    for folder in runtime/core runtime/map runtime/schedule runtime/host; do
-      find $folder -maxdepth 1 -name '*.cpp' | sort | sed 's/.*/#include "&"/' >"$units/${folder//\//_}.cpp"
+    alone=runtime/map/steps
+    find runtime/core runtime/map runtime/schedule runtime/host -type d ! -path $alone | while read -r folder; do
+      find "$folder" -maxdepth 1 -name '*.cpp' | sort | sed 's/.*/#include "&"/' >"$units/${folder//\//_}.cpp"
     done
-    find runtime/core runtime/map runtime/host -mindepth 2 -name '*.cpp' | sort >"$units/alone"
+    find $alone -name '*.cpp' | sort >"$units/alone"
     cp .clang-tidy "$units"
     { find "$units" -name '*.cpp' -printf '%s %p\n' | sort -rn | cut -d ' ' -f 2 && cat "$units/alone"; } |
       xargs -P "$(nproc)" -I '{}' clang-tidy-19 --quiet --checks=-bugprone-suspicious-include '{}' -- \
