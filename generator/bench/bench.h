@@ -12,13 +12,11 @@
 
 #include "generator/harness/sweep.h"
 #include "llvm/Support/raw_ostream.h"
+#include "runtime/bench/experts/load_names.h"
 
 namespace tilepost {
 
 enum class BenchMode { cool, sustained, both };
-
-// How tokens are spread over experts (runtime/bench/experts/load.h).
-inline constexpr const char* kLoads[] = {"random", "even", "one_expert", "one_rank"};
 
 inline constexpr int kMaxRounds = 100000;
 
@@ -26,9 +24,9 @@ struct BenchOptions {
   std::vector<Shape> shapes;  // each for every spec; none: the spec's own
   std::vector<Sweep> sweeps;  // the Cartesian product of all, for every spec and shape
   BenchMode mode = BenchMode::both;
-  bool lent_output = false;      // use memory that an operation lends for its output as out
-  std::string load = kLoads[0];  // one of kLoads
-  bool registered = false;       // register outputs with operations that can use this
+  bool lent_output = false;            // use memory that an operation lends for its output as out
+  std::string load = kExpertLoads[0];  // one of kExpertLoads
+  bool registered = false;             // register outputs with operations that can use this
   int rounds = 50;
   uint64_t seed = 1;      // of the random data and orders
   std::string torch;      // a Python with PyTorch, to measure its fused operations; empty: none

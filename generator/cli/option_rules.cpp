@@ -67,8 +67,9 @@ std::string mistake_of_bench(const Options& options) {
     return fmt::format("--rounds must be from 1 to {}, got {}", kMaxRounds, options.rounds);
   if (options.mode != "cool" && options.mode != "sustained" && options.mode != "both")
     return fmt::format("--mode is cool, sustained or both, got '{}'", options.mode);
-  if (!llvm::is_contained(kLoads, options.load))
-    return fmt::format("--load is one of {}, got '{}'", fmt::join(kLoads, ", "), options.load);
+  if (!llvm::is_contained(kExpertLoads, options.load))
+    return fmt::format("--load is one of {}, got '{}'", fmt::join(kExpertLoads, ", "),
+                       options.load);
   if (options.lent_output && options.registered)
     return "--lent-output and --registered contradict each other";
   return "";

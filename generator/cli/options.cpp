@@ -163,7 +163,7 @@ cl::opt<std::string> mode("mode", cl::value_desc("cool|sustained|both"), cl::ini
 cl::opt<bool> lent_output("lent-output",
                           cl::desc("Make outputs in the operations' own memory where they lend it"),
                           cl::sub(bench_verb));
-cl::opt<std::string> load("load", cl::value_desc("name"), cl::init(kLoads[0]),
+cl::opt<std::string> load("load", cl::value_desc("name"), cl::init(kExpertLoads[0]),
                           cl::desc("How tokens are spread over experts: random, even, one_expert "
                                    "or one_rank"),
                           cl::sub(bench_verb));

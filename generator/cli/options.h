@@ -62,19 +62,19 @@ struct Options {
   int rounds = 50;            // bench --rounds
   std::string mode = "both";  // bench --mode
   bool lent_output = false;   // bench --lent-output
-  std::string load = kLoads[0];  // bench --load
-  bool registered = false;       // bench --registered
-  std::string torch;             // bench --torch
-  std::string json;              // bench --json
-  std::string tuned_file;        // tune -o
-  int candidates = 10;           // tune --candidates
-  int seconds = 60;              // tune --seconds
-  bool again = false;            // tune --again
-  bool graph = false;            // tune --graph
-  std::string measurements;      // profile --measurements; empty: they are not kept
-  std::string from;              // bench and profile --from; empty: this machine is measured
-  bool apart = false;            // profile --without-peer-access
-  bool beside_others = false;    // profile --beside-others
+  std::string load = kExpertLoads[0];  // bench --load
+  bool registered = false;             // bench --registered
+  std::string torch;                   // bench --torch
+  std::string json;                    // bench --json
+  std::string tuned_file;              // tune -o
+  int candidates = 10;                 // tune --candidates
+  int seconds = 60;                    // tune --seconds
+  bool again = false;                  // tune --again
+  bool graph = false;                  // tune --graph
+  std::string measurements;            // profile --measurements; empty: they are not kept
+  std::string from;                    // bench and profile --from; empty: this machine is measured
+  bool apart = false;                  // profile --without-peer-access
+  bool beside_others = false;          // profile --beside-others
 
   // Whether there may be several plans of a spec.
   bool varies() const { return !shapes.empty() || !sweeps.empty(); }

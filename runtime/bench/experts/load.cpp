@@ -5,12 +5,11 @@
 #include <random>
 #include <tuple>
 
+#include "runtime/bench/experts/load_names.h"
 #include "runtime/map/tile_map.h"
 
 namespace tilepost::bench {
 namespace {
-
-constexpr const char* kNames[] = {"random", "even", "one_expert", "one_rank"};
 
 using Random = std::mt19937_64;
 
@@ -65,9 +64,9 @@ class Router {
 }  // namespace
 
 bool find_load(const std::string& name, ExpertLoad& load) {
-  const auto* const found = std::ranges::find(kNames, name);
-  if (found == std::end(kNames)) return false;
-  load = static_cast<ExpertLoad>(found - std::begin(kNames));
+  const auto* const found = std::ranges::find(kExpertLoads, name);
+  if (found == std::end(kExpertLoads)) return false;
+  load = static_cast<ExpertLoad>(found - std::begin(kExpertLoads));
   return true;
 }
 
