@@ -5,15 +5,14 @@
 
 #include <vector>
 
-#include "down.h"
-#include "up.h"
+#include "experts_layer.h"
 
-namespace up = tilepost_gen_up;
+namespace layer = tilepost_gen_experts_layer;
 
-constexpr int kRanks = up::kRanks;
-constexpr int kHidden = up::kK, kInner = up::kN;
-constexpr int kExperts = 16, kTop = 4;  // as in the specs
-constexpr int kMostTokens = up::kM / kRanks;
+constexpr int kRanks = layer::kRanks;
+constexpr int kHidden = layer::kK, kInner = layer::kN;
+constexpr int kExperts = 16, kTop = 4;  // as in the spec
+constexpr int kMostTokens = layer::kM / kRanks;
 constexpr int kExpertsOfRank = kExperts / kRanks;
 
 using Matrix = std::vector<tilepost::Bf16>;

@@ -16,42 +16,38 @@ void check(tilepost_result_t result) {
   std::exit(1);
 }
 
-// Starts a run with operands for as many tokens as the routing has.
-void run(tilepost_op_t op, const Matrix& a, const Matrix& b, Matrix& out) {
-  tilepost_run_operands_t operands{};
-  operands.struct_size = sizeof operands;
-  operands.a = a.data();
-  operands.b = b.data();
-  operands.out = out.data();
-  operands.m = TILEPOST_PLANNED_M;
-  check(tilepost_op_run_with(op, &operands, nullptr));
-}
-
 // One rank: its tokens in, what their experts make of them out.
 void run_rank(tilepost_comm_t comm, const Operands& own, Matrix& out) {
   tilepost_expert_routing_t routing = nullptr;
   check(tilepost_routing_create(comm, kExperts, kTop, kMostTokens, nullptr, &routing));
   tilepost_options_t options = tilepost_default_options();
-  options.routing = routing;  // both halves read its tables
-  tilepost_op_t up = nullptr, down = nullptr;
-  check(tilepost_op_create(comm, up_program(), &options, &up));
-  check(tilepost_op_create(comm, down_program(), &options, &down));
+  options.routing = routing;  // all layers of a model may have the same
+  tilepost_op_t op = nullptr;
+  check(tilepost_op_create(comm, experts_layer_program(), &options, &op));
 
-  // Memory is for the worst routing, so no token is ever dropped. A share has kMostTokens rows,
-  // of which those behind the rank's tokens may be anything.
-  tilepost_routing_info_t tables{};
-  check(tilepost_routing_get_info(routing, &tables));
-  Matrix hidden = own.hidden, rows(static_cast<size_t>(tables.most_rows) * kInner);
+  // A share has kMostTokens rows, of which those behind the rank's tokens may be anything.
+  Matrix hidden = own.hidden;
   hidden.resize(static_cast<size_t>(kMostTokens) * kHidden);
 
-  // A step of a model: on GPUs these three calls may be captured into a graph.
-  check(tilepost_routing_set(routing, own.ids.data(), own.weights.data(), own.tokens, nullptr));
-  run(up, hidden, own.gate_up, rows);
-  run(down, rows, own.down, out);
+  tilepost_layer_operands_t experts{};
+  experts.struct_size = sizeof experts;
+  experts.b = own.down.data();
+  experts.ids = own.ids.data();
+  experts.weights = own.weights.data();
+  experts.tokens = own.tokens;
+  tilepost_run_operands_t operands{};
+  operands.struct_size = sizeof operands;
+  operands.a = hidden.data();
+  operands.b = own.gate_up.data();
+  operands.out = out.data();
+  operands.m = TILEPOST_PLANNED_M;
+  operands.layer = &experts;
 
-  check(tilepost_op_synchronize(down));
-  check(tilepost_op_destroy(down));
-  check(tilepost_op_destroy(up));
+  // A layer of a model: routing and both halves. On GPUs the call may be captured into a graph.
+  check(tilepost_op_run_with(op, &operands, nullptr));
+
+  check(tilepost_op_synchronize(op));
+  check(tilepost_op_destroy(op));
   check(tilepost_routing_destroy(routing));
 }
 

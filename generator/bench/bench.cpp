@@ -56,7 +56,13 @@ bool can_measure_experts(const Plan& plan) {
 bool choose_plans(std::vector<HarnessProgram>& programs, int sm, Diagnostics& diagnostics) {
   for (HarnessProgram& program : programs) {
     const Plan* plan = chosen_plan(program, sm);
-    if (plan != nullptr && row_of(*plan).has_experts() && !can_measure_experts(*plan))
+    if (plan != nullptr && row_of(*plan).combines())
+      diagnostics.error(
+          fmt::format("cannot measure '{}': bench has nothing to compare sums of tokens with; "
+                      "measure the half before it with -D pattern=dispatch_grouped_gemm, or leave "
+                      "it out",
+                      program.name));
+    else if (plan != nullptr && row_of(*plan).has_experts() && !can_measure_experts(*plan))
       diagnostics.error(fmt::format(
           "cannot measure '{}': experts are measured with inputs of bf16 or f16, without scales "
           "and "

@@ -100,6 +100,14 @@ std::string code_variables(const BundleContents& contents) {
   return text;
 }
 
+// What the operation computes; of a layer, what each half does.
+std::string product_of(const HarnessProgram& program) {
+  const Plan& first = program.plans.front();
+  if (first.half == Half::none) return fmt::format("`{}`", describe_product(first, "out"));
+  return fmt::format("`{}`, then `{}`", describe_product(first, "rows"),
+                     describe_product(second_half_of(program.plans, first), "out"));
+}
+
 // A table with a row for each operation: its ranks, what it computes and its architectures.
 std::string plan_lines(const BundleContents& contents) {
   std::string text = "| operation | ranks | what it computes | for |\n|---|---|---|---|\n";
@@ -107,13 +115,12 @@ std::string plan_lines(const BundleContents& contents) {
     const Plan& plan = program.plans.front();
     std::vector<std::string> archs;
     for (const Plan& each : program.plans)
-      if (each.range == 0)
+      if (each.range == 0 && each.half != Half::second)
         archs.push_back(std::string(name_of(each.arch)) + (each.tuned.known() ? ", tuned" : ""));
-    text +=
-        fmt::format("| `{}` | {} | `{}`, {} in, {} out{} | {} |\n", program.name, plan.ranks,
-                    describe_product(plan, "out"), name_of(plan.input), name_of(type_of_out(plan)),
-                    plan.any_m ? fmt::format(", any m up to {}", rows_of_runs(plan)) : "",
-                    llvm::join(archs, ", "));
+    text += fmt::format("| `{}` | {} | {}, {} in, {} out{} | {} |\n", program.name, plan.ranks,
+                        product_of(program), name_of(plan.input), name_of(type_of_out(plan)),
+                        plan.any_m ? fmt::format(", any m up to {}", rows_of_runs(plan)) : "",
+                        llvm::join(archs, ", "));
   }
   text.pop_back();
   return text;
@@ -127,8 +134,14 @@ std::string use_text(const BundleContents& contents) {
   else
     text +=
         "tilepost_comm_create_host(ranks, comms);                // one for each rank, a thread\n";
-  text += fmt::format("tilepost_op_create(comm, {}_program(), nullptr, &op);\n", name);
-  text += "tilepost_op_run(op, a, b, out, stream);                 // asynchronous\n```";
+  if (!row_of(contents.programs.front().plans.front()).has_tokens()) {
+    text += fmt::format("tilepost_op_create(comm, {}_program(), nullptr, &op);\n", name);
+    text += "tilepost_op_run(op, a, b, out, stream);                 // asynchronous\n```";
+    return text;
+  }
+  text += "tilepost_routing_create(comm, experts, top, most_tokens, nullptr, &options.routing);\n";
+  text += fmt::format("tilepost_op_create(comm, {}_program(), &options, &op);\n", name);
+  text += "tilepost_op_run_with(op, &operands, stream);            // asynchronous\n```";
   return text;
 }
 

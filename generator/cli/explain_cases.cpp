@@ -43,6 +43,7 @@ struct Row {
   const Case& of;
   std::optional<Plan> plan;
   std::string why_not;
+  std::optional<Plan> second;  // the second half of a layer, whose first half is `plan`
 
   bool timed() const { return plan && !plan->prediction.group_ready.empty(); }
   bool in_sequence() const { return timed() && row_of(*plan).communicates(); }
@@ -50,21 +51,25 @@ struct Row {
 
 std::optional<double> us_of(const Row& row) {
   if (!row.timed()) return std::nullopt;
-  return row.plan->prediction.total;
+  return row.plan->prediction.total + (row.second ? row.second->prediction.total : 0);
 }
 
 std::optional<double> sequence_of(const Row& row) {
   if (!row.in_sequence()) return std::nullopt;
-  return row.plan->prediction.sequence;
+  return row.plan->prediction.sequence + (row.second ? row.second->prediction.sequence : 0);
 }
 
 std::optional<double> ratio_of(const Row& row) {
   if (!row.in_sequence()) return std::nullopt;
-  return row.plan->prediction.sequence / row.plan->prediction.total;
+  return *sequence_of(row) / *us_of(row);
 }
 
 std::optional<double> limit_of(const Row& row) {
-  return row.plan ? limit_us(*row.plan) : std::nullopt;
+  if (!row.plan) return std::nullopt;
+  const std::optional<double> first = limit_us(*row.plan);
+  if (!row.second) return first;
+  const std::optional<double> second = limit_us(*row.second);
+  return first && second ? std::optional(*first + *second) : std::nullopt;
 }
 
 std::optional<Shape> shape_of(const Row& row) {
@@ -73,7 +78,8 @@ std::optional<Shape> shape_of(const Row& row) {
 }
 
 // One row for each architecture of each case. An operation for any m has a kernel for each of
-// several ranges of m; its row is of the kernel for the most rows.
+// several ranges of m; its row is of the kernel for the most rows. The halves of a layer have one
+// row.
 std::vector<Row> rows_of(const std::vector<Case>& cases, bool werror, Diagnostics& diagnostics) {
   std::vector<Row> rows;
   Progress progress;
@@ -84,10 +90,13 @@ std::vector<Row> rows_of(const std::vector<Case>& cases, bool werror, Diagnostic
     if (plans.empty()) {
       if (diagnostics.errors() <= Diagnostics::kMaxErrors)  // else the error was not shown either
         diagnostics.note({}, "with " + cases[i].varied);
-      rows.push_back({cases[i], std::nullopt, first.text()});
+      rows.push_back({cases[i], std::nullopt, first.text(), std::nullopt});
     }
-    for (const Plan& plan : plans)
-      if (plan.range == 0) rows.push_back({cases[i], plan, ""});
+    for (const Plan& plan : plans) {
+      if (plan.range != 0 || plan.half == Half::second) continue;
+      rows.push_back({cases[i], plan, "", std::nullopt});
+      if (plan.half == Half::first) rows.back().second = second_half_of(plans, plan);
+    }
   }
   return rows;
 }
@@ -99,11 +108,16 @@ std::string kernel_of(const Plan& plan) {
   return text;
 }
 
+std::string schedule_of(const Plan& plan) {
+  const size_t groups = plan.cuts().size();
+  return fmt::format("{}, {} group{}, {}", kernel_of(plan), groups, groups == 1 ? "" : "s",
+                     name_of(plan.planned_transport));
+}
+
 std::string schedule_of(const Row& row) {
   if (!row.plan) return "not planned: " + printable(row.why_not);
-  const size_t groups = row.plan->cuts().size();
-  return fmt::format("{}, {} group{}, {}", kernel_of(*row.plan), groups, groups == 1 ? "" : "s",
-                     name_of(row.plan->planned_transport));
+  const std::string text = schedule_of(*row.plan);
+  return row.second ? text + "; then " + schedule_of(*row.second) : text;
 }
 
 std::string cell(const std::optional<double>& value, int digits) {

@@ -33,13 +33,19 @@ struct Item {
 using Items = std::vector<Item>;
 
 Items list_patterns(const MachineProfile&) {
+  constexpr const char* kLayerGives =
+      "out = this rank's tokens: what the experts of each on all ranks made of it";
   size_t longest = 0;
-  for (const PatternRow& row : kPatterns)
-    longest = std::max(longest, std::string_view(row.name).size());
+  for (const Spelling& pattern : patterns_of_specs())
+    longest = std::max(longest, pattern.text.size());
   Items items;
-  for (const PatternRow& row : kPatterns)
-    items.push_back({fmt::format("{:<{}}  {}", row.name, longest, row.gives),
-                     Object{{"name", row.name}, {"gives", row.gives}}});
+  for (const Spelling& pattern : patterns_of_specs()) {
+    const bool layer = pattern.value == kLayerPattern.value;
+    const char* gives =
+        layer ? kLayerGives : row_of(static_cast<tilepost_pattern_t>(pattern.value)).gives;
+    items.push_back({fmt::format("{:<{}}  {}", pattern.text, longest, gives),
+                     Object{{"name", llvm::StringRef(pattern.text)}, {"gives", gives}}});
+  }
   return items;
 }
 

@@ -109,7 +109,8 @@ std::string user_data_of(const Plan& plan) {
 }  // namespace
 
 std::string emit_header(const Program& program) {
-  const Plan& plan = program.first();
+  const Plan &plan = program.first(), &last = program.last_operation();
+  const bool layer = plan.half != Half::none;
   const std::string guard = "TILEPOST_GENERATED_" + plan.name + "_H";
   std::string text;
   llvm::raw_string_ostream out(text);
@@ -127,20 +128,25 @@ std::string emit_header(const Program& program) {
       << "namespace " << namespace_of(plan.name) << " {\n\n"
       << "inline constexpr int64_t kM = " << rows_of_runs(plan) << ";  // "
       << (plan.any_m ? "most rows of " : "rows of ")
-      << (row_of(plan).input_is_routed() ? "A on each rank" : "the product") << "\n";
+      << (row_of(plan).input_is_routed() ? "A on each rank"
+          : layer                        ? "tokens, of all ranks"
+                                         : "the product")
+      << "\n";
   if (row_of(plan).input_is_routed())
     out << "inline constexpr int64_t kMaxReceived = " << plan.map.m
         << ";  // most rows of the product\n";
-  out << "inline constexpr int64_t kN = " << plan.map.n << ";  // columns of the result\n"
-      << "inline constexpr int64_t kK = " << plan.k << ";  // products of a sum, on each rank\n"
+  out << "inline constexpr int64_t kN = " << plan.map.n << ";  // "
+      << (layer ? "inner size of an expert" : "columns of the result") << "\n"
+      << "inline constexpr int64_t kK = " << plan.k << ";  // "
+      << (layer ? "elements of a token" : "products of a sum, on each rank") << "\n"
       << "inline constexpr int kRanks = " << plan.ranks << ";\n"
       << "inline constexpr uint64_t kFiles = 0x" << program.set_hash
       << ";  // the same in the source that belongs to this header\n";
   if (llvm::all_of(program.plans, [&](const Plan& each) {
-        return each.range > 0 || out_elements(each) == out_elements(plan);
+        return each.half != last.half || each.range > 0 || out_elements(each) == out_elements(last);
       }))
-    emit_out_elements(out, plan,
-                      row_of(plan).product_leaves() || row_of(plan).input_is_routed()
+    emit_out_elements(out, last,
+                      row_of(last).product_leaves() || row_of(last).input_is_routed()
                           ? "what `out` holds at most"
                           : "what `out` holds");
   out << "\n}  // namespace " << namespace_of(plan.name) << "\n";

@@ -21,6 +21,8 @@ struct Program {
   bool timestamps = false;         // the kernels note times
 
   const Plan& first() const { return plans.front(); }
+  // The first plan of those whose output is the program's: of a layer, those of its second half.
+  const Plan& last_operation() const;
   const std::string& name() const { return plans.front().name; }
   bool host() const { return plans.front().arch == Arch::host; }
 };
@@ -30,7 +32,8 @@ struct Program {
 std::string namespace_of(std::string_view name);
 
 // "tilepost_gen_attn_out::sm_90a": where one plan's code lives. A second plan for the same
-// architecture, which serves at most 64 rows, lives in "…::sm_90a_to_64".
+// architecture, which serves at most 64 rows, lives in "…::sm_90a_to_64", and those of the halves
+// of a layer in "…::sm_90a_first" and "…::sm_90a_second".
 std::string namespace_of(const Plan& plan);
 
 // Whether all plans are for one architecture.

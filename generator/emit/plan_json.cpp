@@ -279,6 +279,7 @@ void write_plan(OStream& json, const Plan& plan, bool explained) {
       json.rawValue(prediction_to_json(plan));
       json.attributeEnd();
     }
+    if (plan.half != Half::none) json.attribute("half", name_of(plan.half));
     write_problem(json, plan);
     write_kernel(json, plan);
     write_budget(json, plan);

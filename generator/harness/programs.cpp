@@ -12,6 +12,25 @@
 namespace tilepost {
 namespace {
 
+// The operations of a layer are checked and measured one by one, each as a program that stands
+// alone: "<name>_first" and "<name>_second".
+void add_operations(const Case& each, std::vector<Plan> plans,
+                    std::vector<HarnessProgram>& programs) {
+  const std::string spec = llvm::sys::path::filename(each.input.path).str();
+  Half half = Half::none;
+  for (Plan& plan : plans) {
+    if (&plan == &plans.front() || plan.half != half) {
+      half = plan.half;
+      std::string name = plan.name;
+      if (half != Half::none) name += std::string("_") + name_of(half);
+      programs.push_back({std::move(name), spec, each.hidden, {}});
+    }
+    plan.half = Half::none;
+    plan.name = programs.back().name;
+    programs.back().plans.push_back(std::move(plan));
+  }
+}
+
 void rename(HarnessProgram& program, const std::string& name) {
   program.name = name;
   for (Plan& plan : program.plans) plan.name = name;
@@ -30,9 +49,7 @@ std::vector<HarnessProgram> plan_cases(const std::vector<Case>& cases, Progress&
       if (!each.varied.empty()) diagnostics.note({}, "with " + each.varied);
       continue;
     }
-    const std::string name = plans.front().name;
-    programs.push_back(
-        {name, llvm::sys::path::filename(each.input.path).str(), each.hidden, std::move(plans)});
+    add_operations(each, std::move(plans), programs);
   }
   return diagnostics.ok() ? programs : std::vector<HarnessProgram>{};
 }

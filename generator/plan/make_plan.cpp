@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <numeric>
 #include <optional>
 
@@ -14,6 +15,7 @@
 #include "generator/plan/kernels/operands.h"
 #include "generator/plan/report/describe.h"
 #include "generator/silent_diagnostics.h"
+#include "generator/spec/layer.h"
 #include "generator/spec/rules/rules.h"
 
 namespace tilepost {
@@ -35,6 +37,7 @@ bool take_problem(Draft& draft) {
   Plan& plan = draft.plan;
   plan.name = spec.name.value;
   plan.pattern = spec.pattern.value;
+  plan.half = spec.half;
   plan.routing = spec.routing.value;
   plan.ranks = static_cast<int>(spec.ranks.value);
   plan.any_m = spec.gemm.any_m ? 1 : 0;
@@ -261,8 +264,9 @@ std::vector<Plan> share_runs(const Problem& problem, Plan whole) {
 
 // ---- All architectures
 
-std::vector<Plan> plan_all(const Problem& problem, Diagnostics& diagnostics,
-                           std::span<const TunedPick> picks) {
+// Plans a spec that is one operation.
+std::vector<Plan> plan_operation(const Problem& problem, Diagnostics& diagnostics,
+                                 std::span<const TunedPick> picks) {
   const int errors_before = diagnostics.errors();
   std::vector<Plan> plans;
   if (!is_read(problem.spec, problem.own, diagnostics)) return plans;
@@ -278,6 +282,20 @@ std::vector<Plan> plan_all(const Problem& problem, Diagnostics& diagnostics,
     for (Plan& plan : share_runs(problem, std::move(draft.plan))) plans.push_back(std::move(plan));
   }
   if (diagnostics.errors() != errors_before) plans.clear();
+  return plans;
+}
+
+std::vector<Plan> plan_all(const Problem& problem, Diagnostics& diagnostics,
+                           std::span<const TunedPick> picks) {
+  if (!problem.spec.layer) return plan_operation(problem, diagnostics, picks);
+  std::vector<Plan> plans;
+  for (const Spec& spec : operations_of(problem.spec)) {
+    std::vector<Plan> of_half =
+        plan_operation({spec, problem.profile, nullptr, problem.has_kernel}, diagnostics, picks);
+    if (of_half.empty() && spec.half == Half::second) note_second_half(spec, diagnostics);
+    if (of_half.empty()) return {};
+    std::ranges::move(of_half, std::back_inserter(plans));
+  }
   return plans;
 }
 

@@ -1,5 +1,7 @@
 #include "generator/plan/plan.h"
 
+#include <algorithm>
+
 #include "generator/plan/arch.h"
 
 namespace tilepost {
@@ -55,6 +57,12 @@ void set_division(tilepost_map_t& map, const Plan& plan, tilepost_division_t div
   map.division = division;
   map.ranks = row_of(plan).has_shares(access) ? plan.ranks : 1;
   map.round_robin = division == TILEPOST_DIVISION_ARRIVALS && access == TILEPOST_ACCESS_READ;
+}
+
+const Plan& second_half_of(const std::vector<Plan>& plans, const Plan& first) {
+  return *std::ranges::find_if(plans, [&](const Plan& plan) {
+    return plan.half == Half::second && plan.arch == first.arch && plan.range == 0;
+  });
 }
 
 }  // namespace tilepost

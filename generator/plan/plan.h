@@ -75,6 +75,9 @@ struct Plan : tilepost_plan_t {
   // tilepost_plan_t::transport says so.
   tilepost_transport_t planned_transport = TILEPOST_TRANSPORT_NCCL;
   KernelSource source;
+  // Which half of a layer of experts the plan is of (generator/spec/layer.h). The plans of a
+  // layer's program are those of its first half, then those of its second.
+  Half half = Half::none;
   // Which of the plans for an architecture this is (runtime/core/ranges.h), and the rows of the
   // smallest run that no other plan serves.
   int range = 0;
@@ -113,6 +116,10 @@ struct Plan : tilepost_plan_t {
       std::make_shared<const std::vector<int32_t>>();
   std::shared_ptr<TileMap> tile_map_ = std::make_shared<TileMap>();
 };
+
+// Of the plans of a layer, that of the second half for the most rows and the architecture of
+// `first`.
+const Plan& second_half_of(const std::vector<Plan>& plans, const Plan& first);
 
 // Sets the division of a map of the plan for a transport with this access. Also sets what follows
 // from the division: the shares of the rows, and whether they arrive in turns.

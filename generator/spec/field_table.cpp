@@ -62,6 +62,14 @@ void store_archs(Spec& spec, const FieldValue& reading) {
   for (const int value : reading.choices) spec.archs.value.push_back(static_cast<Arch>(value));
 }
 
+// A layer's spec is that of its first half until its second half is looked at (layer.h).
+void store_pattern(Spec& spec, const FieldValue& reading) {
+  const bool layer = reading.choices.front() == kLayerPattern.value;
+  if (layer) spec.layer.emplace();
+  spec.pattern = {layer ? TILEPOST_DISPATCH_GROUPED_GEMM : choice_of<tilepost_pattern_t>(reading),
+                  reading.where};
+}
+
 void store_epilogue(Spec& spec, const FieldValue& reading) {
   for (size_t i = 0; i < reading.choices.size(); ++i)
     spec.gemm.epilogue.push_back(
@@ -86,12 +94,9 @@ const Field kFieldsBeforeSchedule[] = {
     {.path = "pattern",
      .kind = FieldKind::word,
      .required = true,
-     .choices = spellings<tilepost_pattern_t>(),
+     .choices = patterns_of_specs(),
      .description = "the computation and its communication",
-     .store =
-         [](Spec& s, const FieldValue& r) {
-           s.pattern = {choice_of<tilepost_pattern_t>(r), r.where};
-         }},
+     .store = store_pattern},
     {.path = "routing",
      .kind = FieldKind::word,
      .choices = spellings<tilepost_routing_t>(),

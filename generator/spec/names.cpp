@@ -43,9 +43,10 @@ constexpr std::array<Spelling, 1 + kRows> spell_with_auto(const Row (&table)[kRo
 }
 
 constexpr auto kPatternNames = [] {
-  std::array<Spelling, kNumPatterns> names{};
-  for (size_t i = 0; i < names.size(); ++i)
+  std::array<Spelling, kNumPatterns + 1> names{};
+  for (size_t i = 0; i < kNumPatterns; ++i)
     names[i] = {kPatterns[i].name, static_cast<int>(kPatterns[i].pattern)};
+  names.back() = kLayerPattern;
   return names;
 }();
 constexpr auto kRoutings = spell_all(enumerators::kRoutings);
@@ -87,7 +88,7 @@ constexpr auto kShots = [] {
 }  // namespace
 
 // clang-format off
-template <> std::span<const Spelling> spellings<tilepost_pattern_t>() { return kPatternNames; }
+template <> std::span<const Spelling> spellings<tilepost_pattern_t>() { return patterns_of_specs().first<kNumPatterns>(); }
 template <> std::span<const Spelling> spellings<tilepost_routing_t>() { return kRoutings; }
 template <> std::span<const Spelling> spellings<tilepost_dtype_t>() { return kElementTypes; }
 template <> std::span<const Spelling> spellings<tilepost_operands_t>() { return kGemmLayouts; }
@@ -104,6 +105,10 @@ template <> std::span<const Spelling> spellings<tilepost_shots_t>() { return kSh
 template <> std::span<const Spelling> spellings<tilepost_wait_t>() { return kWaits; }
 template <> std::span<const Spelling> spellings<tilepost_consumer_t>() { return kAskedConsumers; }
 // clang-format on
+
+std::span<const Spelling> patterns_of_specs() {
+  return kPatternNames;
+}
 
 std::vector<Arch> gpu_archs() {
   std::vector<Arch> archs;

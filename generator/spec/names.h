@@ -19,6 +19,13 @@ struct Spelling {
   int value = 0;  // of the enumerator
 };
 
+// The pattern of a spec that describes a whole layer of experts (Spec::layer). Its two halves have
+// patterns of their own, and so no enumerator stands for it.
+inline constexpr Spelling kLayerPattern = {"moe", kNumPatterns};
+
+// What a spec may have as its pattern: the patterns, and kLayerPattern.
+std::span<const Spelling> patterns_of_specs();
+
 // All spellings of E, 'auto' first where the planner may choose. Defined for the enums of spec.h.
 template <class E>
 std::span<const Spelling> spellings();

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "generator/spec/layer.h"
 #include "generator/spec/read_field.h"
 #include "generator/spec/rules/rules.h"
 #include "generator/spec/text.h"
@@ -112,7 +113,13 @@ std::optional<Spec> read_tree(const Value& root, string_view path, Place where,
   Spec spec;
   spec.path = path;
   TreeReader(spec, diagnostics).read_section("", root, where);
-  apply_rules(spec, diagnostics);
+  if (spec.layer) check_layer(spec, diagnostics);
+  if (!spec.layer || diagnostics.errors() == errors) apply_rules(spec, diagnostics);
+  // What is wrong with the first half of a layer would be wrong with the second, too.
+  if (spec.layer && diagnostics.errors() == errors) {
+    apply_rules(operations_of(spec).back(), diagnostics);
+    if (diagnostics.errors() != errors) note_second_half(spec, diagnostics);
+  }
   if (diagnostics.errors() != errors) return std::nullopt;
   return spec;
 }

@@ -114,10 +114,24 @@ struct KernelSpec {
   Place where;
 };
 
+// What a layer of experts (pattern 'moe') has besides its first half. The rest of the spec
+// describes that half (layer.h).
+struct LayerSpec {
+  std::optional<Located<tilepost_epilogue_op_t>> residual;  // added to the sums of the second half
+};
+
+// A part of a layer of experts. A spec, or a plan, that is no part of a layer has Half::none.
+enum class Half { none, first, second };
+
+// "first" or "second"; "" for Half::none.
+const char* name_of(Half half);
+
 struct Spec {
   std::string path;  // as given on the command line
   Located<std::string> name;
   Located<tilepost_pattern_t> pattern;
+  std::optional<LayerSpec> layer;
+  Half half = Half::none;               // of operations_of (layer.h)
   Located<tilepost_routing_t> routing;  // PatternRow::routes
   // The most rows that a rank receives where rows of A are routed; absent: all rows that are sent.
   std::optional<Located<int64_t>> max_received;

@@ -9,6 +9,7 @@
 #include "generator/harness/process.h"
 #include "generator/plan/make_plan.h"
 #include "generator/plan/tuning/match.h"
+#include "generator/spec/layer.h"
 #include "generator/tune/results.h"
 #include "llvm/Support/Path.h"
 
@@ -42,7 +43,7 @@ std::string why_not(const Spec& spec, const MachineProfile& profile, const Gpus&
                      name_of(first), gpus.sm);
   }
   if (row_of(spec.pattern.value).has_experts())
-    return fmt::format("its pattern is {}, which tune has no runs of", name_of(spec.pattern.value));
+    return fmt::format("its pattern is {}, which tune has no runs of", pattern_name(spec));
   if (row_of(spec.gemm.out.value).is_narrow())
     return fmt::format("its output is {}, which tune has no runs of; tune it with another gemm.out",
                        name_of(spec.gemm.out.value));

@@ -113,7 +113,7 @@ typedef struct tilepost_options {
   int64_t schedule_bytes;  // plans for any m: how many bytes of schedules are kept besides that of
                            // the plan's m, 1 to 2^40; the least recently used schedule makes room;
                            // 0 = 64 MiB
-  struct tilepost_expert_routing* routing;  // dispatch_grouped_gemm, grouped_gemm_combine: the
+  struct tilepost_expert_routing* routing;  // dispatch_grouped_gemm, grouped_gemm_combine, moe: the
                                             // routing of the communicator whose tables runs read
                                             // (tilepost/routing.h). It has the plan's experts and
                                             // top, and room for the tokens of a share. Destroy it
@@ -217,6 +217,19 @@ tilepost_result_t tilepost_op_run(tilepost_op_t op, const void* a, const void* b
 // A number of rows of a run or a route: the plan's m, or its bound with m: {max: …}.
 #define TILEPOST_PLANNED_M (-1)
 
+// What runs of a layer of experts (pattern moe) take besides the operands of its first half. `out`
+// is that of the second half, and so is `residual`: this rank's tokens.
+typedef struct tilepost_layer_operands {
+  size_t struct_size;  // sizeof(tilepost_layer_operands_t)
+  const void* b;       // [experts of a rank, k, n] with layout tn: the second half multiplies by it
+  const void* bias;    // [experts of a rank, k] if the epilogue has bias, which is of both halves
+  const void* ids;     // [tokens, top] as tilepost_routing_set takes them, like the weights: the
+  const void* weights;  // run routes the tokens first
+  int64_t tokens;       // of this rank, at most its share of the run's m. TILEPOST_ROUTED on all
+                        // ranks: tilepost_routing_set has routed them, and the run does not
+} tilepost_layer_operands_t;
+#define TILEPOST_ROUTED (-1)
+
 // What a run reads and writes. The operands that the plan's epilogue (plan.h: tilepost_epilogue_t),
 // its scales and its consumer name must be given. The other operands are ignored. Where the
 // products of ranks are summed, rank 0's bias is added, and the other ranks' are ignored. bias,
@@ -266,6 +279,8 @@ typedef struct tilepost_run_operands {
   float* out_scales;  // where `out` is quantised (tilepost_plan_t::quantised): gets the scales of
                       // its blocks, for n as for k the scales of A's blocks, in the order
                       // scales_out of the plan. A structure without this member is accepted too
+  const tilepost_layer_operands_t* layer;  // pattern moe: the other operands, read during this
+                                           // call. A structure without this member is accepted too
 } tilepost_run_operands_t;
 
 // As tilepost_op_run, with more operands. The operands must not change until the run has ended.

@@ -134,6 +134,44 @@ class Runs(unittest.TestCase):
 
         on_ranks(world, rank_runs)
 
+    def test_layer_of_experts(self):
+        world, experts, top, tokens, n, k = 2, 8, 2, 3, 4, 2
+        plan = self.plan(pattern="moe", ranks=world, gemm__m={"max": 64}, gemm__n=n, gemm__k=k, gemm__experts=experts,
+                         gemm__top=top, gemm__epilogue="[bilinear]")
+        random_ = random.Random(4)
+        ids = [[random_.randrange(-1, experts) for _ in range(tokens * top)] for _ in range(world)]
+        comms = tilepost.Comm.host(world)
+
+        def rank_runs(rank):
+            a = bf16_memory([1 + token % 2 for token in range(tokens) for _ in range(k)])
+            local = range(rank * experts // world, (rank + 1) * experts // world)
+            b = bf16_memory([x for expert in local for x in [1] * (n * k) + [expert + 1] * (n * k)])
+            down = bf16_memory([1] * (len(local) * k * n))
+            made = [sum(id_ + 1 for id_ in ids[rank][token * top:(token + 1) * top] if id_ >= 0)
+                    for token in range(tokens)]
+            expected = [n * (k * (1 + token % 2)) ** 2 * made[token] for token in range(tokens) for _ in range(k)]
+            routing = tilepost.Routing(comms[rank], experts, top, tokens)
+            op = tilepost.Op(comms[rank], plan, routing=routing)
+            chosen = (ctypes.c_int32 * (tokens * top))(*ids[rank])
+            weights = (ctypes.c_float * (tokens * top))(*[1.0] * (tokens * top))
+            for routed_before in (False, True):
+                out = bf16_memory([0] * (tokens * k))
+                if routed_before:
+                    routing.set(chosen, weights, tokens)
+                    layer = tilepost.LayerOperands(down)
+                else:
+                    layer = tilepost.LayerOperands(down, ids=chosen, weights=weights, tokens=tokens)
+                op.run(a, b, out, m=world * tokens, layer=layer)
+                op.synchronize()
+                self.assertEqual(numbers(out), expected)
+            with self.assertRaisesRegex(tilepost.InvalidArgument, "layer is null"):
+                op.run(a, b, out, m=world * tokens)
+            op.close()
+            routing.close()
+            comms[rank].close()
+
+        on_ranks(world, rank_runs)
+
     def test_prepared_runs(self):
         m, n, k = 3, 8, 8
         plan = self.plan(pattern="all_gather_gemm", ranks=1, gemm__m={"max": 16}, gemm__n=n, gemm__k=k)

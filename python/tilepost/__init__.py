@@ -12,12 +12,12 @@ from tilepost._errors import (Aborted, CudaError, Error, InvalidArgument, NcclEr
                               Unsupported)
 from tilepost._plan import Catalogue, Plan
 from tilepost._routing import Routing
-from tilepost._run import Arrivals, Comm, Op
+from tilepost._run import Arrivals, Comm, LayerOperands, Op
 
 try:
     __version__ = _metadata.version("tilepost")
 except _metadata.PackageNotFoundError:  # a checkout
     __version__ = "0"
 
-__all__ = ["Aborted", "Arrivals", "Catalogue", "Comm", "CudaError", "Error", "InvalidArgument", "NcclError", "Op",
-           "OutOfMemory", "Plan", "Routing", "Timeout", "Unsupported", "__version__"]
+__all__ = ["Aborted", "Arrivals", "Catalogue", "Comm", "CudaError", "Error", "InvalidArgument", "LayerOperands",
+           "NcclError", "Op", "OutOfMemory", "Plan", "Routing", "Timeout", "Unsupported", "__version__"]

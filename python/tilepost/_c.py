@@ -27,13 +27,19 @@ class Options(ctypes.Structure):
                 ("share_memory", c_int), ("schedule_bytes", c_int64), ("routing", c_void_p)]
 
 
+class LayerOperands(ctypes.Structure):
+    """tilepost_layer_operands_t"""
+    _fields_ = [("struct_size", c_size_t), ("b", c_void_p), ("bias", c_void_p), ("ids", c_void_p),
+                ("weights", c_void_p), ("tokens", c_int64)]
+
+
 class RunOperands(ctypes.Structure):
     """tilepost_run_operands_t"""
     _fields_ = [("struct_size", c_size_t), ("a", c_void_p), ("b", c_void_p), ("out", c_void_p),
                 ("scale_a", c_void_p), ("scale_b", c_void_p), ("bias", c_void_p), ("residual", c_void_p),
                 ("m", c_int64), ("gathered", c_void_p), ("norm_weight", c_void_p), ("norm_residual", c_void_p),
                 ("norm_epsilon", c_float), ("user", c_void_p), ("expert_ends", c_void_p),
-                ("gathered_scales", c_void_p), ("out_scales", c_void_p)]
+                ("gathered_scales", c_void_p), ("out_scales", c_void_p), ("layer", POINTER(LayerOperands))]
 
 
 class Route(ctypes.Structure):
@@ -81,6 +87,7 @@ class RoutingInfo(ctypes.Structure):
 STRUCTURES = {
     "tilepost_unique_id_t": UniqueId,
     "tilepost_options_t": Options,
+    "tilepost_layer_operands_t": LayerOperands,
     "tilepost_run_operands_t": RunOperands,
     "tilepost_route_t": Route,
     "tilepost_arrivals_t": Arrivals,
@@ -96,6 +103,7 @@ AllGather = ctypes.CFUNCTYPE(c_int, c_void_p, c_void_p, c_size_t, c_void_p)
 
 OK, IN_PROGRESS = 0, 1
 PLANNED_M = -1  # TILEPOST_PLANNED_M
+ROUTED = -1  # TILEPOST_ROUTED
 
 # Result and arguments of each function. Handles, streams and memory are c_void_p; a tilepost_result_t is c_int.
 SIGNATURES = {

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import ctypes
 from collections import deque
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Callable, NamedTuple, Sequence, Union
 
 from tilepost import _c
@@ -120,6 +121,24 @@ class Arrivals(NamedTuple):
     landed: list[int]  # for each row of this rank, the row of its destination's out
 
 
+@dataclass(frozen=True)
+class LayerOperands:
+    """What a run of a layer of experts (pattern moe) takes besides the operands of its first half
+    (tilepost_layer_operands_t). With `tokens` the run routes as many tokens of this rank by `ids` and `weights`, of the
+    routing's types. Without, Routing.set has routed them."""
+    b: Any
+    bias: Any = None
+    ids: Any = None
+    weights: Any = None
+    tokens: Union[int, None] = None
+
+    def filled(self) -> _c.LayerOperands:
+        """The structure of C."""
+        return _c.LayerOperands(ctypes.sizeof(_c.LayerOperands), _address(self.b), _address(self.bias),
+                                _address(self.ids), _address(self.weights),
+                                _c.ROUTED if self.tokens is None else self.tokens)
+
+
 class PreparedRun:
     """Runs of an operation with m rows and nothing but addresses: Op.run in a third of the time. The caller keeps what
     they point to. One thread calls at a time, as for the operation."""
@@ -162,7 +181,8 @@ class Op:
     def run(self, a: Any, b: Any, out: Any, *, stream: int = 0, m: int = _c.PLANNED_M, scale_a: Any = None,
             scale_b: Any = None, bias: Any = None, residual: Any = None, gathered: Any = None,
             norm_weight: Any = None, norm_residual: Any = None, norm_epsilon: float = 0.0,
-            expert_ends: Any = None, gathered_scales: Any = None, out_scales: Any = None) -> None:
+            expert_ends: Any = None, gathered_scales: Any = None, out_scales: Any = None,
+            layer: Union[LayerOperands, None] = None) -> None:
         """Starts a run, asynchronous in `stream`. Collective. Operands are addresses, tensors, or writable memory of
         the host, 16-byte aligned; tilepost.h says what each pattern takes. They must not change before the run has
         ended."""
@@ -173,9 +193,11 @@ class Op:
         filled.norm_weight, filled.norm_residual = _address(norm_weight), _address(norm_residual)
         filled.norm_epsilon, filled.expert_ends = norm_epsilon, _address(expert_ends)
         filled.gathered_scales, filled.out_scales = _address(gathered_scales), _address(out_scales)
+        of_layer = None if layer is None else layer.filled()  # read during the call
+        filled.layer = None if of_layer is None else ctypes.pointer(of_layer)
         check(_c.lib.tilepost_op_run_with(self._handle, ctypes.byref(filled), stream or None))
         self._operands.append((a, b, out, scale_a, scale_b, bias, residual, gathered, norm_weight, norm_residual,
-                               expert_ends, gathered_scales, out_scales))
+                               expert_ends, gathered_scales, out_scales, layer))
 
     def prepared(self, m: int) -> PreparedRun:
         """Runs of m rows that cost the host little."""

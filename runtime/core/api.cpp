@@ -25,6 +25,7 @@ constexpr std::initializer_list<size_t> kOperandsSizes = {
     offsetof(tilepost_run_operands_t, expert_ends),
     offsetof(tilepost_run_operands_t, gathered_scales),
     offsetof(tilepost_run_operands_t, out_scales),
+    offsetof(tilepost_run_operands_t, layer),
     sizeof(tilepost_run_operands_t)};
 
 // Runs `body` for an operation of the caller's that this process may use.

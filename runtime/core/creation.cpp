@@ -10,6 +10,7 @@
 #include <thread>
 #include <vector>
 
+#include "runtime/core/composed/layer_op.h"
 #include "runtime/core/error.h"
 #include "runtime/core/guarded.h"
 #include "runtime/core/routing/routing.h"
@@ -80,6 +81,13 @@ tilepost_result_t check_creation(const char* call, tilepost_comm_t comm,
   return TILEPOST_OK;
 }
 
+// Makes an operation of any program. Collective.
+tilepost_result_t make_op(tilepost_comm& comm, const tilepost_program_t& program,
+                          const tilepost_options_t& options, std::unique_ptr<tilepost_op>& op) {
+  return tilepost::is_layer(program) ? tilepost::make_layer(comm, program, options, op)
+                                     : comm.create_op(program, options, op);
+}
+
 // An operation that a thread makes, and what became of it.
 struct Creation {
   std::unique_ptr<tilepost_op> op;
@@ -96,7 +104,7 @@ std::vector<Creation> create_at_once(const char* call, std::span<const tilepost_
   std::vector<Creation> all(comms.size());
   const auto create = [&](size_t i) {
     Creation& own = all[i];
-    own.result = guarded(call, [&] { return comms[i]->create_op(program, options, own.op); });
+    own.result = guarded(call, [&] { return make_op(*comms[i], program, options, own.op); });
     if (own.result != TILEPOST_OK) own.text = tilepost_last_error();
   };
   std::vector<std::thread> threads;
@@ -130,7 +138,7 @@ tilepost_result_t tilepost_op_create(tilepost_comm_t comm, const tilepost_progra
   TILEPOST_TRY(check_creation(call, comm, program, options, chosen));
   return guarded(call, [&] {
     std::unique_ptr<tilepost_op> made;
-    TILEPOST_TRY(comm->create_op(*program, chosen, made));
+    TILEPOST_TRY(make_op(*comm, *program, chosen, made));
     *op = hand_out(*comm, std::move(made));
     return TILEPOST_OK;
   });
@@ -181,7 +189,9 @@ tilepost_result_t tilepost_program_memory(tilepost_comm_t comm, const tilepost_p
   TILEPOST_TRY(check_creation(call, comm, program, options, chosen));
   return guarded(call, [&] {
     tilepost_memory_t taken{sizeof taken, 0, 0, 0};
-    TILEPOST_TRY(comm->memory_of(*program, chosen, taken));
+    TILEPOST_TRY(tilepost::is_layer(*program)
+                     ? tilepost::add_needs_of_layer(*comm, *program, chosen, taken)
+                     : comm->memory_of({program, 1}, chosen, taken));
     *memory = taken;
     return TILEPOST_OK;
   });

@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <memory>
+#include <span>
 
 #include "tilepost/routing.h"
 #include "tilepost/tilepost.h"
@@ -31,8 +32,9 @@ struct tilepost_comm : tilepost_owned {
   virtual tilepost_result_t create_op(const tilepost_program_t& program,
                                       const tilepost_options_t& options,
                                       std::unique_ptr<tilepost_op>& op) = 0;
-  // Finds what create_op would allocate (tilepost_program_memory), with the same arguments.
-  virtual tilepost_result_t memory_of(const tilepost_program_t& program,
+  // Finds what create_op would allocate (tilepost_program_memory) for programs that are made one
+  // after the other, with the same arguments.
+  virtual tilepost_result_t memory_of(std::span<const tilepost_program_t> programs,
                                       const tilepost_options_t& options,
                                       tilepost_memory_t& memory) = 0;
   // Makes a routing (tilepost/routing.h). The options are complete and right. The target checks the
@@ -53,7 +55,10 @@ struct tilepost_counted : tilepost_owned {
 
 // One operation on one rank. Its destructor waits for the runs, within the deadline.
 struct tilepost_op : tilepost_counted {
-  // The target checks the operands (operands.h) and their device.
+  // Checks what this rank brings to a run, and starts nothing: the operands (operands.h), their
+  // device and the stream.
+  virtual tilepost_result_t check(const tilepost_run_operands_t& operands, CUstream_st* stream) = 0;
+  // Checks the same, and starts the run.
   virtual tilepost_result_t run(const tilepost_run_operands_t& operands, CUstream_st* stream) = 0;
   // The caller has checked that `route` is not null and that both structures have the right size.
   // route.h checks the rest.

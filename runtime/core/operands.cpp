@@ -223,6 +223,24 @@ tilepost_result_t RunOperands::check_apart() const {
   return TILEPOST_OK;
 }
 
+tilepost_result_t RunOperands::check_apart_from(const RunOperands& other,
+                                                const void* between) const {
+  for (const RunOperand& written : list())
+    for (const RunOperand& theirs : other.list())
+      if (written.written && written.pointer != between && lie_over(written, theirs))
+        return fail(TILEPOST_INVALID_ARGUMENT,
+                    "%s at %p overlaps %s at %p, which another part of the run %s; pass memory of "
+                    "its own",
+                    written.name, written.pointer, theirs.name, theirs.pointer,
+                    theirs.written ? "writes too" : "reads");
+  return TILEPOST_OK;
+}
+
+void RunOperands::rename(const char* name, const char* as) {
+  for (size_t i = 0; i < count_; ++i)
+    if (std::strcmp(list_[i].name, name) == 0) list_[i].name = as;
+}
+
 // A thread that computes an element of the output reads the residual's element, and nobody else
 // does. So they may be one matrix where the element is stored in the same place. Consumers write
 // rows of finished tiles alone.

@@ -56,6 +56,13 @@ class RunOperands {
   // check_gathered() says where.
   tilepost_result_t check() const;
 
+  // Checks that nothing that these operands write lies over one of `other`, another part of the
+  // run, but for `between`, which one part writes for the other.
+  tilepost_result_t check_apart_from(const RunOperands& other, const void* between) const;
+
+  // Gives an operand another name in errors.
+  void rename(const char* name, const char* as);
+
   // The operands that are used.
   std::span<const RunOperand> list() const { return {list_, count_}; }
 

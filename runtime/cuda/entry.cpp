@@ -4,6 +4,7 @@
 #include <memory>
 #include <new>
 #include <numeric>
+#include <span>
 #include <string>
 #include <thread>
 #include <vector>
@@ -27,9 +28,10 @@ struct CudaComm final : tilepost_comm {
     return tilepost::cuda::make_op(comm, program, options, op);
   }
 
-  tilepost_result_t memory_of(const tilepost_program_t& program, const tilepost_options_t& options,
+  tilepost_result_t memory_of(std::span<const tilepost_program_t> programs,
+                              const tilepost_options_t& options,
                               tilepost_memory_t& memory) override {
-    return tilepost::cuda::add_needs_of_op(comm, program, options, memory);
+    return tilepost::cuda::add_needs_of_ops(comm, programs, options, memory);
   }
 
   tilepost_result_t create_routing(const tilepost::RoutingTerms& terms,

@@ -3,8 +3,8 @@
 #include <new>
 #include <system_error>
 
+#include "runtime/core/composed/ranged_op.h"
 #include "runtime/core/error.h"
-#include "runtime/core/ranged_op.h"
 #include "runtime/host/check.h"
 #include "runtime/host/op.h"
 #include "runtime/host/routing/routing.h"
@@ -45,11 +45,9 @@ tilepost_result_t HostComm::create_op(const tilepost_program_t& program,
   return TILEPOST_OK;
 }
 
-tilepost_result_t HostComm::memory_of(const tilepost_program_t& program,
+tilepost_result_t HostComm::memory_of(std::span<const tilepost_program_t> programs,
                                       const tilepost_options_t& options,
                                       tilepost_memory_t& memory) {
-  PlanRanges plans;
-  TILEPOST_TRY(check_host_program(program, group_->world(), plans));
   const bool shares = options.share_memory != 0;
   std::vector<std::shared_ptr<HostArena>> arenas;
   if (shares) {
@@ -57,10 +55,15 @@ tilepost_result_t HostComm::memory_of(const tilepost_program_t& program,
     const std::lock_guard lock(stream.mutex);
     arenas = stream.arenas;
   }
-  HostArenaNeeds arena_needs(shares || plans.size() > 1, std::move(arenas));
-  for (const tilepost_plan_t* plan : plans) {
-    add_host_needs(*plan, rank_, memory);
-    arena_needs.add(*plan, memory);
+  HostArenaNeeds shared(true, std::move(arenas));
+  for (const tilepost_program_t& program : programs) {
+    PlanRanges plans;
+    TILEPOST_TRY(check_host_program(program, group_->world(), plans));
+    HostArenaNeeds own(plans.size() > 1, {});
+    for (const tilepost_plan_t* plan : plans) {
+      add_host_needs(*plan, rank_, memory);
+      (shares ? shared : own).add(*plan, memory);
+    }
   }
   return TILEPOST_OK;
 }

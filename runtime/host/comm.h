@@ -12,7 +12,8 @@ class HostComm final : public tilepost_comm {
 
   tilepost_result_t create_op(const tilepost_program_t& program, const tilepost_options_t& options,
                               std::unique_ptr<tilepost_op>& op) override;
-  tilepost_result_t memory_of(const tilepost_program_t& program, const tilepost_options_t& options,
+  tilepost_result_t memory_of(std::span<const tilepost_program_t> programs,
+                              const tilepost_options_t& options,
                               tilepost_memory_t& memory) override;
   tilepost_result_t create_routing(const RoutingTerms& terms,
                                    std::unique_ptr<tilepost_expert_routing>& routing) override;

@@ -171,17 +171,27 @@ std::shared_ptr<const RunMap> HostOp::run_map(int64_t rows) {
   return others_.add(rows, run, bytes_of(*run));
 }
 
-tilepost_result_t HostOp::run(const tilepost_run_operands_t& given, CUstream_st* stream) {
+tilepost_result_t HostOp::check(const tilepost_run_operands_t& given, CUstream_st* stream) {
   if (stream != nullptr)
     return fail(TILEPOST_INVALID_ARGUMENT,
                 "tilepost_op_run: stream must be null on the host target");
   int64_t rows = 0;
   TILEPOST_TRY(rows_of_run(plan_, given.m, routed_ ? routed_->m : -1, rows));
-  const RunOperands read(
-      plan_, rank_,
-      routed_ ? rows_of_rank_in(plan_, rank_, *routed_) : rows_of_rank_in(plan_, rank_, rows),
-      given);
-  TILEPOST_TRY(read.check());
+  return operands_of(given, rows).check();
+}
+
+// The operands of a run of `rows` rows.
+RunOperands HostOp::operands_of(const tilepost_run_operands_t& given, int64_t rows) const {
+  return {plan_, rank_,
+          routed_ ? rows_of_rank_in(plan_, rank_, *routed_) : rows_of_rank_in(plan_, rank_, rows),
+          given};
+}
+
+tilepost_result_t HostOp::run(const tilepost_run_operands_t& given, CUstream_st* stream) {
+  TILEPOST_TRY(check(given, stream));
+  int64_t rows = 0;
+  TILEPOST_TRY(rows_of_run(plan_, given.m, routed_ ? routed_->m : -1, rows));
+  const RunOperands read = operands_of(given, rows);
   if (routing_ != nullptr)
     TILEPOST_TRY(check_bound_tokens(*routing_, rows_of_rank_in(plan_, rank_, rows).tokens));
   const tilepost_run_operands_t operands = read.with_place(no_rows);

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "runtime/core/object.h"
+#include "runtime/core/operands.h"
 #include "runtime/core/registration.h"
 #include "runtime/core/route.h"
 #include "runtime/host/arena.h"
@@ -67,6 +68,7 @@ class HostOp final : public tilepost_op {
   // Starts the threads. Throws std::system_error if the system cannot start one.
   void start();
 
+  tilepost_result_t check(const tilepost_run_operands_t& given, CUstream_st* stream) override;
   tilepost_result_t run(const tilepost_run_operands_t& given, CUstream_st* stream) override;
   tilepost_result_t route(const tilepost_route_t& route, tilepost_arrivals_t* arrivals) override;
   tilepost_result_t register_output(void* buffer, int64_t bytes) override;
@@ -150,6 +152,7 @@ class HostOp final : public tilepost_op {
   bool compare_ranks(const HostStep& place);
   std::string what_is_awaited();
 
+  RunOperands operands_of(const tilepost_run_operands_t& given, int64_t rows) const;
   std::shared_ptr<const RunMap> run_map(int64_t rows);
   bool wait_for_stream();
   bool exchange(const HostStep& place, std::vector<int64_t> mine, std::vector<int64_t>& all);

@@ -10,6 +10,7 @@
 #include <string>
 
 #include "runtime/harness/watchdog.h"
+#include "runtime/map/layer_programs.h"
 #include "runtime/map/patterns.h"
 #include "runtime/verify/audit/audit.h"
 #include "runtime/verify/check_program.h"
@@ -27,8 +28,17 @@ class Harness {
   int failed() const { return failed_; }
   int skipped() const { return skipped_; }
 
+  // Checks a program, or the two halves of a layer one after the other.
   void check_entry(const Entry& entry, int index) {
     const tilepost_program_t& program = *entry.program();
+    if (!is_layer(program)) return check_operation(entry, program, index);
+    const LayerPrograms halves(program);
+    check_operation(entry, halves.first(), index);
+    check_operation(entry, halves.second(), index);
+  }
+
+ private:
+  void check_operation(const Entry& entry, const tilepost_program_t& program, int index) {
     std::string label = entry.name;
     bool ok = true;
     try {
@@ -57,7 +67,6 @@ class Harness {
     if (!ok) worlds_.clear();
   }
 
- private:
   // Arms the watchdog for the entry, and returns the plan that runs here. Sets `label` to the label
   // of the entry's lines.
   const tilepost_plan_t& arm(const Entry& entry, const tilepost_program_t& program, World& world,

@@ -140,14 +140,14 @@ case $1 in
     ;;
   host)
     need make
-    bundle "$specs/ar_host.yaml" "$specs/gemm_host.yaml" --bundle bundle
+    bundle "$specs/ar_host.yaml" "$specs/gemm_host.yaml" "$specs/layer_host.yaml" --bundle bundle
     echo "# make check, alone"
     # The standard library's headers are read once, with the Makefile's own flags. That each file includes what it needs
     # the build shows, and the README's line below.
     cp "$root/cmake/std.h" .
     flags="-O0 -include $dir/std.h"
     expect 0 "" alone c++ -std=c++20 -pthread -fPIC -ffp-contract=off -O0 -x c++-header std.h -o std.h.gch
-    expect 0 "# 4 checks, 0 failed" alone make -C bundle -j2 check CXXFLAGS="$flags"
+    expect 0 "# 8 checks, 0 failed" alone make -C bundle -j2 check CXXFLAGS="$flags"
     expect 0 "" alone make -q -C bundle CXXFLAGS="$flags"
     echo "# a program that is linked as the README says"
     cat >app.cpp <<'CODE'

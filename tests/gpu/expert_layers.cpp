@@ -1,8 +1,8 @@
-// Times layers of experts: the routing, dispatch_grouped_gemm and grouped_gemm_combine one after
-// the other in a stream, each rank a process on a GPU of its own.
+// Times layers of experts, each rank a process on a GPU of its own: as one operation (moe), and by
+// routing, dispatch_grouped_gemm and grouped_gemm_combine one after the other in a stream. Both
+// ways must give the same bits.
 //
-//   expert_layers ranks     the programs layer_<name>_up and layer_<name>_down (programs.sh …
-//   layers)
+//   expert_layers ranks     the programs layer_<name>_up, _down and _whole (programs.sh … layers)
 //
 // Prints for each layer and rank: a layer behind a pause, layers back to back, and its halves back
 // to back; with few tokens also layers that a graph replays. Exit code: 0 all has run, 77 nothing
@@ -56,11 +56,12 @@ class Memory {
   void* data_ = nullptr;
 };
 
-enum class What { layer, up, down };
+enum class What { whole, layer, up, down };
 
 class Layer {
  public:
-  Layer(const tilepost_program_t& up, const tilepost_program_t& down, Rank& me)
+  Layer(const tilepost_program_t& up, const tilepost_program_t& down,
+        const tilepost_program_t& whole, Rank& me)
       : plan_(up.plans[0]),
         tokens_(static_cast<int>(plan_.map.m / plan_.ranks)),
         comm_(me.make_comm()),
@@ -71,6 +72,7 @@ class Layer {
     options.routing = routing_->get();
     OK(tilepost_op_create(comm_, &up, &options, &ops_[0]));
     OK(tilepost_op_create(comm_, &down, &options, &ops_[1]));
+    OK(tilepost_op_create(comm_, &whole, &options, &ops_[2]));
     Random random(17 + static_cast<uint64_t>(me.rank));
     Tokens tokens = random_tokens(shape, tokens_, Load::even, random);
     routing_->put(tokens);
@@ -91,11 +93,21 @@ class Layer {
   double flops() const { return 6.0 * tokens_ * plan_.top * plan_.k * plan_.map.n; }
 
   void run(What what) const {
+    if (what == What::whole) return run_whole();
     if (what != What::down) {
       routing_->set(tokens_);
       run(ops_[0], a_, b_up_, rows_);
     }
     if (what != What::up) run(ops_[1], rows_, b_down_, out_);
+  }
+  // The output of a run, which was another before it.
+  std::vector<uint16_t> output_of(What what) const {
+    std::vector<uint16_t> out(static_cast<size_t>(tokens_ * outer_));
+    CUDA(cudaMemsetAsync(out_.get(), 0xFF, out.size() * 2, stream_));
+    run(what);
+    synchronize();
+    CUDA(cudaMemcpy(out.data(), out_.get(), out.size() * 2, cudaMemcpyDeviceToHost));
+    return out;
   }
   void synchronize() const {
     CUDA(cudaStreamSynchronize(stream_));
@@ -119,12 +131,29 @@ class Layer {
     OK(tilepost_op_run_with(op, &operands, stream_));
   }
 
+  void run_whole() const {
+    tilepost_layer_operands_t layer{};
+    layer.struct_size = sizeof layer;
+    layer.b = b_down_.get();
+    layer.ids = routing_->operands().ids();
+    layer.weights = routing_->operands().weights();
+    layer.tokens = tokens_;
+    tilepost_run_operands_t operands{};
+    operands.struct_size = sizeof operands;
+    operands.a = a_.get();
+    operands.b = b_up_.get();
+    operands.out = out_.get();
+    operands.m = TILEPOST_PLANNED_M;
+    operands.layer = &layer;
+    OK(tilepost_op_run_with(ops_[2], &operands, stream_));
+  }
+
   const tilepost_plan_t& plan_;  // of the first half
   const int tokens_;             // of this rank
   tilepost_comm_t const comm_;
   cudaStream_t const stream_;
   std::optional<Routing> routing_;
-  tilepost_op_t ops_[2] = {};
+  tilepost_op_t ops_[3] = {};  // the halves, and the whole layer
   const int64_t inner_ = plan_.map.n, outer_ = plan_.k;
   const Memory a_{tokens_ * outer_, true}, b_up_{plan_.experts * 2 * inner_ * outer_, true},
       b_down_{plan_.experts * inner_ * outer_, true}, rows_{plan_.most_rows * inner_, false},
@@ -161,16 +190,19 @@ void measure(const std::string& name, const Layer& layer, Rank& me) {
   const auto all = [&](What what) {
     return time(layer, me, kRest, kRuns, [&] { layer.run(what); });
   };
-  const double cool = time(layer, me, kPause, 1, [&] { layer.run(What::layer); });
-  const double hot = all(What::layer), up = all(What::up), down = all(What::down);
+  if (layer.output_of(What::whole) != layer.output_of(What::layer))
+    end(name + ": as one operation the layer has another output than by its halves");
+  const double cool = time(layer, me, kPause, 1, [&] { layer.run(What::whole); });
+  const double hot = all(What::whole), apart = all(What::layer), up = all(What::up),
+               down = all(What::down);
   const auto tflops = [&](double us) { return layer.flops() / us / 1e6; };
   std::printf(
-      "%s rank %d: cool %.1f us (%.0f TFLOP/s), back to back %.1f us (%.0f TFLOP/s), halves "
-      "%.1f and %.1f us",
-      name.c_str(), me.rank, cool, tflops(cool), hot, tflops(hot), up, down);
+      "%s rank %d: cool %.1f us (%.0f TFLOP/s), back to back %.1f us (%.0f TFLOP/s), by its "
+      "halves %.1f us, halves %.1f and %.1f us",
+      name.c_str(), me.rank, cool, tflops(cool), hot, tflops(hot), apart, up, down);
   if (layer.tokens() <= kFewTokens) {
     const Graph graph(layer.stream(), [&] {
-      for (int i = 0; i < kRuns; ++i) layer.run(What::layer);
+      for (int i = 0; i < kRuns; ++i) layer.run(What::whole);
     });
     const double replayed =
         time(layer, me, kRest, 3, [&] { graph.replay(layer.stream()); }) / kRuns;
@@ -191,8 +223,9 @@ int run(Rank me) {
     if (kPrograms[i]->plans[0].ranks != me.ranks) continue;
     const std::string name = up.substr(kPrefix.size(), up.size() - kPrefix.size() - kSuffix.size());
     const tilepost_program_t* const down = find(std::string(kPrefix) + name + "_down");
-    if (down == nullptr) end("no program layer_" + name + "_down");
-    const Layer layer(*kPrograms[i], *down, me);
+    const tilepost_program_t* const whole = find(std::string(kPrefix) + name + "_whole");
+    if (down == nullptr || whole == nullptr) end("no program layer_" + name + "_down or _whole");
+    const Layer layer(*kPrograms[i], *down, *whole, me);
     measure(name, layer, me);
     ++layers;
   }

@@ -24,7 +24,8 @@
 #   residual    residual_…: for one rank, whose epilogue adds a residual, by every family of kernels: for in_place.cpp
 #   experts     experts_…: tokens that go to experts: with bilinear, with swiglu, and with a bound on rows: for
 #               experts_ranks.cpp
-#   layers      layer_<name>_up and _down: the halves of layers of experts as models have them: for expert_layers.cpp
+#   layers      layer_<name>_up, _down and _whole: layers of experts as models have them, by halves and as one operation:
+#               for expert_layers.cpp
 #
 # OUT/refused.txt lists what the spec does not allow, with the generator's words.
 set -euo pipefail
@@ -310,11 +311,13 @@ experts() {
   done
 }
 
-# layer NAME EXPERTS TOP OUTER INNER TOKENS: both halves of a layer, for TOKENS tokens of each rank.
+# layer NAME EXPERTS TOP OUTER INNER TOKENS: both halves of a layer, and the layer as one operation, for TOKENS tokens of
+# each rank.
 layer() {
   local given=("gemm.m.max=$(($6 * ranks))" "gemm.experts=$2" "gemm.top=$3")
   make "layer_$1_up" dispatch_grouped_gemm auto "1x$5x$4" "${given[@]}" 'gemm.epilogue=[swiglu]'
   make "layer_$1_down" grouped_gemm_combine peer "1x$4x$5" "${given[@]}"
+  make "layer_$1_whole" moe auto "1x$5x$4" "${given[@]}" 'gemm.epilogue=[swiglu]'
 }
 
 layers() {

@@ -160,6 +160,8 @@ class Routing {
   std::string difference(const Tokens& tokens) const { return difference({tokens}, {types_}); }
 
   tilepost_expert_routing_t get() const { return handle_; }
+  // What set() routes.
+  const Operands& operands() const { return operands_; }
 
   // The tables.
   Tables read() const {

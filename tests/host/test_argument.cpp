@@ -214,10 +214,10 @@ TEST_CASE("operands of earlier versions are taken, and of no other size") {
   CHECK(tilepost_op_run_with(ops[0], &operands, nullptr) == TILEPOST_OK);
   CHECK(tilepost_op_synchronize(ops[0]) == TILEPOST_OK);
   CHECK(data.compare(program) == "");
-  for (const size_t size : {size_t{0}, size_t{56}, size_t{72}, size_t{144}}) {
+  for (const size_t size : {size_t{0}, size_t{56}, size_t{72}, size_t{152}}) {
     operands.struct_size = size;
     CHECK(tilepost_op_run_with(ops[0], &operands, nullptr) == TILEPOST_INVALID_ARGUMENT);
     CHECK_THAT(tilepost_last_error(), Catch::Contains("operands.struct_size is " +
-                                                      std::to_string(size) + ", expected 136"));
+                                                      std::to_string(size) + ", expected 144"));
   }
 }

@@ -20,3 +20,4 @@ kernels "${equal_shares[@]}" -D gemm.a=e4m3 -D 'gemm.epilogue=[scale]'
 kernels "${equal_shares[@]}" -D gemm.a=e4m3 -D 'gemm.epilogue=[scale_rows, scale_columns]'
 kernels --sweep pattern=gemm_all_to_all,all_to_all_gemm -D routing=rows --sweep gemm.layout=tn,nn
 kernels -D pattern=dispatch_grouped_gemm -D gemm.experts=8 -D gemm.top=2 --sweep 'gemm.epilogue=[swiglu],[bilinear]'
+kernels -D pattern=moe -D gemm.experts=8 -D gemm.top=2 -D 'gemm.epilogue=[bilinear]'

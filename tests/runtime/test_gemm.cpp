@@ -314,11 +314,11 @@ TEST_CASE_METHOD(Operation, "where ranks are summed the bias is rank 0's") {
 TEST_CASE_METHOD(Operation, "a structure of another size is refused") {
   create();
   tilepost_run_operands_t values = operands();
-  for (const size_t size : {size_t{96}, size_t{108}, size_t{116}, size_t{144}}) {
+  for (const size_t size : {size_t{96}, size_t{108}, size_t{116}, size_t{152}}) {
     values.struct_size = size;
     CHECK(run_with(values) == TILEPOST_INVALID_ARGUMENT);
     CHECK_THAT(tilepost_last_error(),
-               Contains("operands.struct_size is " + std::to_string(size) + ", expected 136"));
+               Contains("operands.struct_size is " + std::to_string(size) + ", expected 144"));
   }
   CHECK(tilepost_op_run_with(setup.op, nullptr, nullptr) == TILEPOST_INVALID_ARGUMENT);
   CHECK_THAT(tilepost_last_error(), Contains("operands is null"));

@@ -1,8 +1,10 @@
 // Routing on GPUs, with stand-ins for CUDA and for the kernel: what is put on the stream, what is
 // refused, and that a failure of any call leaves nothing behind.
 #include <cstring>
+#include <memory>
 #include <utility>
 
+#include "runtime/core/routing/routing.h"
 #include "tests/catch.h"
 #include "tests/host/routing_reference.h"
 #include "tests/runtime/fixture.h"
@@ -141,6 +143,25 @@ TEST_CASE_METHOD(Routing, "a set that does not end is a timeout, and its memory 
   CHECK(world().live_allocations == 1);
   CHECK(world().live_pinned == 1);
   fakes::release_all();
+}
+
+TEST_CASE_METHOD(Routing, "layers of a routing share the rows between their halves") {
+  REQUIRE(create() == TILEPOST_OK);
+  const auto allocations = [] { return world().device_sizes.size(); };
+  const size_t before = allocations();
+  std::shared_ptr<tilepost::LentRows> first, second, larger;
+  CHECK(handle->rows_to_make(1000) == 1000);
+  REQUIRE(handle->lend_rows(1000, first) == TILEPOST_OK);
+  CHECK(handle->rows_to_make(1000) == 0);
+  REQUIRE(handle->lend_rows(500, second) == TILEPOST_OK);
+  CHECK(second == first);
+  CHECK(allocations() == before + 1);
+  REQUIRE(handle->lend_rows(2000, larger) == TILEPOST_OK);
+  CHECK(larger != first);
+  CHECK(larger->bytes() == 2000);
+  first.reset(), second.reset(), larger.reset();
+  CHECK(allocations() == before);
+  CHECK(handle->rows_to_make(1000) == 1000);
 }
 
 TEST_CASE_METHOD(Routing, "ranks that route together store into windows of all ranks") {

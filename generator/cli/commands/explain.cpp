@@ -50,6 +50,30 @@ std::vector<Drawing> drawings_of(const Options& options, const std::vector<Plan>
   return {};
 }
 
+// Whether what shows one operation is asked of a layer's two. Reports that.
+bool asks_too_much(const Options& options, const std::vector<Plan>& plans,
+                   Diagnostics& diagnostics) {
+  const char* flag = !options.trace.empty()      ? "--trace"
+                     : !options.measured.empty() ? "--measured"
+                                                 : nullptr;
+  if (plans.front().half == Half::none || flag == nullptr) return false;
+  diagnostics.error(
+      fmt::format("{} shows one operation, and '{}' has two halves; choose the first with -D "
+                  "pattern=dispatch_grouped_gemm",
+                  flag, plans.front().name));
+  return true;
+}
+
+// The first plan, with the predicted times of both halves if it is a layer's.
+Plan with_all_times(const std::vector<Plan>& plans) {
+  Plan plan = plans.front();
+  if (plan.half == Half::none) return plan;
+  const Prediction& second = second_half_of(plans, plans.front()).prediction;
+  plan.prediction.total += second.total;
+  plan.prediction.sequence += second.sequence;
+  return plan;
+}
+
 // Writes them all, or none if it can be told before that one cannot be written.
 bool write_drawings(const std::vector<Drawing>& drawings, const std::vector<std::string>& sources,
                     Diagnostics& diagnostics) {
@@ -77,12 +101,14 @@ int explain_command(const Options& options, Diagnostics& diagnostics, JsonDocume
   if (!inputs.empty()) plans = plan_input(cases.front().input, diagnostics);
   if (document != nullptr) {
     document->set("name", plans.empty() ? nullptr : llvm::json::Value(plans.front().name));
-    document->set_text("prediction", plans.empty() ? "null" : prediction_to_json(plans.front()));
+    document->set_text("prediction",
+                       plans.empty() ? "null" : prediction_to_json(with_all_times(plans)));
     document->set_text("plans", explained_to_json(plans));
   }
   if (inputs.empty()) return exit_code;
   if (plans.empty()) return kExitRejected;
   exit_code = kExitRejected;
+  if (asks_too_much(options, plans, diagnostics)) return exit_code;
   const std::optional<Measured> run = measured_of(options, plans.front(), exit_code, diagnostics);
   if (!diagnostics.ok()) return exit_code;
   const Measured* const measured = run ? &*run : nullptr;

@@ -15,6 +15,7 @@
 #include "generator/plan/kernels/host/host.h"
 #include "generator/plan/kernels/operands.h"
 #include "generator/plan/transports/transports.h"
+#include "generator/spec/layer.h"
 #include "runtime/map/cut_points.h"
 #include "tilepost/internal/expert_tiles.h"
 
@@ -286,15 +287,15 @@ bool can_have_experts(Draft& draft) {
   if (!why.empty())
     draft.diagnostics.error(spec.pattern.where,
                             fmt::format("pattern '{0}' has no kernel for {1}: {2}",
-                                        name_of(draft.plan.pattern), name_of(arch), why));
+                                        pattern_name(spec), name_of(arch), why));
   const auto& tile = spec.schedule.tile;
   const bool whole = !tile || tile->value[0] % kExpertUnit == 0;
   if (!whole)
     draft.diagnostics.error(
-        tile->where, fmt::format("tile '{0}' is not possible with pattern '{1}', whose tiles have "
-                                 "a multiple of {2} rows; use a multiple of {2}",
-                                 tile_name(tile->value[0], tile->value[1]),
-                                 name_of(draft.plan.pattern), kExpertUnit));
+        tile->where,
+        fmt::format("tile '{0}' is not possible with pattern '{1}', whose tiles have "
+                    "a multiple of {2} rows; use a multiple of {2}",
+                    tile_name(tile->value[0], tile->value[1]), pattern_name(spec), kExpertUnit));
   const auto& cluster = spec.schedule.cluster;
   const bool alone = !cluster || cluster->value == 1;
   if (!alone)
@@ -302,7 +303,7 @@ bool can_have_experts(Draft& draft) {
         cluster->where,
         fmt::format("cluster '{0}' is not available with pattern '{1}': tiles one below the other "
                     "may be of different experts, which have no columns of B in common; use 1",
-                    cluster->value, name_of(draft.plan.pattern)));
+                    cluster->value, pattern_name(spec)));
   return why.empty() && whole && alone;
 }
 

@@ -398,11 +398,33 @@ void print_prediction(std::string& out, const Plan& plan) {
   print_tuning(out, plan);
 }
 
+// What the halves of a layer have in common, which stands before them: the plans of the first half
+// for one architecture and the plan of the second.
+std::string explain_layer(const Plan& first, const Plan& second) {
+  std::string out;
+  const std::string title =
+      fmt::format("{0}: {1} on {2}", first.name, kLayerPattern.text, name_of(first.arch));
+  out += title + "\n" + std::string(title.size(), '=') + "\n";
+  line(out, "halves",
+       fmt::format("{0}, then {1}: one operation, whose runs may route their tokens",
+                   name_of(first.pattern), name_of(second.pattern)));
+  line(out, "rows",
+       fmt::format("{0:.1f} MiB between the halves at the worst routing, which all layers of a "
+                   "routing share",
+                   mib(first.most_rows * first.map.n * bytes_of(first.output))));
+  if (const double us = first.prediction.total + second.prediction.total; us > 0)
+    line(out, "prediction", fmt::format("{0:.0f} us for both halves, without the routing", us));
+  return wrapped(out) + "\n";
+}
+
 }  // namespace
 
 std::string explain_plans(const std::vector<Plan>& plans, const Measured* measured) {
   std::string out;
   for (const Plan& plan : plans) {
+    if (plan.half == Half::first && plan.range == 0)
+      out += explain_layer(plan, second_half_of(plans, plan));
+    if (plan.half == Half::second && plan.range == 0) out += "\n";
     if (plan.takes_turns() && plan.range == 0)
       out += explain_ranges(ranges_with(plans, plan)) + "\n";
     out += explain_plan(plan, &plan == &plans.front() ? measured : nullptr);
@@ -412,8 +434,9 @@ std::string explain_plans(const std::vector<Plan>& plans, const Measured* measur
 
 std::string explain_plan(const Plan& plan, const Measured* measured) {
   std::string out;
-  const std::string title =
+  std::string title =
       fmt::format("{0}: {1} on {2}", plan.name, name_of(plan.pattern), name_of(plan.arch));
+  if (plan.half != Half::none) title += fmt::format(", the {0} half", name_of(plan.half));
   out += title + "\n" + std::string(title.size(), '=') + "\n";
   print_problem(out, plan);
   print_kernel(out, plan);

@@ -89,7 +89,9 @@ std::string rest_of(const std::vector<Plan>& plans) {
   const Plan& plan = plans.front();
   std::string text;
   if (plan.any_m) text = fmt::format("A run with m = {} is shown. ", rows_of_runs(plan));
-  if (plans.size() > 1)
+  if (plan.half != Half::none)
+    text += fmt::format("This is the first half of '{}'; the text has both.", plan.name);
+  else if (plans.size() > 1)
     text +=
         fmt::format("This is the first of {} plans. --arch and -D gemm.m=... choose what is shown.",
                     plans.size());

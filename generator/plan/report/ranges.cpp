@@ -86,7 +86,7 @@ std::string memory_text(const std::vector<const Plan*>& plans) {
 std::vector<const Plan*> ranges_with(const std::vector<Plan>& plans, const Plan& first) {
   std::vector<const Plan*> ranges;
   for (const Plan& plan : plans)
-    if (plan.arch == first.arch) ranges.push_back(&plan);
+    if (plan.arch == first.arch && plan.half == first.half) ranges.push_back(&plan);
   return ranges;
 }
 

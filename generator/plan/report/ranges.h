@@ -8,7 +8,8 @@
 
 namespace tilepost {
 
-// The plans of a program that share the runs of one architecture with `first`, in their order.
+// The plans of a program that share the runs of one architecture and operation with `first`, in
+// their order.
 std::vector<const Plan*> ranges_with(const std::vector<Plan>& plans, const Plan& first);
 
 // Ranges, kernels, transports and predicted times, and the memory of all together. Lines have at

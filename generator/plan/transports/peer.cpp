@@ -10,6 +10,7 @@
 #include "generator/plan/kernels/sm90_experts/sm90_experts.h"
 #include "generator/plan/transports/models.h"
 #include "generator/plan/transports/objects.h"
+#include "generator/spec/layer.h"
 #include "generator/spec/text.h"
 #include "runtime/map/tile_map.h"
 
@@ -144,8 +145,7 @@ int Peer::panel_columns(const Plan& plan) const {
 void check_budget(const Spec& spec, Diagnostics& diagnostics) {
   if (!row_of(spec.pattern.value).moves_input() || !spec.schedule.comm_sms) return;
   diagnostics.error(spec.schedule.comm_sms->where,
-                    "schedule.comm_sms is not possible with pattern " +
-                        quote(name_of(spec.pattern.value)) +
+                    "schedule.comm_sms is not possible with pattern " + quote(pattern_name(spec)) +
                         " and transport 'peer', where helper warps of the GEMM store the rows of A "
                         "and it has all SMs; remove it or use copy_engine");
   note_transport(spec, diagnostics);
@@ -179,7 +179,7 @@ void check_neighbours(const Spec& spec, Diagnostics& diagnostics) {
       fmt::format("transport 'peer' is not possible with pattern {} and neighbours 'true': its "
                   "GEMM would hold SMs while it waits for rows of other ranks; use 'auto', "
                   "'copy_engine', 'nccl' or 'none', or remove neighbours",
-                  quote(name_of(spec.pattern.value))));
+                  quote(pattern_name(spec))));
   diagnostics.note(spec.neighbours.where, "neighbours is given here");
 }
 

@@ -9,6 +9,7 @@
 #include "generator/plan/kernels/sm90_small/sm90_small.h"
 #include "generator/plan/transports/models.h"
 #include "generator/plan/transports/objects.h"
+#include "generator/spec/layer.h"
 #include "generator/spec/rules/rules.h"
 #include "generator/spec/text.h"
 #include "tilepost/dtype.h"
@@ -64,7 +65,7 @@ bool check_rows(const Spec& spec, Diagnostics& diagnostics) {
   if (may_exchange_tiles(row, spec.routing.value)) return true;
   if (!row.moves_product())
     diagnostics.error(spec.pattern.where,
-                      "pattern " + quote(name_of(spec.pattern.value)) +
+                      "pattern " + quote(pattern_name(spec)) +
                           " is not possible with transport 'peer_tiles', whose kernels exchange "
                           "tiles of a product, or rows of A that all ranks get; use 'auto' or "
                           "'peer'");
@@ -80,7 +81,7 @@ bool check_rows(const Spec& spec, Diagnostics& diagnostics) {
 void check_shots(const Spec& spec, Diagnostics& diagnostics) {
   const Located<std::optional<tilepost_shots_t>>& shots = spec.schedule.shots;
   const PatternRow& row = row_of(spec.pattern.value);
-  const std::string pattern = "with pattern " + quote(name_of(spec.pattern.value));
+  const std::string pattern = "with pattern " + quote(pattern_name(spec));
   if (row.moves_input() && shots.value && shots.value != TILEPOST_ONE_SHOT)
     diagnostics.error(shots.where,
                       "schedule.shots is for tiles that are exchanged: " + pattern +

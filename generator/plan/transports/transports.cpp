@@ -3,6 +3,7 @@
 #include <cstdlib>
 
 #include "generator/plan/transports/objects.h"
+#include "generator/spec/layer.h"
 #include "generator/spec/rules/rules.h"
 #include "generator/spec/text.h"
 #include "runtime/map/moved_scales.h"
@@ -31,7 +32,7 @@ void check_sum(const Spec& spec, Diagnostics& diagnostics) {
   const std::string asked = "schedule.sum " + quote(name_of(*sum.value));
   if (!row_of(spec.pattern.value).sums) {
     diagnostics.error(sum.where, asked + " has nothing to add up: pattern " +
-                                     quote(name_of(spec.pattern.value)) +
+                                     quote(pattern_name(spec)) +
                                      " sums over no ranks; remove schedule.sum");
     return diagnostics.note(spec.pattern.where, "pattern is given here");
   }

@@ -2,6 +2,7 @@
 // what is not there yet.
 #include <fmt/format.h>
 
+#include "generator/spec/layer.h"
 #include "generator/spec/rules/rules.h"
 #include "generator/spec/text.h"
 
@@ -12,10 +13,10 @@ namespace {
 void check_without_tokens(const Spec& spec, Diagnostics& diagnostics) {
   const auto refuse = [&](const Place& where, const char* field) {
     diagnostics.error(where,
-                      fmt::format("{0} is for patterns 'dispatch_grouped_gemm' and "
-                                  "'grouped_gemm_combine', whose tokens go to experts; got pattern "
-                                  "{1}; remove {0}",
-                                  field, quote(name_of(spec.pattern.value))));
+                      fmt::format("{0} is for patterns 'dispatch_grouped_gemm', "
+                                  "'grouped_gemm_combine' and 'moe', whose tokens go to experts; "
+                                  "got pattern {1}; remove {0}",
+                                  field, quote(pattern_name(spec))));
   };
   if (spec.gemm.top.given()) refuse(spec.gemm.top.where, "gemm.top");
   if (spec.max_rows) refuse(spec.max_rows->where, "max_rows");
@@ -26,7 +27,7 @@ void check_numbers(const Spec& spec, Diagnostics& diagnostics) {
   if (!gemm.top.given())
     diagnostics.error(spec.pattern.where,
                       fmt::format("pattern {} needs gemm.top, how many experts a token has; add it",
-                                  quote(name_of(spec.pattern.value))));
+                                  quote(pattern_name(spec))));
   if (spec.ranks.value > 0 && gemm.experts.value % spec.ranks.value != 0)
     diagnostics.error(
         gemm.experts.where,
@@ -71,7 +72,7 @@ void check_carrier(const Spec& spec, Diagnostics& diagnostics) {
 
 // Refuses what the kernel that sums, or the runtime, cannot do yet.
 void check_combine(const Spec& spec, Diagnostics& diagnostics) {
-  const std::string pattern = quote(name_of(spec.pattern.value));
+  const std::string pattern = quote(pattern_name(spec));
   if (spec.schedule.sum.value == TILEPOST_SUM_ADDED)
     diagnostics.error(spec.schedule.sum.where,
                       fmt::format("schedule.sum 'added' is not available with pattern {}, whose "
@@ -81,7 +82,7 @@ void check_combine(const Spec& spec, Diagnostics& diagnostics) {
 
 // Refuses what the kernel that gathers, or the runtime, cannot do yet.
 void check_gather(const Spec& spec, Diagnostics& diagnostics) {
-  const std::string pattern = quote(name_of(spec.pattern.value));
+  const std::string pattern = quote(pattern_name(spec));
   if (spec.neighbours.value)
     diagnostics.error(
         spec.neighbours.where,

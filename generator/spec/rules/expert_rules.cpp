@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "generator/spec/layer.h"
 #include "generator/spec/rules/rules.h"
 #include "generator/spec/text.h"
 #include "tilepost/internal/expert_ops.h"
@@ -24,9 +25,9 @@ const Operation* gate_operation(const Spec& spec) {
 void check_without_experts(const Spec& spec, Diagnostics& diagnostics) {
   const auto refuse = [&](const Place& where, const std::string& what, const char* remedy) {
     diagnostics.error(where, fmt::format("{} is for patterns 'dispatch_grouped_gemm', "
-                                         "'grouped_gemm' and 'grouped_gemm_combine'; got pattern "
-                                         "{}; {}",
-                                         what, quote(name_of(spec.pattern.value)), remedy));
+                                         "'grouped_gemm', 'grouped_gemm_combine' and 'moe'; got "
+                                         "pattern {}; {}",
+                                         what, quote(pattern_name(spec)), remedy));
   };
   if (spec.gemm.experts.given())
     refuse(spec.gemm.experts.where, "gemm.experts", "remove gemm.experts or set the pattern");
@@ -78,14 +79,14 @@ void check_with_experts(const Spec& spec, Diagnostics& diagnostics) {
   if (!gemm.experts.given())
     diagnostics.error(spec.pattern.where,
                       fmt::format("pattern {} needs gemm.experts, the number of B; add it",
-                                  quote(name_of(spec.pattern.value))));
+                                  quote(pattern_name(spec))));
   for (const Operation& operation : gemm.epilogue)
     if (operation.value == TILEPOST_RESIDUAL && !row_of(spec.pattern.value).combines())
       diagnostics.error(operation.where,
                         fmt::format("gemm.epilogue: 'residual' is not available with pattern {}, "
                                     "whose rows are routes and not tokens; add it where the routes "
                                     "of a token are summed",
-                                    quote(name_of(spec.pattern.value))));
+                                    quote(pattern_name(spec))));
   if (spec.kernel)
     diagnostics.error(spec.kernel->where,
                       "a kernel of your own cannot have experts yet; remove 'kernel', or use "

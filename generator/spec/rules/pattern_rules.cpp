@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "generator/spec/fields.h"
+#include "generator/spec/layer.h"
 #include "generator/spec/rules/rules.h"
 #include "generator/spec/text.h"
 
@@ -136,7 +137,7 @@ void check_slots(const Spec& spec, Diagnostics& diagnostics) {
                   "output of pattern {1} would stay in slots, and callers can look up "
                   "those of {0} rows only; use consumer 'unpermute' or "
                   "schedule.layout 'panel'",
-                  spec.gemm.m.value, quote(name_of(spec.pattern.value))));
+                  spec.gemm.m.value, quote(pattern_name(spec))));
   diagnostics.note(spec.gemm.m.where, "gemm.m is given here");
 }
 
@@ -211,7 +212,7 @@ void check_nothing_sent(const Spec& spec, Diagnostics& diagnostics) {
   if (groups && groups->value.size() > 1)
     diagnostics.error(groups->where,
                       fmt::format("{} groups, but pattern {} sends nothing; remove schedule.groups",
-                                  groups->value.size(), quote(name_of(spec.pattern.value))));
+                                  groups->value.size(), quote(pattern_name(spec))));
 }
 
 }  // namespace

@@ -22,6 +22,10 @@ void check_epilogue(const Spec& spec, Diagnostics& diagnostics);
 void check_experts(const Spec& spec, Diagnostics& diagnostics);
 // The rules of patterns by which tokens go to experts, and of their fields (dispatch_rules.cpp).
 void check_dispatch(const Spec& spec, Diagnostics& diagnostics);
+// Checks what a layer of experts rules out. If nothing is wrong, moves what is the second half's
+// from the fields of the spec to Spec::layer (layer_rules.cpp). Requires Spec::layer.
+void check_layer(Spec& spec, Diagnostics& diagnostics);
+
 // Checks what scales of blocks go with (scales_rules.cpp).
 void check_scales(const Spec& spec, Diagnostics& diagnostics);
 

@@ -40,10 +40,11 @@ tilepost_result_t check_binding(const char* call, const tilepost_comm& comm,
   const bool known = is_pattern(stored_value(plan.pattern));
   if (!known || !row_of(plan).has_tokens()) {
     if (routing == nullptr) return TILEPOST_OK;
-    return fail(TILEPOST_INVALID_ARGUMENT,
-                "%s: options.routing is for dispatch_grouped_gemm and grouped_gemm_combine, and "
-                "'%s' has another pattern; leave it null",
-                call, program.name);
+    return fail(
+        TILEPOST_INVALID_ARGUMENT,
+        "%s: options.routing is for dispatch_grouped_gemm, grouped_gemm_combine and moe, and "
+        "'%s' has another pattern; leave it null",
+        call, program.name);
   }
   if (routing == nullptr)
     return fail(

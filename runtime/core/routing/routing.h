@@ -2,11 +2,25 @@
 // are the same for every target.
 #pragma once
 
+#include <memory>
 #include <string>
 
 #include "runtime/core/object.h"
 #include "tilepost/internal/route_recipe.h"
 #include "tilepost/routing.h"
+
+namespace tilepost {
+
+// Memory for the rows between the two halves of a layer of experts: device memory, or host memory
+// on the host target. Its destructor frees it.
+class LentRows {
+ public:
+  virtual ~LentRows() = default;
+  virtual void* memory() const = 0;
+  virtual int64_t bytes() const = 0;
+};
+
+}  // namespace tilepost
 
 // A routing on one rank. Its destructor waits for the calls of set(), within the deadline.
 struct tilepost_expert_routing : tilepost_counted {
@@ -17,7 +31,31 @@ struct tilepost_expert_routing : tilepost_counted {
   virtual void get_info(tilepost_routing_info_t& info) = 0;
   virtual const tilepost::RoutingShape& shape() const = 0;
 
+  // Lends memory of at least `bytes` bytes: that which was lent last, if it has as many, or new
+  // memory. Layers of a routing may share it, because what reads the routing's tables follows each
+  // other, and so do the layers' runs.
+  tilepost_result_t lend_rows(int64_t bytes, std::shared_ptr<tilepost::LentRows>& rows) {
+    rows = lent_.lock();
+    if (rows && rows->bytes() >= bytes) return TILEPOST_OK;
+    const tilepost_result_t result = make_rows(bytes, rows);
+    if (result == TILEPOST_OK) lent_ = rows;
+    return result;
+  }
+
+  // How many bytes lend_rows(bytes) would allocate.
+  int64_t rows_to_make(int64_t bytes) const {
+    const std::shared_ptr<tilepost::LentRows> rows = lent_.lock();
+    return rows && rows->bytes() >= bytes ? 0 : bytes;
+  }
+
   int64_t routed_tokens = 0;  // of this rank, by the last call of tilepost_routing_set
+
+ protected:
+  virtual tilepost_result_t make_rows(int64_t bytes,
+                                      std::shared_ptr<tilepost::LentRows>& rows) const = 0;
+
+ private:
+  std::weak_ptr<tilepost::LentRows> lent_;
 };
 
 namespace tilepost {

@@ -11,9 +11,10 @@ namespace {
 // The operations of a family in the order in which they are made, and the memory that they share.
 class Needs {
  public:
+  // `made`: memory that operations share with these, which adds to it.
   Needs(Communicator& comm, const tilepost_options_t& options, const OpFamily& family,
-        tilepost_memory_t& memory)
-      : comm_(comm), options_(options), family_(family), memory_(memory) {}
+        std::vector<SharedLayout>& made, tilepost_memory_t& memory)
+      : comm_(comm), options_(options), family_(family), made_(made), memory_(memory) {}
 
   void add(const tilepost_plan_t& plan) {
     RunCounters::add_needs(plan.map.num_groups, memory_);
@@ -59,22 +60,26 @@ class Needs {
   Communicator& comm_;
   const tilepost_options_t& options_;
   const OpFamily& family_;
+  std::vector<SharedLayout>& made_;
   tilepost_memory_t& memory_;
-  std::vector<SharedLayout> made_;  // for operations that share memory
   bool has_rings_ = false;
 };
 
 }  // namespace
 
-tilepost_result_t add_needs_of_op(Communicator& comm, const tilepost_program_t& program,
-                                  const tilepost_options_t& options, tilepost_memory_t& memory) {
+tilepost_result_t add_needs_of_ops(Communicator& comm, std::span<const tilepost_program_t> programs,
+                                   const tilepost_options_t& options, tilepost_memory_t& memory) {
   DeviceInfo device;
   TILEPOST_TRY(read_device(comm.device(), device));
-  PlanRanges plans;
-  TILEPOST_TRY(choose_plans(program, device, comm.world(), plans));
-  const OpFamily family(plans);
-  Needs needs(comm, options, family, memory);
-  for (const tilepost_plan_t* plan : plans) needs.add(*plan);
+  std::vector<SharedLayout> made;
+  for (const tilepost_program_t& program : programs) {
+    PlanRanges plans;
+    TILEPOST_TRY(choose_plans(program, device, comm.world(), plans));
+    const OpFamily family(plans);
+    if (options.share_memory == 0) made.clear();
+    Needs needs(comm, options, family, made, memory);
+    for (const tilepost_plan_t* plan : plans) needs.add(*plan);
+  }
   return TILEPOST_OK;
 }
 

@@ -8,8 +8,8 @@
 #include <cinttypes>
 #include <thread>
 
+#include "runtime/core/composed/ranged_op.h"
 #include "runtime/core/plan_check.h"
-#include "runtime/core/ranged_op.h"
 #include "runtime/core/routing/routing.h"
 #include "runtime/cuda/device/environment.h"
 #include "runtime/cuda/op/select.h"
@@ -209,6 +209,17 @@ tilepost_result_t CudaOp::load_kernels() {
   TILEPOST_CUDA(preload_wait_kernels());
   TILEPOST_TRY(gemm_.load());
   return consumption_.load();
+}
+
+tilepost_result_t CudaOp::check(const tilepost_run_operands_t& given, CUstream_st* stream) {
+  TILEPOST_TRY(state_.check_usable());
+  int64_t rows = 0;
+  TILEPOST_TRY(rows_of_run(plan_, given.m, routes_.rows(), rows));
+  DeviceGuard guard;
+  TILEPOST_TRY(guard.enter(device_.ordinal));
+  cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
+  TILEPOST_CUDA(cudaStreamIsCapturing(stream, &capture));
+  return check_.check({plan_, state_.traits.rank, rows_of_rank(rows), given}, stream, capture);
 }
 
 tilepost_result_t CudaOp::run(const tilepost_run_operands_t& given, CUstream_st* stream) {

@@ -22,6 +22,7 @@
 #pragma once
 
 #include <memory>
+#include <span>
 #include <string>
 
 #include "runtime/core/object.h"
@@ -45,6 +46,7 @@ class CudaOp final : public tilepost_op {
   // Collective.
   tilepost_result_t create(Communicator& comm);
 
+  tilepost_result_t check(const tilepost_run_operands_t& operands, CUstream_st* stream) override;
   tilepost_result_t run(const tilepost_run_operands_t& operands, CUstream_st* stream) override;
   tilepost_result_t route(const tilepost_route_t& route, tilepost_arrivals_t* arrivals) override;
   tilepost_result_t register_output(void* buffer, int64_t bytes) override;
@@ -102,9 +104,10 @@ class CudaOp final : public tilepost_op {
   bool made_ = false;        // whether create() has succeeded
 };
 
-// Adds what make_op with these arguments allocates (tilepost_program_memory). Not collective.
-tilepost_result_t add_needs_of_op(Communicator& comm, const tilepost_program_t& program,
-                                  const tilepost_options_t& options, tilepost_memory_t& memory);
+// Adds what make_op allocates for these programs, one after the other, with the same arguments
+// (tilepost_program_memory). Not collective.
+tilepost_result_t add_needs_of_ops(Communicator& comm, std::span<const tilepost_program_t> programs,
+                                   const tilepost_options_t& options, tilepost_memory_t& memory);
 
 // Makes an operation on a communicator that has not been aborted, from the plans of the program
 // that suit the communicator's device best. Collective.

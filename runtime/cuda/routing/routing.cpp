@@ -37,6 +37,24 @@ tilepost_result_t check_share(const RoutingShape& shape, int blocks) {
               most, shape.top, shape.ranks, shape.most_tokens);
 }
 
+// The layers that had the rows have waited for their runs. Where these did not end, the
+// communicator is aborted, and the memory is left to the process.
+class DeviceRows final : public LentRows {
+ public:
+  explicit DeviceRows(AbortedFlag aborted) : aborted_(std::move(aborted)) {}
+  ~DeviceRows() override {
+    if (*aborted_) memory_.leak();
+  }
+
+  DeviceMemory& device_memory() { return memory_; }
+  void* memory() const override { return memory_.get(); }
+  int64_t bytes() const override { return memory_.bytes(); }
+
+ private:
+  const AbortedFlag aborted_;
+  DeviceMemory memory_;
+};
+
 }  // namespace
 
 CudaRouting::CudaRouting(const RoutingTerms& terms, const RoutingShape& shape,
@@ -216,6 +234,15 @@ tilepost_result_t CudaRouting::synchronize() {
   TILEPOST_TRY(guard.enter(device_.ordinal));
   TILEPOST_TRY(wait());
   return find_fault();
+}
+
+tilepost_result_t CudaRouting::make_rows(int64_t bytes, std::shared_ptr<LentRows>& rows) const {
+  DeviceGuard guard;
+  TILEPOST_TRY(guard.enter(device_.ordinal));
+  auto made = std::make_shared<DeviceRows>(aborted_);
+  TILEPOST_TRY(make_device_memory(made->device_memory(), static_cast<size_t>(bytes)));
+  rows = std::move(made);
+  return TILEPOST_OK;
 }
 
 void CudaRouting::get_info(tilepost_routing_info_t& info) {

@@ -35,6 +35,9 @@ class CudaRouting final : public tilepost_expert_routing {
   void get_info(tilepost_routing_info_t& info) override;
   const RoutingShape& shape() const override { return shape_; }
 
+ protected:
+  tilepost_result_t make_rows(int64_t bytes, std::shared_ptr<LentRows>& rows) const override;
+
  private:
   tilepost_result_t clear(cudaStream_t stream) const;
   tilepost_result_t check(const void* ids, const void* weights, int64_t m, cudaStream_t stream,

@@ -1,9 +1,11 @@
 #include "runtime/host/routing/routing.h"
 
+#include <memory>
 #include <new>
 #include <string>
 
 #include "runtime/core/error.h"
+#include "runtime/core/operands.h"
 
 namespace tilepost {
 namespace {
@@ -21,6 +23,21 @@ std::string text_of(const RoutingShape& shape) {
   return std::to_string(shape.experts) + " experts, top " + std::to_string(shape.top) + ", " +
          std::to_string(shape.most_tokens) + " tokens at most";
 }
+
+class HostRows final : public LentRows {
+ public:
+  explicit HostRows(int64_t bytes)
+      : bytes_(bytes), memory_(std::make_unique_for_overwrite<char[]>(static_cast<size_t>(bytes))) {
+    static_assert(__STDCPP_DEFAULT_NEW_ALIGNMENT__ >= kVectorAlignment);
+  }
+
+  void* memory() const override { return memory_.get(); }
+  int64_t bytes() const override { return bytes_; }
+
+ private:
+  const int64_t bytes_;
+  const std::unique_ptr<char[]> memory_;
+};
 
 bool are_alike(const RoutingShape& one, const RoutingShape& other) {
   return one.experts == other.experts && one.top == other.top &&
@@ -160,6 +177,11 @@ tilepost_result_t HostRouting::synchronize() {
   std::unique_lock lock(stream_.mutex);
   stream_.changed.wait(lock, [&] { return queue_.empty() || group_->ended(); });
   return result();
+}
+
+tilepost_result_t HostRouting::make_rows(int64_t bytes, std::shared_ptr<LentRows>& rows) const {
+  rows = std::make_shared<HostRows>(bytes);
+  return TILEPOST_OK;
 }
 
 void HostRouting::get_info(tilepost_routing_info_t& info) {

@@ -30,6 +30,9 @@ class HostRouting final : public tilepost_expert_routing {
   void get_info(tilepost_routing_info_t& info) override;
   const RoutingShape& shape() const override { return shape_; }
 
+ protected:
+  tilepost_result_t make_rows(int64_t bytes, std::shared_ptr<LentRows>& rows) const override;
+
  private:
   // A posted set.
   struct Request {

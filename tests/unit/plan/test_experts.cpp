@@ -1,4 +1,5 @@
 // Plans of grouped GEMMs: the kernel and its boxes, what is refused, and what the verifier finds.
+#include "runtime/map/layer_programs.h"
 #include "tests/unit/plan/only_plan.h"
 
 namespace tilepost::test {
@@ -203,6 +204,63 @@ TEST_CASE("the verifier finds tokens that do not fit the rest of the plan") {
   CHECK(said_of(right, [](Plan& plan) { plan.most_rows = plan.map.m * plan.top + 1; }) != "");
   CHECK(said_of(right, [](Plan& plan) { plan.epilogue = TILEPOST_SCALE_ROWS; }) != "");
   CHECK(said_of(only(experts_spec(4096, 2048, 768)), [](Plan& plan) { plan.top = 2; }) != "");
+}
+
+Spec layer_spec(Arch arch) {
+  Spec spec = make_spec(16384, 768, 2048, arch);
+  spec.pattern.value = TILEPOST_DISPATCH_GROUPED_GEMM;
+  spec.layer.emplace().residual = wish(TILEPOST_RESIDUAL);
+  spec.ranks.value = 2;
+  spec.gemm.any_m = true;
+  spec.gemm.experts.value = 128;
+  spec.gemm.top.value = 8;
+  spec.gemm.epilogue.push_back(wish(TILEPOST_SWIGLU));
+  return spec;
+}
+
+TEST_CASE("the plans of a layer are those of its first half, then those of its second") {
+  for (const Arch arch : {Arch::sm_90a, Arch::host}) {
+    const Planned planned = plan(layer_spec(arch));
+    INFO(planned.messages);
+    REQUIRE(planned.plans.size() == 2);
+    const Plan &first = planned.plans[0], &second = planned.plans[1];
+    CHECK((first.half == Half::first && second.half == Half::second));
+    CHECK(first.pattern == TILEPOST_DISPATCH_GROUPED_GEMM);
+    CHECK(second.pattern == TILEPOST_GROUPED_GEMM_COMBINE);
+    CHECK((first.map.n == second.k && second.map.n == first.k));
+    CHECK((first.epilogue == TILEPOST_SWIGLU && second.epilogue == TILEPOST_RESIDUAL));
+    const std::string text = explain_plans(planned.plans);
+    CHECK_THAT(text, Catch::StartsWith("attn_out: moe on "));
+    CHECK_THAT(text, Catch::Contains("192.0 MiB between the halves at the worst routing"));
+    CHECK_THAT(text, Catch::Contains(", the second half\n"));
+  }
+}
+
+TEST_CASE("the first half of a layer may have several kernels, each for a range of m") {
+  Spec spec = layer_spec(Arch::sm_90a);
+  spec.schedule.kernels.reset();
+  const Planned planned = plan(spec);
+  INFO(planned.messages);
+  REQUIRE(planned.plans.size() > 2);
+  std::vector<tilepost_plan_t> plans(planned.plans.begin(), planned.plans.end());
+  const tilepost_program_t program{TILEPOST_ABI_VERSION, "layer",
+                                   static_cast<int32_t>(plans.size()), plans.data()};
+  REQUIRE(is_layer(program));
+  const LayerPrograms halves(program);
+  CHECK(halves.first().num_plans > 1);
+  CHECK(halves.first().num_plans + halves.second().num_plans == program.num_plans);
+  for (int i = 0; i < program.num_plans; ++i) {
+    const Half half = i < halves.first().num_plans ? Half::first : Half::second;
+    CHECK(planned.plans[i].half == half);
+  }
+}
+
+TEST_CASE("a layer of which one half has no plan has none") {
+  Spec spec = layer_spec(Arch::sm_90a);
+  spec.gemm.n.value = 772;  // rows of the second half's A are no multiple of 16 bytes
+  const std::string text = refusal(spec);
+  CHECK_THAT(text, Catch::Contains("pattern 'moe' has no kernel for sm_90a"));
+  CHECK_THAT(text, Catch::Contains("772"));
 }
 
 }  // namespace

@@ -105,7 +105,8 @@ TEST_CASE("every choice is read and named alike") {
                          {{"pattern", "grouped_gemm"}, {"gemm.epilogue", "[swiglu]"}});
       if (field.path == "gemm.gate" || choice.text == "grouped_gemm")
         overrides.insert(overrides.end(), {{"ranks", "1"}, {"gemm.experts", "8"}});
-      if (choice.text == "dispatch_grouped_gemm" || choice.text == "grouped_gemm_combine")
+      if (choice.text == "dispatch_grouped_gemm" || choice.text == "grouped_gemm_combine" ||
+          choice.text == "moe")
         overrides.insert(overrides.end(), {{"gemm.experts", "8"}, {"gemm.top", "2"}});
       if (field.path == "routing") overrides.push_back({"pattern", "gemm_all_to_all"});
       if (field.path == "schedule.sum") overrides.push_back({"transport", "peer"});
