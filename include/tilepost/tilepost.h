@@ -364,7 +364,8 @@ tilepost_result_t tilepost_op_status(tilepost_op_t op);
 tilepost_result_t tilepost_op_synchronize(tilepost_op_t op);
 
 typedef struct tilepost_op_info {
-  const tilepost_plan_t* plan;  // the plan chosen for this device
+  const tilepost_plan_t* plan;  // the plan chosen for this device; of a layer of experts, that of
+                                // its second half
   int32_t rank;
   int64_t out_elements;  // elements of out that a run with the plan's m writes on this rank; routed
                          // plans: with the route set last

@@ -203,15 +203,20 @@ class OneRank {
   }
   OneRank(const OneRank&) = delete;
 
+  tilepost_result_t create(tilepost_op_t* op) const {
+    return tilepost_op_create(comms_[0], &program_, &options_, op);
+  }
   tilepost_op_t make() {
-    REQUIRE(tilepost_op_create(comms_[0], &program_, &options_, &ops_.emplace_back()) ==
-            TILEPOST_OK);
+    REQUIRE(create(&ops_.emplace_back()) == TILEPOST_OK);
     return ops_.back();
   }
+  tilepost_result_t memory(tilepost_memory_t& memory) const {
+    return tilepost_program_memory(comms_[0], &program_, &options_, &memory);
+  }
   int64_t would_take() const {
-    tilepost_memory_t memory{sizeof memory, 0, 0, 0};
-    REQUIRE(tilepost_program_memory(comms_[0], &program_, &options_, &memory) == TILEPOST_OK);
-    return memory.device_bytes;
+    tilepost_memory_t taken{sizeof taken, 0, 0, 0};
+    REQUIRE(memory(taken) == TILEPOST_OK);
+    return taken.device_bytes;
   }
   tilepost_result_t set(const int32_t* ids, const float* weights, int64_t tokens) const {
     return tilepost_routing_set(options_.routing, ids, weights, tokens, nullptr);
@@ -299,6 +304,22 @@ TEST_CASE("layers of one routing share the rows between their halves") {
   CHECK(bytes_of(rank.make()) == first);
   CHECK(rank.would_take() == first - rows);
   CHECK(bytes_of(rank.make()) == first - rows);
+}
+
+TEST_CASE("a layer of which one half is wrong is refused, and takes no memory") {
+  const tilepost_program_t& right = *kPrograms[0]();
+  for (const int32_t wrong : {0, right.num_plans - 1}) {
+    std::vector<tilepost_plan_t> plans(right.plans, right.plans + right.num_plans);
+    plans[wrong].map_hash ^= 1;
+    const tilepost_program_t program{right.abi_version, right.name, right.num_plans, plans.data()};
+    const OneRank rank(program);
+    tilepost_op_t op = nullptr;
+    CHECK(rank.create(&op) == TILEPOST_INVALID_ARGUMENT);
+    CHECK(op == nullptr);
+    tilepost_memory_t memory{sizeof memory, 0, 0, 0};
+    CHECK(rank.memory(memory) == TILEPOST_INVALID_ARGUMENT);
+    CHECK(memory.device_bytes == 0);
+  }
 }
 
 TEST_CASE("what is wrong with a layer's operands is named") {

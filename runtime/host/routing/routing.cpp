@@ -24,9 +24,9 @@ std::string text_of(const RoutingShape& shape) {
          std::to_string(shape.most_tokens) + " tokens at most";
 }
 
-class HostRows final : public LentRows {
+class RowsOnHost final : public LentRows {
  public:
-  explicit HostRows(int64_t bytes)
+  explicit RowsOnHost(int64_t bytes)
       : bytes_(bytes), memory_(std::make_unique_for_overwrite<char[]>(static_cast<size_t>(bytes))) {
     static_assert(__STDCPP_DEFAULT_NEW_ALIGNMENT__ >= kVectorAlignment);
   }
@@ -180,7 +180,7 @@ tilepost_result_t HostRouting::synchronize() {
 }
 
 tilepost_result_t HostRouting::make_rows(int64_t bytes, std::shared_ptr<LentRows>& rows) const {
-  rows = std::make_shared<HostRows>(bytes);
+  rows = std::make_shared<RowsOnHost>(bytes);
   return TILEPOST_OK;
 }
 
