@@ -32,11 +32,15 @@ std::string joined(const ComposedOp::Ops& ops) {
 ComposedOp::ComposedOp(Ops ops, std::shared_ptr<const void> used)
     : used_(std::move(used)), ops_(std::move(ops)), warnings_(joined(ops_)) {}
 
+bool ComposedOp::is_reason(tilepost_result_t result) {
+  return weight_of(result) > weight_of(TILEPOST_ABORTED);
+}
+
 tilepost_result_t ComposedOp::with_reason(tilepost_result_t result) {
   if (result != TILEPOST_ABORTED) return result;
   const std::string text = tilepost_last_error();
   for (const auto& op : ops_)
-    if (weight_of(op->status()) > weight_of(TILEPOST_ABORTED)) {
+    if (is_reason(op->status())) {
       const std::string reason = tilepost_last_error();
       return fail(result, "the communicator was aborted, make a new one; the reason: %s",
                   reason.c_str());

@@ -26,6 +26,9 @@ class ComposedOp : public tilepost_op {
   const Ops& ops() const { return ops_; }
   tilepost_op& first() const { return *ops_.front(); }
 
+  // Whether a part's result is the reason of a failure, and not that the failure aborted the part.
+  static bool is_reason(tilepost_result_t result);
+
   // Adds the reason to the error of a part that was aborted because another part failed. The
   // aborted part does not know the reason.
   tilepost_result_t with_reason(tilepost_result_t result);

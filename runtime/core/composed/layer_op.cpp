@@ -46,9 +46,8 @@ tilepost_result_t refuse(const char* what) {
 // Both programs are checked before memory is taken.
 tilepost_result_t make_layer(tilepost_comm& comm, const tilepost_program_t& program,
                              const tilepost_options_t& options, std::unique_ptr<tilepost_op>& op) {
-  const auto shared = std::make_shared<LayerOp::Shared>();
-  shared->programs = std::make_unique<LayerPrograms>(program);
-  const LayerPrograms& programs = *shared->programs;
+  const auto shared = std::make_shared<LayerOp::Shared>(program);
+  const LayerPrograms& programs = shared->programs;
   tilepost_memory_t unused{sizeof unused, 0, 0, 0};
   TILEPOST_TRY(comm.memory_of(programs.both(), options, unused));
   const int64_t bytes = bytes_between(programs.first());
@@ -166,8 +165,7 @@ tilepost_result_t LayerOp::unregister_output(const void* buffer) {
 // neither half knows.
 tilepost_result_t LayerOp::status() {
   const tilepost_result_t routed = routing_.status();
-  const bool failed = routed != TILEPOST_OK && routed != TILEPOST_IN_PROGRESS;
-  return failed && routed != TILEPOST_ABORTED ? routed : ComposedOp::status();
+  return is_reason(routed) ? routed : ComposedOp::status();
 }
 
 tilepost_result_t LayerOp::synchronize() {
@@ -175,8 +173,7 @@ tilepost_result_t LayerOp::synchronize() {
   if (result == TILEPOST_OK) return routing_.synchronize();
   const std::string text = tilepost_last_error();
   const tilepost_result_t routed = routing_.status();
-  const bool is_reason = routed != TILEPOST_OK && routed != TILEPOST_IN_PROGRESS;
-  return is_reason && routed != TILEPOST_ABORTED ? routed : fail(result, "%s", text.c_str());
+  return is_reason(routed) ? routed : fail(result, "%s", text.c_str());
 }
 
 // The information of the second half, whose output is that of the layer.

@@ -26,7 +26,9 @@ class LayerOp final : public ComposedOp {
  public:
   // What the halves use besides what is their own.
   struct Shared {
-    std::unique_ptr<LayerPrograms> programs;
+    explicit Shared(const tilepost_program_t& program) : programs(program) {}
+
+    const LayerPrograms programs;
     std::shared_ptr<LentRows> rows;
     int64_t made_bytes = 0;  // of the rows, where they were made for this layer
   };
