@@ -106,7 +106,7 @@ void gemm_host_experts(const void* a, const void* b, void* c, tilepost_shape_t s
   for (int position = worker; position < tiles; position += workers) {
     const tilepost::ExpertTile tile =
         kGathers ? tilepost::token_tile(grid, tile_rows, Entries{experts.tiles}, position)
-                 : tilepost::panel_tile(grid, table, experts.panel_columns, position);
+                 : tilepost::expert_tile(grid, table, position);
     const int first = tile.column * kTileN;
     const int end = first + kTileN < shape.n ? first + kTileN : shape.n;
     const tilepost::Tile place{tile.row, first, tile.row, tile.group};

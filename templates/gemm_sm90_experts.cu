@@ -151,12 +151,11 @@ struct Tiles {
   tilepost::ExpertTable table;  // otherwise
   tilepost::TokenTiles tokens;  // if GATHERS
   int tile_rows;
-  int panel_columns;  // not if GATHERS
 
   __device__ __forceinline__ int count() const { return tile_rows * grid.columns; }
   __device__ __forceinline__ tilepost::ExpertTile at(int position) const {
     if constexpr (kGathers) return part_of(tilepost::token_tile(grid, tile_rows, tokens, position));
-    return tilepost::panel_tile(grid, table, panel_columns, position);
+    return tilepost::expert_tile(grid, table, position);
   }
 
  private:
@@ -388,8 +387,7 @@ __global__ void __launch_bounds__(kThreads, 1)
   Tiles tiles{{experts.count, (shape.n + kWholeN - 1) / kWholeN, kWholeM, kBand},
               shared.table(),
               {experts.tiles},
-              0,
-              experts.panel_columns};
+              0};
   tiles.tile_rows = tilepost::same_in_warp(kGathers ? tiles.tokens.count()
                                                     : shared.table().tile_rows(experts.count));
   const int stages = (shape.k + kTileK - 1) / kTileK;  // of a tile

@@ -246,8 +246,6 @@ std::string emit_plan(const Plan& plan) {
     fields.set("top", plan.top, "experts of a token");
     fields.set("most_rows", plan.most_rows, row_of(plan).dispatches() ? "of the output" : "of A");
   }
-  if (plan.panel_columns > 0)
-    fields.set("panel_columns", plan.panel_columns, "tile columns whose sums begin together");
   fields.set("routing", c_name(plan.routing));
   fields.set("any_m", plan.any_m ? "1" : "0", plan.any_m ? "every run says its m" : "");
   if (row_of(plan).input_is_routed())

@@ -65,7 +65,6 @@ void write_problem(OStream& json, const Plan& plan) {
     json.attribute("top", plan.top);
     json.attribute("max_rows", plan.most_rows);
   }
-  if (row_of(plan).combines()) json.attribute("panel_columns", plan.panel_columns);
   json.attribute("layout", name_of(plan.map.layout));
   json.attribute("division", name_of(plan.map.division));
   json.attribute("transport", name_of(plan.planned_transport));

@@ -91,11 +91,10 @@ std::vector<ViewConstants> view_of(const Plan& plan) {
   constants.is_true(scatters_rows(plan), "kRouted");
   constants.is_true(planned.waits == Waits::tiles, "kWaits");
   constants.is_true(plan.reads_own != 0, "kReadsOwn");
-  // How many tiles experts have is known on the device alone, and nothing waits for them but what
-  // sums tokens beside the kernel.
-  constants.is_false(planned.waits == Waits::launches || (exchanges && !gathers) ||
-                         (row_of(plan).has_experts() && plan.panel_columns == 0),
-                     "kRaises");
+  // How many tiles experts have is known on the device alone, and nothing waits for them.
+  constants.is_false(
+      planned.waits == Waits::launches || (exchanges && !gathers) || row_of(plan).has_experts(),
+      "kRaises");
   constants.is_true(gathers, "kGathers");
   if (gathers)
     constants.add("int", fmt::format("kRanks = {}", plan.ranks));

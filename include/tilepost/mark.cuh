@@ -159,7 +159,6 @@ struct Experts {
   // Row 0 of A where this rank has its own tokens, and where those of all ranks come together.
   const void* own_rows = nullptr;
   const void* all_rows = nullptr;
-  int panel_columns = 0;  // tile columns that come together (internal/expert_tiles.h); 0: all
 };
 
 // The experts of a grouped GEMM. Woven: the plan's, with the ends that the run has.

@@ -230,9 +230,8 @@ typedef struct tilepost_view {
   // all come together.
   const void* own_tokens;
   const void* all_tokens;
-  int32_t token_rows;     // rows of a rank's share of the gathered tokens
-  int32_t panel_columns;  // patterns with experts: the plan's
-  uint64_t unused[4];     // fills the structure up
+  int32_t token_rows;  // rows of a rank's share of the gathered tokens
+  uint64_t unused[4];  // fills the structure up
 } tilepost_view_t;
 
 // Counters are 128 bytes apart, so that no two share a cache line.
@@ -338,12 +337,8 @@ typedef struct tilepost_plan {
   tilepost_scales_order_t scales_out;  // if quantised: how these scales lie
   int32_t epilogue;                    // a set of TILEPOST_SCALE …
   int32_t experts;                     // patterns with experts: how many B there are; otherwise 0
-  int32_t top;        // patterns with a routing of tokens: experts of a token; otherwise 0
-  int64_t most_rows;  // likewise: rows of experts at most, map.m * top or fewer; otherwise 0
-  // TILEPOST_GROUPED_GEMM_COMBINE: how many tile columns of the products are a panel, if tokens are
-  // summed while the kernel computes. Tiles of a panel come together, and raise a counter of their
-  // own. 0: the kernel computes all tile columns together, and tokens are summed behind it.
-  int32_t panel_columns;
+  int32_t top;           // patterns with a routing of tokens: experts of a token; otherwise 0
+  int64_t most_rows;     // likewise: rows of experts at most, map.m * top or fewer; otherwise 0
   tilepost_gate_t gate;  // read with operations that combine gate and up
   tilepost_routing_t routing;
   int32_t any_m;      // 1: every run says its own m, up to a bound

@@ -9,6 +9,6 @@
 
 // This number is raised whenever a structure in plan.h or a call in tilepost.h changes
 // incompatibly. Generated code refuses to compile against another number.
-#define TILEPOST_ABI_VERSION 14
+#define TILEPOST_ABI_VERSION 15
 
 #endif  // TILEPOST_VERSION_H

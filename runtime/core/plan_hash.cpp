@@ -44,7 +44,6 @@ uint64_t hash_plan(const tilepost_plan_t& plan) {
             int64_t{plan.neighbours}});
   if (plan.experts > 0) hash.add({int64_t{plan.experts}, int64_t{plan.gate}});
   if (plan.top > 0) hash.add({int64_t{plan.top}, plan.most_rows});
-  if (plan.panel_columns > 0) hash.add({int64_t{plan.panel_columns}});
   // Other ranks rely on the sizes of chunks of tasks and of boxes.
   if (plan.task_parts > 0) hash.add({int64_t{plan.kernel.helper_bytes}});
   if (plan.scales != TILEPOST_SCALES_NONE) hash.add({int64_t{plan.scales}, int64_t{plan.scales_a}});

@@ -19,12 +19,6 @@ size_t counter_words(const tilepost_plan_t& plan) {
   return static_cast<size_t>(plan.map.num_groups) * TILEPOST_COUNTER_STRIDE;
 }
 
-// The words of HostOp::panels_.
-size_t panel_words(const tilepost_plan_t& plan) {
-  return plan.panel_columns > 0 ? static_cast<size_t>(num_panels(plan)) * TILEPOST_COUNTER_STRIDE
-                                : 0;
-}
-
 // A block of slots for every rank (HostOp::blocks_).
 Slots host_slots_of(const tilepost_plan_t& plan) {
   return {slots_of(plan, plan.map).block, plan.ranks};
@@ -58,7 +52,7 @@ void add_host_needs(const tilepost_plan_t& plan, int rank, tilepost_memory_t& me
   if (paths_of(plan).planned.exchanged == Memory::shared) shared += bytes.staging;
   const size_t all = bytes.staging + bytes.received + bytes.products + bytes.packed +
                      bytes.packed_scales + bytes.slots + bytes.sums + bytes.landed +
-                     (counter_words(plan) + panel_words(plan)) * sizeof(uint32_t);
+                     counter_words(plan) * sizeof(uint32_t);
   memory.shared_bytes += static_cast<int64_t>(shared);
   memory.device_bytes += static_cast<int64_t>(all);
   if (is_routed(plan)) return;
@@ -92,7 +86,6 @@ HostOp::HostOp(std::shared_ptr<HostFamily> family, const tilepost_plan_t& plan,
   staging_.assign(bytes.staging, 0);
   received_.assign(bytes.received, 0);
   products_.assign(bytes.products, 0);
-  panels_.assign(panel_words(plan_), 0);
   packed_.assign(bytes.packed, 0);
   packed_scales_.assign(bytes.packed_scales / sizeof(float), 0);
   slots_.assign(bytes.slots, 0);
@@ -263,9 +256,9 @@ void HostOp::add_memory(tilepost_memory_t& memory) {
   size_t shared = slots_.size() + sums_.size() + landed_.size();
   const size_t gathered = gathered_.size() + gathered_scales_.size() * sizeof(float);
   if (paths_.planned.exchanged == Memory::shared) shared += staging_.size() + gathered;
-  const size_t all = (counters_.size() + rows_.size() + panels_.size()) * sizeof(uint32_t) +
-                     staging_.size() + received_.size() + products_.size() + slots_.size() +
-                     sums_.size() + landed_.size() + gathered + packed_.size() +
+  const size_t all = (counters_.size() + rows_.size()) * sizeof(uint32_t) + staging_.size() +
+                     received_.size() + products_.size() + slots_.size() + sums_.size() +
+                     landed_.size() + gathered + packed_.size() +
                      packed_scales_.size() * sizeof(float);
   memory.shared_bytes += static_cast<int64_t>(shared);
   memory.device_bytes += static_cast<int64_t>(all) + others_.bytes();

@@ -190,7 +190,6 @@ class HostOp final : public tilepost_op {
   std::vector<uint8_t> staging_;      // Buffer::send
   std::vector<uint8_t> received_;     // Buffer::received
   std::vector<uint8_t> products_;     // rows of experts: RunPath::combines
-  std::vector<uint32_t> panels_;      // their panels' counters, for which no thread waits here
   std::vector<uint8_t> packed_;       // rows of A by destination: RunPath::sorts_a
   std::vector<float> packed_scales_;  // and the scales that move with them
   std::vector<uint8_t> gathered_;  // all ranks' rows of A, if the caller passes no memory for them,

@@ -123,13 +123,8 @@ void HostOp::launch(const Request& request, int worker, const tilepost_view_t& v
     epilogue.out = const_cast<uint8_t*>(products_.data());  // written by the workers alone
     epilogue.residual = nullptr;
   }
-  tilepost_view_t of_kernel = view;
-  if (!panels_.empty()) {
-    of_kernel.counters = const_cast<uint32_t*>(panels_.data());  // raised by the workers alone
-    of_kernel.panel_columns = run.overlaps ? plan_.panel_columns : 0;
-  }
   plan_.kernel.host_function(rows_of_a(request), request.operands.b, epilogue.out, run.shape,
-                             epilogue, worker, num_workers_, of_kernel);
+                             epilogue, worker, num_workers_, view);
 }
 
 // This wait also ends when the run is given up, like a kernel's own wait (input_ready).

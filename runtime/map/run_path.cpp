@@ -87,13 +87,14 @@ RunPath path_of(const tilepost_plan_t& plan, bool overlaps) {
   path.whole_run = path.exchanges_parts || (overlaps && plan.whole_run != 0);
   path.lists_tiles = row.dispatches();
   path.combines = row.combines();
+  path.sums_at_home = path.combines && overlaps && plan.access == TILEPOST_ACCESS_WRITE;
   path.normalises = path.exchanges_parts && normalises(plan);
   path.consumes = has_consumer(plan) && !path.normalises;
   path.exchanged = exchanged_in(plan);
   path.receives_in = receives_in(plan, overlaps);
   path.has_tasks = overlaps && plan.task_parts > 0;
   path.is_fused = overlaps && plan.fused != 0;
-  path.kernel_does_all = path.exchanges_parts || path.is_fused ||
+  path.kernel_does_all = path.exchanges_parts || path.is_fused || path.sums_at_home ||
                          (path.has_tasks && plan.access == TILEPOST_ACCESS_WRITE);
   path.pushes = pushes_of(plan, overlaps);
   path.waits = waits_of(plan, overlaps);

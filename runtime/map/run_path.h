@@ -70,6 +70,9 @@ struct RunPath {
   // another kernel makes the tiles of the map: sums of tokens' rows. What is said below of where
   // the kernel stores tiles, and of its counters, holds of that other kernel.
   bool combines;
+  // Whether that other kernel also adds up the ranks' sums: it stores its sums of other ranks'
+  // tokens in their slots, and raises flags there in place of counters (sum_parts.h).
+  bool sums_at_home;
   bool normalises;  // whether the kernel normalises the rows that it has summed, in place of a
                     // consumer
   Buffer stores;    // where the kernel stores tiles: out, send or owners
@@ -83,8 +86,9 @@ struct RunPath {
   // summed, it adds the other ranks' parts to this rank's own tiles. It stores the finished tiles
   // in `results`.
   bool is_fused;
-  // Whether the kernel carries out all steps itself, so that none is left to streams. A consumer or
-  // a copy may still follow the kernel (below).
+  // Whether the kernel, or the one that sums tokens, carries out all steps itself, so that none is
+  // left to streams. A consumer or a copy may still follow the kernel (below). The host target
+  // takes steps all the same.
   bool kernel_does_all;
 
   // ---- What the steps do

@@ -4,6 +4,8 @@
 
 #include "runtime/map/cut_points.h"
 #include "runtime/map/patterns.h"
+#include "runtime/map/run_path.h"
+#include "runtime/map/sum_parts.h"
 #include "runtime/map/tile_map.h"
 #include "tilepost/dtype.h"
 #include "tilepost/internal/exchange_shares.h"
@@ -48,6 +50,7 @@ int exchanged_parts(const tilepost_plan_t& plan) {
     const int tiles = row_of(plan).sums ? share_tiles(plan.map) * tiles_n(plan.map) : 0;
     return tiles * plan.map.signals_per_tile + plan.pushes;
   }
+  if (path_of(plan, true).sums_at_home) return most_sum_parts(plan);
   if (plan.access != TILEPOST_ACCESS_TILES) return 0;
   if (row_of(plan).moves_input())  // a run with fewer rows may have smaller parts, and so more of
                                    // them

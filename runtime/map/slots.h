@@ -38,6 +38,7 @@ Slots slots_of(const tilepost_plan_t& plan, const tilepost_map_t& map);
 //   the parts of any rank's rows.
 // - Fused plans: the parts of the tiles of a share, if they are summed. Where finished tiles cross
 //   ranks, one more part stands for all of them together.
+// - RunPath::sums_at_home: parts of a share (sum_parts.h).
 int exchanged_parts(const tilepost_plan_t& plan);
 // The most lines of a part that one rank gets (TILEPOST_ONE_SHOT_LINES).
 int64_t lines_of_part(const tilepost_plan_t& plan);

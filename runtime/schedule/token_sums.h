@@ -26,10 +26,4 @@ inline TokenSums token_sums(const tilepost_plan_t& plan, const RunMap& run, int 
   return sums;
 }
 
-// How many panels of tile columns come one behind the other, each with a counter of its own.
-inline int num_panels(const tilepost_plan_t& plan) {
-  const int columns = tiles_n(plan.map);
-  return plan.panel_columns > 0 ? (columns + plan.panel_columns - 1) / plan.panel_columns : 1;
-}
-
 }  // namespace tilepost

@@ -24,6 +24,17 @@ inline int64_t share_of(const tilepost_plan_t& plan, int64_t m) {
   return (m + plan.ranks - 1) / plan.ranks;
 }
 
+// How many tokens ranks have in a run of m rows. Some have none.
+inline std::vector<int> random_counts(const tilepost_plan_t& plan, int64_t m, Random& random) {
+  std::vector<int> counts;
+  for (int rank = 0; rank < plan.ranks; ++rank) {
+    const int64_t share = share_of(plan, m), left = std::max<int64_t>(m - rank * share, 0);
+    const int most = static_cast<int>(std::min(share, left)), kind = below(random, 6);
+    counts.push_back(kind == 0 ? 0 : kind == 1 ? most : below(random, most + 1));
+  }
+  return counts;
+}
+
 inline std::vector<Bf16> to_bf16(const std::vector<int>& values) {
   std::vector<Bf16> made;
   for (const int value : values)
@@ -36,6 +47,40 @@ inline std::vector<int> drawn_rows(uint64_t stream, int64_t rows, int64_t k) {
   std::vector<int> values(static_cast<size_t>(rows * k));
   for (size_t i = 0; i < values.size(); ++i) values[i] = drawn(stream, static_cast<int64_t>(i));
   return values;
+}
+
+inline int64_t count_written(const std::vector<Bf16>& out) {
+  return std::count_if(out.begin(), out.end(),
+                       [](const Bf16& value) { return value.bits != kUntouched; });
+}
+
+// Tokens of all ranks for which rank 0 has `rows` rows.
+inline std::vector<Tokens> tokens_to_first(const tilepost_plan_t& plan, int rows, Types types) {
+  std::vector<Tokens> all(plan.ranks);
+  for (Tokens& tokens : all) {
+    tokens.tokens = static_cast<int>(share_of(plan, plan.map.m));
+    for (int route = 0; route < tokens.tokens * plan.top; ++route)
+      tokens.ids.push_back(rows-- > 0 ? route % plan.experts : -1);
+    tokens.weights.assign(tokens.ids.size(), 1.0f);
+    tokens.encode(types);
+  }
+  return all;
+}
+
+// Ends the test unless a run with `rows` rows of rank 0 was too much, and wrote nothing. `half` is
+// a half of a layer.
+template <class AnyHalf>
+void check_error(const AnyHalf& half, int rows) {
+  const tilepost_result_t result = half.synchronize();
+  const std::string text = tilepost_last_error();
+  const std::string expected = "'" + half.name() + "': the routing gives rank 0 " +
+                               std::to_string(rows) + " rows, and max_rows of the plan is " +
+                               std::to_string(half.plan().most_rows);
+  if (result != TILEPOST_INVALID_ARGUMENT || text.find(expected) == std::string::npos)
+    end("rank " + std::to_string(half.rank()) + ", " + half.name() +
+        ": too many rows are reported as: " + text);
+  if (count_written(half.read_out()) != 0)
+    end(half.name() + ": a run with too many rows has written");
 }
 
 class Half {
@@ -111,11 +156,6 @@ class Half {
     CUDA(cudaMemcpy(found.data(), out_, found.size() * sizeof(Bf16), cudaMemcpyDeviceToHost));
     return found;
   }
-  static int64_t count_written(const std::vector<Bf16>& out) {
-    return std::count_if(out.begin(), out.end(),
-                         [](const Bf16& value) { return value.bits != kUntouched; });
-  }
-
   // Returns what is wrong with the tables, or "".
   std::string wrong_tables(const std::vector<Tokens>& all) const {
     const std::vector<Types> types(all.size(), kTypes);

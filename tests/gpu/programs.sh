@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Generates the programs that the drivers in tests/gpu/trust run.
 #
-#   programs.sh TILEPOST OUT RANKS [SET …]   all sets but experts and layers if none is named
+#   programs.sh TILEPOST OUT RANKS [SET …]   all sets but experts, sums and layers if none is named
 #
 # Environment: TRANSPORTS, those of the sets main and small; all if it is empty.
 #
@@ -24,12 +24,14 @@
 #   residual    residual_…: for one rank, whose epilogue adds a residual, by every family of kernels: for in_place.cpp
 #   experts     experts_…: tokens that go to experts: with bilinear, with swiglu, and with a bound on rows: for
 #               experts_ranks.cpp
+#   sums        sums_…: sums of tokens by every transport, with a residual, with more columns, and with a bound on rows:
+#               for expert_sums.cpp
 #   layers      layer_<name>_up, _down and _whole: layers of experts as models have them, by halves and as one operation:
 #               for expert_layers.cpp
 #
 # OUT/refused.txt lists what the spec does not allow, with the generator's words.
 set -euo pipefail
-[ $# -ge 3 ] || { sed -n '2,29p' "$0" >&2; exit 2; }
+[ $# -ge 3 ] || { sed -n '2,31p' "$0" >&2; exit 2; }
 tool=$(readlink -f "$1") out=$2 ranks=$3
 shift 3
 transports=${TRANSPORTS:-nccl nccl2 nccl_symmetric host_copies copy_engine peer none}
@@ -311,6 +313,18 @@ experts() {
   done
 }
 
+sums() {
+  local transport given
+  given=(gemm.m.max=1000 "gemm.experts=$((8 * ranks))" gemm.top=4)
+  for transport in ${TRANSPORTS:-copy_engine nccl none peer}; do
+    make "sums_$transport" grouped_gemm_combine "$transport" 1000x136x200 "${given[@]}"
+  done
+  make sums_residual grouped_gemm_combine peer 1000x136x64 "${given[@]}" 'gemm.epilogue=[residual]'
+  make sums_wide grouped_gemm_combine peer 1000x1160x64 "${given[@]}"
+  make sums_bounded grouped_gemm_combine auto 1000x136x64 "${given[@]}" max_rows=1200
+  make sums_top_12 grouped_gemm_combine peer 1000x264x64 gemm.m.max=1000 "gemm.experts=$((8 * ranks))" gemm.top=12
+}
+
 # layer NAME EXPERTS TOP OUTER INNER TOKENS: both halves of a layer, and the layer as one operation, for TOKENS tokens of
 # each rank.
 layer() {
@@ -343,9 +357,10 @@ for set in "$@"; do
     residual) residual ;;
     own) own ;;
     experts) experts ;;
+    sums) sums ;;
     layers) layers ;;
     *)
-      echo "no set '$set'; there are main, small, fused, few, tiles, ranges, own, pairs, neighbours, residual, experts and layers" >&2
+      echo "no set '$set'; there are main, small, fused, few, tiles, ranges, own, pairs, neighbours, residual, experts, sums and layers" >&2
       exit 2
       ;;
   esac

@@ -4,6 +4,7 @@
 #include <chrono>
 
 #include "runtime/cuda/consumers/hand_out.h"
+#include "runtime/cuda/consumers/home_sums.h"
 #include "runtime/cuda/consumers/norm.h"
 #include "runtime/cuda/consumers/pack.h"
 #include "runtime/cuda/consumers/quantise.h"
@@ -288,28 +289,37 @@ cudaError_t preload_pack() {
 cudaError_t preload_token_list() {
   return launched("preload_token_list");
 }
-cudaError_t launch_token_list(const TokenListArguments& arguments, int, cudaStream_t stream) {
-  const cudaError_t error =
-      launched("token_list " + stream_of(stream).name + " " + std::to_string(arguments.m));
-  const RowsBound& bound = arguments.bound;
+// As kernels that look at the bound.
+static void find_fault(const RowsBound& bound) {
   for (int rank = 0; bound.rank_rows != nullptr && rank < bound.ranks; ++rank)
     if (bound.rank_rows[rank] > bound.most && bound.fault->found == 0)
       *bound.fault = {1, rank, bound.rank_rows[rank]};
+}
+cudaError_t launch_token_list(const TokenListArguments& arguments, int, cudaStream_t stream) {
+  const cudaError_t error =
+      launched("token_list " + stream_of(stream).name + " " + std::to_string(arguments.m));
+  find_fault(arguments.bound);
   return error;
 }
 cudaError_t preload_token_sums(tilepost_dtype_t) {
   return launched("preload_token_sums");
 }
-int blocks_behind(const TokenSumArguments&, int sms) {
+cudaError_t launch_token_sums(const TokenSumArguments& arguments, tilepost_dtype_t, int /*sms*/,
+                              cudaStream_t stream) {
+  return launched("token_sums " + stream_of(stream).name + " " +
+                  std::to_string(arguments.num_tiles));
+}
+cudaError_t preload_home_sums(tilepost_dtype_t) {
+  return launched("preload_home_sums");
+}
+int home_sum_warps(int sms) {
   return sms;
 }
-cudaError_t launch_first_panel(const TokenSumArguments&, cudaStream_t stream) {
-  return launched("first_panel " + stream_of(stream).name);
-}
-cudaError_t launch_token_sums(const TokenSumArguments& arguments, tilepost_dtype_t, int blocks,
-                              cudaStream_t stream) {
-  return launched("token_sums " + stream_of(stream).name + " " + std::to_string(blocks) + " of " +
-                  std::to_string(arguments.num_tiles));
+cudaError_t launch_home_sums(const HomeSumArguments& arguments, tilepost_dtype_t, int /*sms*/,
+                             cudaStream_t stream) {
+  find_fault(arguments.bound);
+  return launched("home_sums " + stream_of(stream).name + " " +
+                  std::to_string(arguments.parts.count()));
 }
 
 cudaError_t preload_hand_out() {

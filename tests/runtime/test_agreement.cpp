@@ -26,7 +26,7 @@ struct Unlike {
 };
 const std::vector<Unlike> kUnlike = {
     {TILEPOST_INVALID_ARGUMENT,
-     "rank 1 is not like rank 0: its runtime has ABI 14, that of rank 0 8",
+     "rank 1 is not like rank 0: its runtime has ABI 15, that of rank 0 8",
      "link the same version of tilepost", [](Standing& standing) { standing.abi = 8; }},
     {TILEPOST_INVALID_ARGUMENT, "its runtime has version 100, that of rank 0 101",
      "link the same version of tilepost", [](Standing& standing) { standing.version = 101; }},

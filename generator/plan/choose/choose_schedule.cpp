@@ -143,7 +143,6 @@ void take(Draft& draft, const Candidate& chosen) {
   plan.pushes = chosen.transport->pushes(plan) ? 1 : 0;
   plan.reads_own = chosen.reads_own ? 1 : 0;
   plan.row_gap = chosen.transport->row_gap(plan);
-  plan.panel_columns = chosen.transport->panel_columns(plan);
   plan.whole_run = chosen.transport->whole_run(plan) ? 1 : 0;
   request.fused = plan.fused != 0;
   request.sources = request.fused && row_of(plan).sums ? plan.ranks - 1 : 0;
@@ -217,7 +216,7 @@ struct Wishes {
 
 Wishes wishes_of(const Draft& draft) {
   const Spec& spec = draft.spec;
-  const std::optional<tilepost_transport_t> wish = spec.transport.value;
+  const std::optional<tilepost_transport_t> wish = wish_of(spec, draft.plan);
   Wishes wishes;
   wishes.groups = asked_groups(spec);
   wishes.overlap = row_of(draft.plan).communicates() && (!wish || transport_of(*wish).row.overlaps);
@@ -277,7 +276,8 @@ bool choose_schedule(Draft& draft) {
     draft.listing->picks = promising(draft, choices, chosen, draft.listing->most);
   take(draft, chosen);
   if (picked) draft.plan.pace = draft.picked->pick.pace.value_or(draft.plan.pace);
-  if (wishes.always) draft.plan.model.sequence_ctas = 0;
+  // Sums at home take no longer than others, however few rows there are.
+  if (wishes.always || path_of(draft.plan, true).sums_at_home) draft.plan.model.sequence_ctas = 0;
   const Candidate& in_turn = without ? *without : chosen;
   draft.plan.prediction.sequence = in_turn.end;
   draft.plan.prediction.sequence_gemm = in_turn.sequence_gemm;

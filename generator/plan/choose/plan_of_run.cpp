@@ -25,7 +25,6 @@ Plan plan_of_run(const Plan& plan, int64_t m) {
     run.pushes = 0;
     run.reads_own = 0;
     run.row_gap = 0;
-    run.panel_columns = 0;
     run.whole_run = 0;
     run.shots = TILEPOST_SHOTS_NONE;
     run.map.stagger = run.map.turn = run.map.lag = 0;

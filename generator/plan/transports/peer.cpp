@@ -29,12 +29,9 @@ bool is_whole_run(const Plan& plan, int task_parts) {
   return task_parts > 0 && plan.ranks <= TILEPOST_MOST_EXCHANGING;
 }
 
-// Where the rows of tokens are summed: one SM for sums over ranks, which come when the GEMM has
-// ended. More SMs took longer.
-std::vector<CommChoice> choices_for_tokens(const MachineProfile& profile) {
-  std::vector<CommChoice> choices;
-  for (const int lanes : profile.peers.lanes) choices.push_back({1, lanes});
-  return choices;
+// Whether the kernel that sums tokens can serve all ranks: it has a flag for each of them.
+bool sums_for_too_many(const PatternRow& row, int64_t ranks) {
+  return row.combines() && ranks > TILEPOST_MOST_EXCHANGING;
 }
 
 class Peer final : public Transport {
@@ -51,6 +48,7 @@ class Peer final : public Transport {
   // Kernels that cannot store to peers are left out when candidates are listed.
   bool may_try(const Spec& spec, const Plan& plan, const MachineProfile& profile) const override {
     return may_share(plan, profile) && !is_routed(plan) && !pushes_beside_neighbours(spec) &&
+           !sums_for_too_many(row_of(plan), plan.ranks) &&
            spec.schedule.wait.value != TILEPOST_WAIT_STREAM;
   }
   std::string why_not_rows(const std::string& why_not_tma) const override {
@@ -81,14 +79,14 @@ class Peer final : public Transport {
     return row_of(plan).moves_input() && task_parts > 0;
   }
   int row_gap(const Plan& plan) const override;
-  int panel_columns(const Plan& plan) const override;
   bool whole_run(const Plan& plan) const override {
     return plan.fused != 0 || is_whole_run(plan, plan.task_parts);
   }
   std::vector<CommChoice> choices(const Plan& plan, const MachineProfile& profile,
                                   int task_parts) const override {
-    if (task_parts > 0) return {{0, 1}};  // the GEMM has all SMs
-    return row_of(plan).combines() ? choices_for_tokens(profile) : choices_for_sums(plan, profile);
+    // The GEMM has all SMs.
+    if (task_parts > 0 || row_of(plan).combines()) return {{0, 1}};
+    return choices_for_sums(plan, profile);
   }
   TransferModel model(const TransferProblem& problem) const override {
     if (problem.fused) return model_fused(problem);
@@ -131,23 +129,19 @@ int Peer::row_gap(const Plan& plan) const {
   return static_cast<int>((kLineBytes - bytes % kLineBytes) / width);
 }
 
-// Sums beside the GEMM have taken longer than those behind it on GPUs so far (docs/internals/
-// experts.md), so that only the host target has panels: a quarter of the columns.
-int Peer::panel_columns(const Plan& plan) const {
-  constexpr int kPanels = 4;
-  if (!row_of(plan).combines() || plan.arch != Arch::host) return 0;
-  const int columns = tiles_n(plan.map), panel = (columns + kPanels - 1) / kPanels;
-  return panel < columns ? panel : 0;
-}
-
 // ---- What the spec may not ask for
 
 void check_budget(const Spec& spec, Diagnostics& diagnostics) {
-  if (!row_of(spec.pattern.value).moves_input() || !spec.schedule.comm_sms) return;
-  diagnostics.error(spec.schedule.comm_sms->where,
-                    "schedule.comm_sms is not possible with pattern " + quote(pattern_name(spec)) +
-                        " and transport 'peer', where helper warps of the GEMM store the rows of A "
-                        "and it has all SMs; remove it or use copy_engine");
+  const PatternRow& row = row_of(spec.pattern.value);
+  if (!spec.schedule.comm_sms || !(row.moves_input() || row.combines())) return;
+  diagnostics.error(
+      spec.schedule.comm_sms->where,
+      fmt::format(
+          "schedule.comm_sms is not possible with pattern {} and transport 'peer', where {} "
+          "and the GEMM has all SMs; remove it or use copy_engine",
+          quote(pattern_name(spec)),
+          row.combines() ? "a kernel behind the GEMM stores sums"
+                         : "helper warps of the GEMM store the rows of A"));
   note_transport(spec, diagnostics);
 }
 
@@ -183,7 +177,18 @@ void check_neighbours(const Spec& spec, Diagnostics& diagnostics) {
   diagnostics.note(spec.neighbours.where, "neighbours is given here");
 }
 
+void check_flags(const Spec& spec, Diagnostics& diagnostics) {
+  if (!sums_for_too_many(row_of(spec.pattern.value), spec.ranks.value)) return;
+  diagnostics.error(
+      spec.ranks.where,
+      fmt::format("ranks is '{0}', transport 'peer' sums tokens for at most {1}, GPUs "
+                  "of one host; use 'auto' or 'copy_engine'",
+                  spec.ranks.value, TILEPOST_MOST_EXCHANGING));
+  note_transport(spec, diagnostics);
+}
+
 void Peer::check(const Spec& spec, Diagnostics& diagnostics) const {
+  check_flags(spec, diagnostics);
   check_whole_rows(spec, diagnostics);
   check_budget(spec, diagnostics);
   check_routing(spec, diagnostics);
@@ -303,7 +308,6 @@ CollectiveModel model_after_stores(const TransferProblem& problem, double stored
 // Time of a wave beside the stores of the wave before it and beside the tasks for these stores.
 double wave_with_stores(const TransferProblem& problem, bool twice) {
   const MachineProfile& profile = problem.profile;
-  if (row_of(problem.plan).combines()) return problem.wave;  // what stores comes behind the GEMM
   if (problem.task_parts == 0) return problem.wave * profile.peers.stores.beside_stores;
   return twice ? wave_beside_pushes(problem) : problem.wave * profile.peers.tasks.beside_tasks;
 }
@@ -314,6 +318,11 @@ TransferModel Peer::model_stores(const TransferProblem& problem) {
   const double stored = per_byte(problem, profile.peers.stores.us_per_mib);
   const double wave_stores = problem.wave_bytes * stored;
   TransferModel model;
+  if (row_of(problem.plan).combines()) {  // all of it comes behind the GEMM
+    model.wave = std::max(problem.wave, wave_stores);
+    model.group.tail = meeting_us(problem);
+    return model;
+  }
   model.wave = std::max(wave_with_stores(problem, twice), wave_stores);
   model.group = model_after_stores(problem, stored, twice);
   model.group.tail += profile.peers.stores.drain * wave_stores;
@@ -350,6 +359,9 @@ std::string describe_parts(const Plan& plan) {
                ? "the kernels of all ranks store this rank's rows here, and this rank's adds them "
                  "in the epilogue of its own tiles, which come later"
                : "each kernel stores tiles in the outputs of the ranks that get them";
+  if (row_of(plan).combines())
+    return "a kernel behind the GEMM stores sums of other ranks' tokens in their memory, and adds "
+           "theirs to its own";
   const std::string adder = plan.task_parts > 0 ? "a helper warp of each CTA" : "a kernel";
   if (!row_of(plan).sums)
     return "the kernels of all ranks store the rows for this rank here" +

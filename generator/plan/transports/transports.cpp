@@ -67,9 +67,41 @@ const Transport& transport_of(tilepost_transport_t value) {
   std::abort();  // no plan has TILEPOST_TRANSPORT_HOST as its planned transport
 }
 
+namespace {
+
+// Whether a GPU has to find out that a rank has too many rows whose sums go home.
+bool bounds_sums_on_gpus(const Plan& plan) {
+  return row_of(plan).combines() && plan.arch != Arch::host &&
+         plan.most_rows < plan.map.m * plan.top;
+}
+
+bool check_bound(const Spec& spec, const MachineProfile& profile, Diagnostics& diagnostics) {
+  const std::optional<tilepost_transport_t> wish = spec.transport.value;
+  const bool other = wish && *wish != TILEPOST_TRANSPORT_PEER;
+  if (!other && profile.peers.peer_access) return true;
+  const std::string why = other ? fmt::format(
+                                      "transport {} would write the output of a run that "
+                                      "has too many rows; use 'peer'",
+                                      quote(name_of(*wish)))
+                                : "only transport 'peer' has it, which needs GPUs that reach each "
+                                  "other's memory: plan for another machine";
+  diagnostics.error(spec.max_rows->where,
+                    fmt::format("max_rows is not available with pattern {} here: {}, or remove "
+                                "max_rows",
+                                quote(pattern_name(spec)), why));
+  return false;
+}
+
+}  // namespace
+
+std::optional<tilepost_transport_t> wish_of(const Spec& spec, const Plan& plan) {
+  if (spec.transport.value || !bounds_sums_on_gpus(plan)) return spec.transport.value;
+  return TILEPOST_TRANSPORT_PEER;
+}
+
 std::vector<const Transport*> transports_to_try(const Spec& spec, const Plan& plan,
                                                 const MachineProfile& profile) {
-  const std::optional<tilepost_transport_t> wish = spec.transport.value;
+  const std::optional<tilepost_transport_t> wish = wish_of(spec, plan);
   if (!row_of(plan).communicates()) return {};
   std::vector<const Transport*> to_try;
   const bool any = !moved_scales(plan).exist();
@@ -88,6 +120,7 @@ std::vector<const Transport*> transports_to_try(const Spec& spec, const Plan& pl
 bool check_machine(const Spec& spec, const Plan& plan, const MachineProfile& profile,
                    Diagnostics& diagnostics) {
   const std::optional<tilepost_transport_t> wish = spec.transport.value;
+  if (bounds_sums_on_gpus(plan) && !check_bound(spec, profile, diagnostics)) return false;
   if (!wish || plan.arch == Arch::host || plan.ranks == 1) return true;
   const bool no_peers = transport_of(*wish).shares_memory() && !profile.peers.peer_access;
   const bool no_copies =

@@ -133,9 +133,6 @@ class Transport {
   // tilepost_plan_t::row_gap of a plan whose access and tasks are chosen.
   virtual int row_gap(const Plan&) const { return 0; }
 
-  // tilepost_plan_t::panel_columns of a plan whose map is chosen.
-  virtual int panel_columns(const Plan&) const { return 0; }
-
   // tilepost_plan_t::whole_run of a plan whose access, kernel and tasks are chosen.
   virtual bool whole_run(const Plan&) const { return false; }
 
@@ -161,7 +158,12 @@ class Transport {
 // TILEPOST_TRANSPORT_HOST, which no plan has as its planned transport.
 const Transport& transport_of(tilepost_transport_t value);
 
-// The transport that the spec asks for. If the spec leaves it open: those that the pattern, the
+// The transport that the spec asks for, or that the plan needs for what the spec asks for. A bound
+// on the rows whose sums go home needs 'peer' on GPUs: its kernel stores nothing in a run that has
+// too many rows, where steps of other transports would write the output.
+std::optional<tilepost_transport_t> wish_of(const Spec& spec, const Plan& plan);
+
+// That transport, if there is one (wish_of). If it is left open: those that the pattern, the
 // layout and the architecture allow, in order of preference. NCCL's collectives, which run
 // everywhere, come first, then the transports that need peer access between all ranks, on machines
 // whose times are known. nccl_symmetric is not among them, since its windows have to be asked for.

@@ -27,7 +27,7 @@ void check_boxes_of_b(const Plan& plan, Findings& findings) {
 // Where tokens are gathered: tiles wait for groups, and their scales would have to move with them.
 bool gathers_as_it_may(const Plan& plan) {
   return plan.neighbours == 0 && plan.map.num_groups <= kMostTokenGroups &&
-         plan.panel_columns == 0 && (plan.epilogue & TILEPOST_SCALE_ROWS) == 0;
+         (plan.epilogue & TILEPOST_SCALE_ROWS) == 0;
 }
 
 // Where the rows of tokens are summed: what a kernel behind the GEMM stores has whole rows, without
@@ -36,14 +36,12 @@ bool sums_as_it_may(const Plan& plan) {
   const bool half = row_of(plan.output).is_half() || plan.arch == Arch::host;
   return plan.map.layout == TILEPOST_PANEL && plan.map.signals_per_tile == 1 && plan.row_gap == 0 &&
          plan.fused == 0 && plan.task_parts == 0 && plan.pushes == 0 &&
-         plan.sum == TILEPOST_SUM_STAGED && half && plan.panel_columns >= 0 &&
-         (plan.panel_columns == 0 || (plan.access == TILEPOST_ACCESS_WRITE &&
-                                      int64_t{plan.panel_columns} * plan.map.tile_n < plan.map.n));
+         plan.sum == TILEPOST_SUM_STAGED && half;
 }
 
 // Where tokens go to experts: how many rows there can be, and with which group a token comes.
 void check_tokens(const Plan& plan, Findings& findings) {
-  const bool none = plan.top == 0 && plan.most_rows == 0 && plan.panel_columns == 0;
+  const bool none = plan.top == 0 && plan.most_rows == 0;
   const bool right = plan.top >= 1 && plan.top <= kMostTop && plan.most_rows >= 1 &&
                      plan.most_rows <= plan.map.m * plan.top &&
                      brings_tokens(row_of(plan), plan.planned_transport) &&

@@ -107,7 +107,7 @@ struct CheckedView {
 template <class View>
 __device__ __forceinline__ Experts experts(const View& view) {
   return {view.expert_ends, view.experts, view.token_tiles, view.row_tokens, view.most_tokens,
-          view.token_rows,  view.rank,    view.own_tokens,  view.all_tokens, view.panel_columns};
+          view.token_rows,  view.rank,    view.own_tokens,  view.all_tokens};
 }
 
 // How many positions the schedule has, padding included.

@@ -44,12 +44,18 @@ TILEPOST_INLINE constexpr uint64_t run_word(uint32_t run, uint32_t word) {
 }
 static_assert(run_words_at(1) + 2 * kRunWords <= TILEPOST_COUNTER_STRIDE);
 
-// The flags of a part on rank `where`, one for each rank that stores. `shot` is 0 or 1.
+// Where the flags of a part begin, in words, if there are flags of `parts` parts. Each rank that
+// stores has one of them. `shot` is 0 or 1.
+TILEPOST_INLINE constexpr long long exchange_flag_word(int parts, uint32_t run, int shot,
+                                                       int part) {
+  const long long line = (static_cast<long long>(run & 1) * 2 + shot) * parts + part;
+  return line * TILEPOST_MOST_EXCHANGING;
+}
+// These flags on rank `where`.
 TILEPOST_INLINE uint32_t* exchange_flags(const tilepost_exchange_t& exchange, int where,
                                          uint32_t run, int shot, int part) {
-  const long long line = (static_cast<long long>(run & 1) * 2 + shot) * exchange.most_parts + part;
   return reinterpret_cast<uint32_t*>(exchange.memory[where] + exchange.arrived) +
-         line * TILEPOST_MOST_EXCHANGING;
+         exchange_flag_word(exchange.most_parts, run, shot, part);
 }
 // The flag of `source` that a rank renews, in its own memory, in run `run`. `flags` is where the
 // flags of `parts` parts begin.

@@ -98,23 +98,6 @@ TILEPOST_INLINE ExpertTile expert_tile(const ExpertGrid& grid, const Table& tabl
   return {expert, begin + rows.first, rows.count, tile.column, 0};
 }
 
-// As expert_tile(), where all tiles of `panel_columns` tile columns, a panel, come before those of
-// the next panel. The last panel may be narrower. 0: all tile columns come together.
-template <class Table>
-TILEPOST_INLINE ExpertTile panel_tile(const ExpertGrid& grid, const Table& table, int panel_columns,
-                                      int position) {
-  if (panel_columns <= 0) return expert_tile(grid, table, position);
-  const int of_panel = table.tile_rows(grid.experts) * panel_columns;
-  const int panel = position / of_panel, first = panel * panel_columns;
-  const int left = grid.columns - first;
-  const ExpertGrid own = {grid.experts, left < panel_columns ? left : panel_columns, grid.tile_m,
-                          grid.band};
-  ExpertTile tile = expert_tile(own, table, position - panel * of_panel);
-  tile.column += first;
-  tile.group = panel;
-  return tile;
-}
-
 }  // namespace tilepost
 
 #endif  // TILEPOST_EXPERT_TILES_H

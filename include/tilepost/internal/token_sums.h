@@ -33,6 +33,11 @@ struct TokenSums {
   TILEPOST_INLINE constexpr TokenPlace token_of(int row) const {
     return place_of_token(row, share);
   }
+  // How many rows of the map a rank's share has.
+  TILEPOST_INLINE constexpr int rows_of_share(int owner) const {
+    const int left = m - owner * share;
+    return left < 0 ? 0 : left < share ? left : share;
+  }
   // How many rows of the map a tile has.
   TILEPOST_INLINE constexpr int rows_of_tile(int first_row) const {
     const int of_share = in_shares != 0 ? (first_row / share + 1) * share : m;

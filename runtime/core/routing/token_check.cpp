@@ -6,6 +6,7 @@
 #include "runtime/core/error.h"
 #include "runtime/core/plan_check.h"
 #include "runtime/map/patterns.h"
+#include "runtime/map/run_path.h"
 #include "runtime/map/tile_map.h"
 #include "tilepost/internal/route_recipe.h"
 #include "tilepost/internal/token_tiles.h"
@@ -28,13 +29,12 @@ tilepost_result_t check_tokens_of_plan(const char* name, const tilepost_plan_t& 
   constexpr int64_t kMost = std::numeric_limits<int32_t>::max();
   TILEPOST_TRY(
       in_range("most_rows", plan.most_rows, least, std::min(kMost, plan.map.m * plan.top)));
-  const int64_t columns = combines ? tiles_n(plan.map) - 1 : 0;
-  const bool sums_beside = plan.access == TILEPOST_ACCESS_WRITE;
-  TILEPOST_TRY(in_range("panel_columns", plan.panel_columns, 0, sums_beside ? columns : 0));
   if (!tokens) return TILEPOST_OK;
   TILEPOST_TRY(in_range("experts", plan.experts, 1, kMostExperts));
   if (!combines)
     TILEPOST_TRY(in_range("number of groups", plan.map.num_groups, 1, kMostTokenGroups));
+  if (path_of(plan, true).sums_at_home)
+    TILEPOST_TRY(in_range("ranks", plan.ranks, 1, TILEPOST_MOST_EXCHANGING));
   TILEPOST_TRY(in_range("neighbours", plan.neighbours, 0, 0));
   TILEPOST_TRY(in_range("task_parts", plan.task_parts, 0, 0));
   TILEPOST_TRY(in_range("fused", plan.fused, 0, 0));

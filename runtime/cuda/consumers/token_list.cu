@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "runtime/cuda/consumers/rows_bound.cuh"
 #include "runtime/cuda/device/kernel_launch.cuh"
 #include "tilepost/device/expert_table.cuh"
 #include "tilepost/device/ptx.cuh"
@@ -56,29 +57,6 @@ __device__ void make_entry(const TokenListArguments& arguments, const ExpertTabl
       group = max(group, arguments.groups.group_of(arguments.row_tokens[begin + rows.first + row]));
   group = __reduce_max_sync(0xFFFFFFFF, group);
   if (lane == 0) entry = {begin + rows.first, rows.count, expert, group};
-}
-
-// The first rank with too many rows, or `ranks` if there is none.
-__device__ int rank_with_too_many(const RowsBound& bound) {
-  int rank = 0;
-  while (rank < bound.ranks && bound.rank_rows[rank] <= bound.most) ++rank;
-  return rank;
-}
-
-// One thread of each block. Whether the run must write nothing. All blocks find the same.
-__device__ bool is_over(const RowsBound& bound, const ListMemory& memory) {
-  if (bound.rank_rows == nullptr) return false;
-  volatile unsigned* const over = memory.over;
-  const int rank = rank_with_too_many(bound);
-  if (rank == bound.ranks) return *over != 0;
-  if (blockIdx.x > 0 || *over != 0) return true;
-  volatile RowsFault* const fault = bound.fault;
-  fault->rank = rank;
-  fault->rows = bound.rank_rows[rank];
-  __threadfence_system();
-  fault->found = 1;
-  *over = 1;
-  return true;
 }
 
 // Whether this block is the last one to come here. What all blocks have written is then visible to
@@ -145,7 +123,7 @@ __global__ void __launch_bounds__(kThreads) list_kernel(TokenListArguments argum
               static_cast<int>(threadIdx.x), kThreads);
   const ListMemory memory(arguments.memory, arguments.most);
   const bool over =
-      __syncthreads_or(threadIdx.x == 0 && is_over(arguments.bound, memory) ? 1 : 0) != 0;
+      __syncthreads_or(threadIdx.x == 0 && is_over(arguments.bound, memory.over) ? 1 : 0) != 0;
   const int count = over ? 0 : min(table.tile_rows(arguments.experts), arguments.most);
   const int warp = static_cast<int>(blockIdx.x * kWarps + threadIdx.x / 32);
   for (int i = warp; i < count; i += static_cast<int>(gridDim.x) * kWarps)

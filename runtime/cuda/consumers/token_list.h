@@ -6,17 +6,10 @@
 
 #include <cstdint>
 
-#include "tilepost/internal/route_recipe.h"
+#include "runtime/cuda/consumers/rows_bound.h"
 #include "tilepost/internal/token_tiles.h"
 
 namespace tilepost::cuda {
-
-// A bound on the rows of every rank. All ranks see the rows of all ranks, and do the same.
-struct RowsBound {
-  const int32_t* rank_rows;  // [ranks] null if no routing can ask for too many
-  int ranks, most;
-  RowsFault* fault;  // gets the first rank with too many
-};
 
 struct TokenListArguments {
   const int32_t* expert_ends;

@@ -33,7 +33,7 @@ BufferBytes bytes_of(const tilepost_plan_t& plan, const RunSizes& sizes, int lan
     bytes.token_list =
         token_list_bytes(most_tile_rows(plan.most_rows, plan.experts, plan.map.tile_m));
   if (paths.planned.combines) bytes.products = plan.most_rows * plan.map.n * width;
-  if (plan.panel_columns > 0) bytes.sum_words = sizeof(TokenSumWords);
+  if (paths.planned.sums_at_home) bytes.sum_words = sizeof(HomeSumWords);
   return bytes;
 }
 

@@ -3,7 +3,7 @@
 // all these kinds a run uses.
 #pragma once
 
-#include "runtime/cuda/consumers/token_sums.h"
+#include "runtime/cuda/consumers/home_sums.h"
 #include "runtime/cuda/device/resources.h"
 #include "runtime/cuda/transport/transport.h"
 #include "runtime/schedule/run_map.h"
@@ -48,8 +48,9 @@ class OpBuffers {
 
   // RunPath::combines: rows of experts.
   void* products() const { return products_.get(); }
-  // tilepost_plan_t::panel_columns: the words by which tokens are summed beside the GEMM, or null.
-  TokenSumWords* sum_words() const { return static_cast<TokenSumWords*>(sum_words_.get()); }
+  // RunPath::sums_at_home: the words of the kernel that sums tokens, zeroed when they were made, or
+  // null.
+  HomeSumWords* sum_words() const { return static_cast<HomeSumWords*>(sum_words_.get()); }
 
   // How many elements the buffers have room for. `scratch` is the room of one lane.
   const RunSizes& sizes() const { return sizes_; }
@@ -96,7 +97,7 @@ class OpBuffers {
   DeviceMemory scratch_;   // a part for each lane
   DeviceMemory token_list_;  // RunPath::lists_tiles
   DeviceMemory products_;    // RunPath::combines
-  DeviceMemory sum_words_;
+  DeviceMemory sum_words_;   // RunPath::sums_at_home
 };
 
 }  // namespace tilepost::cuda

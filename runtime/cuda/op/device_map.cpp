@@ -223,7 +223,8 @@ void pack(const std::vector<int32_t>& rows, const PeerTables& peers, const Tasks
   map.row_map = packer.add(run.row_map);
   map.order = packer.add(run.order);
   const std::vector<uint32_t>& targets = tasks.targets.empty() ? run.targets : tasks.targets;
-  map.targets = run.path.access == TILEPOST_ACCESS_WRITE ? packer.add(targets) : nullptr;
+  const bool counts = run.path.access == TILEPOST_ACCESS_WRITE && !run.path.sums_at_home;
+  map.targets = counts ? packer.add(targets) : nullptr;
   map.num_counters =
       static_cast<int32_t>(map.targets != nullptr ? targets.size() : run.num_groups());
   map.out_maps = packer.add(peers.out_maps);

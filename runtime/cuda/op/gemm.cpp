@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "runtime/core/routing/routing.h"
+#include "runtime/cuda/op/tokens/rows_bound.h"
 #include "runtime/map/moved_scales.h"
 #include "runtime/map/slots.h"
 #include "runtime/map/tile_map.h"
@@ -47,7 +48,7 @@ tilepost_result_t Gemm::find_arguments(Run& run) {
   arguments.epilogue = run.epilogue;
   find_view(run, arguments.view);
   if (run.path().lists_tiles || run.path().combines) TILEPOST_TRY(find_tokens(run, arguments.view));
-  if (run.path().combines) summing_.find_products(run, arguments);
+  if (run.path().combines) summing_.find_products(arguments);
   if (moved_scales(plan_).exist()) find_scales(run, arguments);
   // A tensor map that the kernel stores with has at least one row.
   arguments.out_rows = std::max<int64_t>(1, run.path().lists_tiles || run.path().combines
@@ -196,20 +197,10 @@ tilepost_result_t Gemm::list_tiles(const Run& run) const {
   // The same for all runs: the word behind the entries is kept from one run to the next.
   list.most = static_cast<int>(most_tile_rows(plan_.most_rows, plan_.experts, plan_.map.tile_m));
   list.groups = token_groups(plan_, plan, state_.traits.rank, view.most_tokens);
-  list.bound = rows_bound();
+  list.bound = rows_bound(plan_, *routing_, state_);
   list.memory = buffers_.token_list();
   TILEPOST_CUDA(launch_token_list(list, plan_.sms, run.user));
   return TILEPOST_OK;
-}
-
-// Where the plan is for fewer rows than a routing can ask for, the device finds out whether it
-// does.
-RowsBound Gemm::rows_bound() const {
-  if (plan_.most_rows == plan_.map.m * plan_.top) return {};
-  tilepost_routing_info_t tables{};
-  routing_->get_info(tables);
-  return {tables.rank_rows, plan_.ranks, static_cast<int>(plan_.most_rows),
-          &state_.page()->rows_fault};
 }
 
 // In a run in sequence this rank owns all tiles.

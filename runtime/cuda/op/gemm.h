@@ -49,7 +49,6 @@ class Gemm {
   tilepost_result_t find_tensor_maps(const Run& run, GemmArguments& arguments);
   void find_view(const Run& run, tilepost_view_t& view) const;
   tilepost_result_t find_tokens(const Run& run, tilepost_view_t& view) const;
-  RowsBound rows_bound() const;
   void find_owners(const Run& run, tilepost_view_t& view) const;
   void find_tasks(const Run& run, tilepost_tasks_t& tasks) const;
   void find_exchange(const Run& run, tilepost_exchange_t& exchange) const;

@@ -35,13 +35,16 @@ __device__ __forceinline__ bool is_given_up(const SharedFlags& flags) {
 // Waits until one of this rank's flags has reached `target`, and acquires what was released with
 // it. Returns false if the wait was given up. Nothing may be announced then, or the other ranks
 // would take data that is not there and end their run with it. `place` reports the wait to the
-// host. The host needs only the first wait that was given up, so later waits give up at once.
-__device__ inline bool wait_for(const SharedFlags& flags, const uint32_t* word, uint32_t target,
-                                SharedWait* place, int group) {
+// host, and `seen()` is what it has seen. The host needs only the first wait that was given up, so
+// later waits give up at once.
+template <class Seen>
+__device__ __forceinline__ bool wait_for(const SharedFlags& flags, const uint32_t* word,
+                                         uint32_t target, SharedWait* place, int group,
+                                         const Seen& seen) {
   if (is_given_up(flags)) return false;
   bool told = false;
   const auto tell = [&](WaitState state) {
-    tell_host(place, state, group, ptx::load_relaxed_sys(word), target);
+    tell_host(place, state, group, seen(), target);
     told = true;
   };
   const PollEnd end = poll({word, target, flags.deadline_ns, flags.page}, [&] {
@@ -58,6 +61,19 @@ __device__ inline bool wait_for(const SharedFlags& flags, const uint32_t* word, 
   ptx::load_acquire_sys(word);
   if (told) publish(&place->state, kNoWait);
   return true;
+}
+
+// The same, where what the word holds is what has been seen.
+__device__ inline bool wait_for(const SharedFlags& flags, const uint32_t* word, uint32_t target,
+                                SharedWait* place, int group) {
+  return wait_for(flags, word, target, place, group, [&] { return ptx::load_relaxed_sys(word); });
+}
+
+// The same for a flag of a part, which holds the number of the last run in which it was raised. It
+// is reported as one signal that is missing.
+__device__ __forceinline__ bool wait_for_run(const SharedFlags& flags, const uint32_t* flag,
+                                             uint32_t run, SharedWait* place) {
+  return wait_for(flags, flag, run, place, 0, [run] { return run - 1; });
 }
 
 }  // namespace tilepost::cuda

@@ -68,7 +68,8 @@ struct Room {
 // How many counters are read while a run is late: those for which the kernel's tasks wait.
 int watched_counters(const tilepost_plan_t& plan) {
   const RunPath path = path_of(plan, true);
-  return path.kernel_does_all && !path.exchanges_parts ? shared_counters(plan) : 0;
+  const bool counters = path.kernel_does_all && !path.exchanges_parts && !path.sums_at_home;
+  return counters ? shared_counters(plan) : 0;
 }
 
 }  // namespace
@@ -176,7 +177,7 @@ tilepost_tasks_t SharedService::tasks() const {
 // The expected values of the run that has begun are in the half of `expected` whose values are
 // larger, because they grow from run to run. Groups that the run does not have are complete.
 std::optional<OpenWait> SharedService::find_missing_tiles() {
-  if (path_.exchanges_parts || path_.is_fused)
+  if (path_.exchanges_parts || path_.is_fused || path_.sums_at_home)
     return {};  // waits inside these kernels report themselves
   const std::vector<uint32_t> stored = access_.read(own_counters());
   std::vector<uint32_t> expected = access_.read_words(flags_.expected);

@@ -25,22 +25,16 @@ struct Table {
   std::vector<int> all_rows{0}, all_tile_rows{0};
 };
 
-// Returns what is wrong with the tiles of experts with these rows, or "". With panel_columns tiles
-// of a panel come together, and have its number.
-std::string wrong_tiles(const std::vector<int>& counts, int columns, int tile_m, int band,
-                        int panel_columns = 0) {
+// Returns what is wrong with the tiles of experts with these rows, or "".
+std::string wrong_tiles(const std::vector<int>& counts, int columns, int tile_m, int band) {
   const Table table(counts, tile_m);
   const auto experts = static_cast<int>(counts.size());
   const ExpertGrid grid{experts, columns, tile_m, band};
   const int rows = table.all_rows.back();
   if (table.all_tile_rows.back() > most_tile_rows(rows, experts, tile_m)) return "too many tiles";
   std::vector<std::vector<int>> covered(columns, std::vector<int>(rows, 0));
-  int last = 0;
   for (int position = 0; position < table.all_tile_rows.back() * columns; ++position) {
-    const ExpertTile tile = panel_tile(grid, table, panel_columns, position);
-    const int panel = panel_columns > 0 ? tile.column / panel_columns : 0;
-    if (tile.group != panel || panel < last) return "a tile of another panel";
-    last = panel;
+    const ExpertTile tile = expert_tile(grid, table, position);
     if (tile.expert < 0 || tile.expert >= experts) return "an expert out of range";
     if (tile.column < 0 || tile.column >= columns) return "a column out of range";
     if (tile.rows < 1 || tile.rows > tile_m) return "a tile of no rows, or of too many";
@@ -71,7 +65,7 @@ TEST_CASE("Tiles of experts cover every row once, for random experts") {
     std::vector<int> counts(1 + below(40));
     for (int& count : counts) count = below(3) == 0 ? 0 : below(most);
     INFO("trial " << trial);
-    REQUIRE(wrong_tiles(counts, 1 + below(7), tile_m, 1 + below(9), below(4)) == "");
+    REQUIRE(wrong_tiles(counts, 1 + below(7), tile_m, 1 + below(9)) == "");
   }
 }
 

@@ -147,13 +147,13 @@ TEST_CASE("ranks that reach each other's memory sum tokens by it, however long t
   CHECK(only(spec).planned_transport == TILEPOST_TRANSPORT_PEER);
 }
 
-TEST_CASE("tokens are summed behind the GEMM, which has all SMs but those of sums over ranks") {
+TEST_CASE("tokens are summed behind the GEMM, which has all SMs") {
   Spec spec = sums_spec(16384, 2048, 768);
   spec.transport.value = TILEPOST_TRANSPORT_PEER;
   const Plan plan = only(spec);
   CHECK(plan.access == TILEPOST_ACCESS_WRITE);
-  CHECK(plan.panel_columns == 0);
-  CHECK(plan.comm_ctas == 1);
+  CHECK(plan.comm_ctas == 0);
+  CHECK(plan.gemm_ctas == 132);
   CHECK(plan.task_parts == 0);
   CHECK(plan.most_rows == 131072);
   CHECK(plan.source.tunables.at("GATHERS") == "0");
@@ -173,6 +173,26 @@ TEST_CASE("sums of tokens go home by stores, by copies, by messages, or all behi
     }
 }
 
+TEST_CASE("on GPUs a bound on rows whose sums go home takes peer, or is refused with the reason") {
+  Spec spec = sums_spec(16384, 2048, 768);
+  spec.max_rows = wish(int64_t{100000});
+  const Plan bounded = only(spec);
+  CHECK(bounded.planned_transport == TILEPOST_TRANSPORT_PEER);
+  CHECK(bounded.most_rows == 100000);
+  CHECK(bounded.model.sequence_ctas == 0);
+  spec.transport.value = TILEPOST_TRANSPORT_NCCL;
+  CHECK(refusal(spec).find("transport 'nccl' would write the output of a run that has too many "
+                           "rows; use 'peer', or remove max_rows") != std::string::npos);
+  spec.archs.value = {Arch::host};
+  CHECK(only(spec).planned_transport == TILEPOST_TRANSPORT_NCCL);
+}
+
+TEST_CASE("sums at home are for the ranks that have flags") {
+  Spec spec = sums_spec(16384, 2048, 768);
+  spec.ranks.value = 16;
+  CHECK(only(spec).planned_transport != TILEPOST_TRANSPORT_PEER);
+}
+
 TEST_CASE("a residual of tokens is not the kernel's") {
   Spec spec = sums_spec(4096, 2048, 768);
   spec.gemm.epilogue.push_back({TILEPOST_BIAS, {}});
@@ -188,12 +208,8 @@ TEST_CASE("the verifier finds sums of tokens that do not fit the rest of the pla
   const Plan right = only(spec);
   CHECK(said_of(right, [](Plan& plan) { plan.top = 0; }) != "");
   CHECK(said_of(right, [](Plan& plan) { plan.most_rows = plan.map.m * plan.top + 1; }) != "");
-  CHECK(said_of(right, [](Plan& plan) { plan.panel_columns = 8; }) != "");
-  CHECK(said_of(right, [](Plan& plan) { plan.panel_columns = -1; }) != "");
   CHECK(said_of(right, [](Plan& plan) { plan.row_gap = 64; }) != "");
   CHECK(said_of(right, [](Plan& plan) { plan.sum = TILEPOST_SUM_ADDED; }) != "");
-  CHECK(said_of(only(tokens_spec(4096, 2048, 768)), [](Plan& plan) { plan.panel_columns = 2; }) !=
-        "");
 }
 
 TEST_CASE("the verifier finds tokens that do not fit the rest of the plan") {

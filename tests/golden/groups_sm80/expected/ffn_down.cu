@@ -15,9 +15,9 @@
 // Users may compile with this warning: what is defined here is declared nowhere else.
 #pragma GCC diagnostic ignored "-Wmissing-declarations"
 
-static_assert(TILEPOST_ABI_VERSION == 14, "ffn_down was generated for another tilepost runtime; generate it again");
+static_assert(TILEPOST_ABI_VERSION == 15, "ffn_down was generated for another tilepost runtime; generate it again");
 
-static_assert(tilepost_gen_ffn_down::kFiles == 0xa6a2f90287450e2b, "ffn_down.h was not generated with this file; generate both again");
+static_assert(tilepost_gen_ffn_down::kFiles == 0xbe87a2372b985d93, "ffn_down.h was not generated with this file; generate both again");
 
 namespace tilepost_gen_ffn_down::sm_80 {
 
@@ -477,10 +477,10 @@ tilepost_plan_t make_plan() {
 }  // namespace tilepost_gen_ffn_down::sm_80
 
 // Declared by the header of this set alone.
-decltype(tilepost_plan_ffn_down_a6a2f90287450e2b) tilepost_plan_ffn_down_a6a2f90287450e2b = 0;
+decltype(tilepost_plan_ffn_down_be87a2372b985d93) tilepost_plan_ffn_down_be87a2372b985d93 = 0;
 
 extern "C" const tilepost_program_t* ffn_down_program(void) {
   static const tilepost_plan_t plans[] = {tilepost_gen_ffn_down::sm_80::make_plan()};
-  static const tilepost_program_t program = {14, "ffn_down", 1, plans};
+  static const tilepost_program_t program = {15, "ffn_down", 1, plans};
   return &program;
 }

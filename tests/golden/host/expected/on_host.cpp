@@ -14,9 +14,9 @@
 // Users may compile with this warning: what is defined here is declared nowhere else.
 #pragma GCC diagnostic ignored "-Wmissing-declarations"
 
-static_assert(TILEPOST_ABI_VERSION == 14, "on_host was generated for another tilepost runtime; generate it again");
+static_assert(TILEPOST_ABI_VERSION == 15, "on_host was generated for another tilepost runtime; generate it again");
 
-static_assert(tilepost_gen_on_host::kFiles == 0x69a3472ab6c93c08, "on_host.h was not generated with this file; generate both again");
+static_assert(tilepost_gen_on_host::kFiles == 0x996477da07616424, "on_host.h was not generated with this file; generate both again");
 
 namespace tilepost_gen_on_host::host {
 
@@ -210,10 +210,10 @@ tilepost_plan_t make_plan() {
 }  // namespace tilepost_gen_on_host::host
 
 // Declared by the header of this set alone.
-decltype(tilepost_plan_on_host_69a3472ab6c93c08) tilepost_plan_on_host_69a3472ab6c93c08 = 0;
+decltype(tilepost_plan_on_host_996477da07616424) tilepost_plan_on_host_996477da07616424 = 0;
 
 extern "C" const tilepost_program_t* on_host_program(void) {
   static const tilepost_plan_t plans[] = {tilepost_gen_on_host::host::make_plan()};
-  static const tilepost_program_t program = {14, "on_host", 1, plans};
+  static const tilepost_program_t program = {15, "on_host", 1, plans};
   return &program;
 }

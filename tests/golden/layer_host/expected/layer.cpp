@@ -8,7 +8,7 @@
 //   for any m up to 128
 //   host, first half: gemm_host_experts, tile 64x64, 1 wave in 2 groups, panel layout
 //   host, second half: gemm_host_experts, tile 64x64, 1 wave in 1 group, panel layout
-//   plan 5c5bdb1958686d58
+//   plan 14ee24b769686d85
 #include "layer.h"
 
 #include <tilepost/host/expert_epilogue.h>
@@ -20,9 +20,9 @@
 // Users may compile with this warning: what is defined here is declared nowhere else.
 #pragma GCC diagnostic ignored "-Wmissing-declarations"
 
-static_assert(TILEPOST_ABI_VERSION == 14, "layer was generated for another tilepost runtime; generate it again");
+static_assert(TILEPOST_ABI_VERSION == 15, "layer was generated for another tilepost runtime; generate it again");
 
-static_assert(tilepost_gen_layer::kFiles == 0x268f130446a171c8, "layer.h was not generated with this file; generate both again");
+static_assert(tilepost_gen_layer::kFiles == 0x4b64d7701f1cfbd0, "layer.h was not generated with this file; generate both again");
 
 namespace tilepost_gen_layer::host_first {
 
@@ -187,10 +187,10 @@ tilepost_plan_t make_plan() {
 }  // namespace tilepost_gen_layer::host_second
 
 // Declared by the header of this set alone.
-decltype(tilepost_plan_layer_268f130446a171c8) tilepost_plan_layer_268f130446a171c8 = 0;
+decltype(tilepost_plan_layer_4b64d7701f1cfbd0) tilepost_plan_layer_4b64d7701f1cfbd0 = 0;
 
 extern "C" const tilepost_program_t* layer_program(void) {
   static const tilepost_plan_t plans[] = {tilepost_gen_layer::host_first::make_plan(), tilepost_gen_layer::host_second::make_plan()};
-  static const tilepost_program_t program = {14, "layer", 2, plans};
+  static const tilepost_program_t program = {15, "layer", 2, plans};
   return &program;
 }

@@ -8,7 +8,7 @@
 //   for any m up to 128
 //   host, first half: gemm_host_experts, tile 64x64, 1 wave in 2 groups, panel layout
 //   host, second half: gemm_host_experts, tile 64x64, 1 wave in 1 group, panel layout
-//   plan 5c5bdb1958686d58
+//   plan 14ee24b769686d85
 #ifndef TILEPOST_GENERATED_layer_H
 #define TILEPOST_GENERATED_layer_H
 
@@ -22,12 +22,12 @@ extern "C" {
 const tilepost_program_t* layer_program(void);
 
 // The source of this set alone defines it: what includes this header does not link with another's.
-extern const char tilepost_plan_layer_268f130446a171c8;
+extern const char tilepost_plan_layer_4b64d7701f1cfbd0;
 #if __has_attribute(retain)
 __attribute__((retain))
 #endif
 __attribute__((used)) static const char* const tilepost_linked_layer =
-    &tilepost_plan_layer_268f130446a171c8;
+    &tilepost_plan_layer_4b64d7701f1cfbd0;
 
 #ifdef __cplusplus
 }  // extern "C"
@@ -40,7 +40,7 @@ inline constexpr int64_t kM = 128;  // most rows of tokens, of all ranks
 inline constexpr int64_t kN = 96;  // inner size of an expert
 inline constexpr int64_t kK = 64;  // elements of a token
 inline constexpr int kRanks = 2;
-inline constexpr uint64_t kFiles = 0x268f130446a171c8;  // the same in the source that belongs to this header
+inline constexpr uint64_t kFiles = 0x4b64d7701f1cfbd0;  // the same in the source that belongs to this header
 inline constexpr int64_t kOutElements = 4096;  // what `out` holds at most
 
 }  // namespace tilepost_gen_layer

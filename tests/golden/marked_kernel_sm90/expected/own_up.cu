@@ -12,9 +12,9 @@
 // Users may compile with this warning: what is defined here is declared nowhere else.
 #pragma GCC diagnostic ignored "-Wmissing-declarations"
 
-static_assert(TILEPOST_ABI_VERSION == 14, "own_up was generated for another tilepost runtime; generate it again");
+static_assert(TILEPOST_ABI_VERSION == 15, "own_up was generated for another tilepost runtime; generate it again");
 
-static_assert(tilepost_gen_own_up::kFiles == 0x9cdf4c8b3c5af860, "own_up.h was not generated with this file; generate both again");
+static_assert(tilepost_gen_own_up::kFiles == 0x41646fad9b42f2c7, "own_up.h was not generated with this file; generate both again");
 
 namespace tilepost_gen_own_up::sm_90a {
 
@@ -189,10 +189,10 @@ tilepost_plan_t make_plan() {
 }  // namespace tilepost_gen_own_up::sm_90a
 
 // Declared by the header of this set alone.
-decltype(tilepost_plan_own_up_9cdf4c8b3c5af860) tilepost_plan_own_up_9cdf4c8b3c5af860 = 0;
+decltype(tilepost_plan_own_up_41646fad9b42f2c7) tilepost_plan_own_up_41646fad9b42f2c7 = 0;
 
 extern "C" const tilepost_program_t* own_up_program(void) {
   static const tilepost_plan_t plans[] = {tilepost_gen_own_up::sm_90a::make_plan()};
-  static const tilepost_program_t program = {14, "own_up", 1, plans};
+  static const tilepost_program_t program = {15, "own_up", 1, plans};
   return &program;
 }

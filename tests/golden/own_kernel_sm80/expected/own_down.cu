@@ -12,9 +12,9 @@
 // Users may compile with this warning: what is defined here is declared nowhere else.
 #pragma GCC diagnostic ignored "-Wmissing-declarations"
 
-static_assert(TILEPOST_ABI_VERSION == 14, "own_down was generated for another tilepost runtime; generate it again");
+static_assert(TILEPOST_ABI_VERSION == 15, "own_down was generated for another tilepost runtime; generate it again");
 
-static_assert(tilepost_gen_own_down::kFiles == 0xb38fb10ab5a50f2c, "own_down.h was not generated with this file; generate both again");
+static_assert(tilepost_gen_own_down::kFiles == 0x1e2bf2423d0e2362, "own_down.h was not generated with this file; generate both again");
 
 namespace tilepost_gen_own_down::sm_80 {
 
@@ -281,10 +281,10 @@ tilepost_plan_t make_plan() {
 }  // namespace tilepost_gen_own_down::sm_80
 
 // Declared by the header of this set alone.
-decltype(tilepost_plan_own_down_b38fb10ab5a50f2c) tilepost_plan_own_down_b38fb10ab5a50f2c = 0;
+decltype(tilepost_plan_own_down_1e2bf2423d0e2362) tilepost_plan_own_down_1e2bf2423d0e2362 = 0;
 
 extern "C" const tilepost_program_t* own_down_program(void) {
   static const tilepost_plan_t plans[] = {tilepost_gen_own_down::sm_80::make_plan()};
-  static const tilepost_program_t program = {14, "own_down", 1, plans};
+  static const tilepost_program_t program = {15, "own_down", 1, plans};
   return &program;
 }

@@ -23,9 +23,9 @@
 // Users may compile with this warning: what is defined here is declared nowhere else.
 #pragma GCC diagnostic ignored "-Wmissing-declarations"
 
-static_assert(TILEPOST_ABI_VERSION == 14, "gathered_up was generated for another tilepost runtime; generate it again");
+static_assert(TILEPOST_ABI_VERSION == 15, "gathered_up was generated for another tilepost runtime; generate it again");
 
-static_assert(tilepost_gen_gathered_up::kFiles == 0x7bc3a34bc4456fa9, "gathered_up.h was not generated with this file; generate both again");
+static_assert(tilepost_gen_gathered_up::kFiles == 0x55c3606fb8fc3ba4, "gathered_up.h was not generated with this file; generate both again");
 
 #if defined(__CUDA_ARCH__) && !TILEPOST_ARCH_SM_90A
 #error "gathered_up.cu is planned for sm_90a, and for nothing else: compile with -gencode arch=compute_90a,code=sm_90a and without -arch, which may add compute_90"
@@ -128,10 +128,10 @@ tilepost_plan_t make_plan() {
 }  // namespace tilepost_gen_gathered_up::sm_90a
 
 // Declared by the header of this set alone.
-decltype(tilepost_plan_gathered_up_7bc3a34bc4456fa9) tilepost_plan_gathered_up_7bc3a34bc4456fa9 = 0;
+decltype(tilepost_plan_gathered_up_55c3606fb8fc3ba4) tilepost_plan_gathered_up_55c3606fb8fc3ba4 = 0;
 
 extern "C" const tilepost_program_t* gathered_up_program(void) {
   static const tilepost_plan_t plans[] = {tilepost_gen_gathered_up::sm_90a::make_plan()};
-  static const tilepost_program_t program = {14, "gathered_up", 1, plans};
+  static const tilepost_program_t program = {15, "gathered_up", 1, plans};
   return &program;
 }

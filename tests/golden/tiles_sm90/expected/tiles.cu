@@ -22,9 +22,9 @@
 // Users may compile with this warning: what is defined here is declared nowhere else.
 #pragma GCC diagnostic ignored "-Wmissing-declarations"
 
-static_assert(TILEPOST_ABI_VERSION == 14, "tiles was generated for another tilepost runtime; generate it again");
+static_assert(TILEPOST_ABI_VERSION == 15, "tiles was generated for another tilepost runtime; generate it again");
 
-static_assert(tilepost_gen_tiles::kFiles == 0x40980b4b5e67555f, "tiles.h was not generated with this file; generate both again");
+static_assert(tilepost_gen_tiles::kFiles == 0xd9e0968f483a489d, "tiles.h was not generated with this file; generate both again");
 
 #if defined(__CUDA_ARCH__) && !TILEPOST_ARCH_SM_90A
 #error "tiles.cu is planned for sm_90a, and for nothing else: compile with -gencode arch=compute_90a,code=sm_90a and without -arch, which may add compute_90"
@@ -107,10 +107,10 @@ tilepost_plan_t make_plan() {
 }  // namespace tilepost_gen_tiles::sm_90a
 
 // Declared by the header of this set alone.
-decltype(tilepost_plan_tiles_40980b4b5e67555f) tilepost_plan_tiles_40980b4b5e67555f = 0;
+decltype(tilepost_plan_tiles_d9e0968f483a489d) tilepost_plan_tiles_d9e0968f483a489d = 0;
 
 extern "C" const tilepost_program_t* tiles_program(void) {
   static const tilepost_plan_t plans[] = {tilepost_gen_tiles::sm_90a::make_plan()};
-  static const tilepost_program_t program = {14, "tiles", 1, plans};
+  static const tilepost_program_t program = {15, "tiles", 1, plans};
   return &program;
 }

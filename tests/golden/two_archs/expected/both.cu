@@ -25,9 +25,9 @@
 // Users may compile with this warning: what is defined here is declared nowhere else.
 #pragma GCC diagnostic ignored "-Wmissing-declarations"
 
-static_assert(TILEPOST_ABI_VERSION == 14, "both was generated for another tilepost runtime; generate it again");
+static_assert(TILEPOST_ABI_VERSION == 15, "both was generated for another tilepost runtime; generate it again");
 
-static_assert(tilepost_gen_both::kFiles == 0x48bdf565fc1c1a02, "both.h was not generated with this file; generate both again");
+static_assert(tilepost_gen_both::kFiles == 0xd9648047db514729, "both.h was not generated with this file; generate both again");
 
 namespace tilepost_gen_both::sm_80 {
 
@@ -177,10 +177,10 @@ tilepost_plan_t make_plan() {
 }  // namespace tilepost_gen_both::sm_90a
 
 // Declared by the header of this set alone.
-decltype(tilepost_plan_both_48bdf565fc1c1a02) tilepost_plan_both_48bdf565fc1c1a02 = 0;
+decltype(tilepost_plan_both_d9648047db514729) tilepost_plan_both_d9648047db514729 = 0;
 
 extern "C" const tilepost_program_t* both_program(void) {
   static const tilepost_plan_t plans[] = {tilepost_gen_both::sm_80::make_plan(), tilepost_gen_both::sm_90a::make_plan()};
-  static const tilepost_program_t program = {14, "both", 2, plans};
+  static const tilepost_program_t program = {15, "both", 2, plans};
   return &program;
 }
