@@ -6,13 +6,16 @@
 
 The half "up" begins with hidden states, ids and weights of a rank's tokens, and ends with the rows of its experts:
 AllGather by NCCL, sort, torch._grouped_mm and a compiled activation. The half "down" begins with these rows and their
-order, and ends with the tokens' sums: torch._grouped_mm, a compiled weighted sum, ReduceScatter; tilepost's operation
-for it is not measured here yet. Every form is checked before it is timed. Prints microseconds, of the slowest rank,
-and the ratio by which tilepost is faster.
+order, and ends with the tokens' sums: torch._grouped_mm, a compiled weighted sum, ReduceScatter. Every form is checked
+before it is timed. Prints microseconds, of the slowest rank, and the ratio by which tilepost is faster. moe.py measures
+whole layers.
 """
 from __future__ import annotations
 
 import argparse
+import functools
+import math
+import random
 import sys
 from typing import NamedTuple, Union
 
@@ -21,14 +24,17 @@ import torch.distributed as dist
 import torch.nn.functional as F
 
 import ranks
+import specs
 import timing
 import tilepost
+from tilepost._plan import Value
 from tilepost.torch import _communicators
 
 # bf16 rounds gate and up before they are combined in PyTorch, and not in tilepost.
 LIMIT = 2e-2
 LOADS = ("random", "even", "one_expert", "one_rank")  # those of `tilepost bench --load`
 COLUMNS = ("torch", "tilepost")
+MOST_BYTES = 16 << 30  # of a random layer's experts on one of two ranks, in bf16
 
 
 class Shape(NamedTuple):
@@ -43,13 +49,44 @@ SHAPES = {"qwen3-30b": Shape(128, 8, 2048, 768), "qwen3-235b": Shape(128, 8, 409
           "mixtral": Shape(8, 2, 4096, 14336), "gpt-oss-120b": Shape(128, 4, 2880, 2880), "tiny": Shape(8, 2, 64, 32)}
 
 
+def random_shapes(count: int, seed: int) -> list[tuple[Shape, int]]:
+    """Shapes of layers, and the tokens of a rank. The logarithms of all but `top` are uniform."""
+    draw = random.Random(seed)
+    shapes: list[tuple[Shape, int]] = []
+
+    def uniform(least: int, most: int, step: int = 1) -> int:
+        return min(int(math.exp(draw.uniform(math.log(least), math.log(most + step)))) // step * step, most)
+
+    while len(shapes) < count:
+        tokens = uniform(1024, 16384)
+        shape = Shape(uniform(8, 256, 2), draw.randint(1, 8), uniform(1024, 7168, 128), uniform(512, 8192, 128))
+        if 2 * 3 * shape.experts // 2 * shape.hidden * shape.inner <= MOST_BYTES:
+            shapes.append((shape, tokens))
+    return shapes
+
+
 class Case(NamedTuple):
     """What is measured in one line of the table."""
     layer: str
-    half: str  # up, down
+    shape: Shape
+    half: str  # up, down, or layer: both
     tokens: int  # of a rank
     load: str
     mode: str  # eager, graph
+
+    def fields(self, world: int, host: bool) -> dict[str, Value]:
+        """The spec of tilepost's operation."""
+        n, k = self.shape.inner, self.shape.hidden
+        if self.half == "down":
+            n, k = k, n
+        fields: dict[str, Value] = {
+            "pattern": {"up": "dispatch_grouped_gemm", "down": "grouped_gemm_combine", "layer": "moe"}[self.half],
+            "ranks": world, "gemm.m": {"max": self.tokens * world}, "gemm.n": n, "gemm.k": k, "gemm.a": "bf16",
+            "gemm.experts": self.shape.experts, "gemm.top": self.shape.top,
+            "gemm.epilogue": [] if self.half == "down" else ["swiglu"], "arch": "host" if host else "sm_90a"}
+        if host:
+            fields["schedule.tile"] = [64, 64]
+        return fields
 
 
 def draw_ids(shape: Shape, tokens: int, load: str, world: int) -> torch.Tensor:
@@ -113,6 +150,23 @@ def weighted_sum(product: torch.Tensor, rows: torch.Tensor, weights: torch.Tenso
     return (found * weights.unsqueeze(-1)).sum(1).bfloat16()
 
 
+# They are compiled at their first call.
+compiled_swiglu = torch.compile(swiglu, dynamic=True)
+compiled_weighted_sum = torch.compile(weighted_sum, dynamic=True)
+
+
+@functools.lru_cache(maxsize=ranks.RANKS)  # on the host the ranks are threads of one process
+def random_weights(shape: Shape, local: int, rank: int, device: torch.device) -> tuple[torch.Tensor, torch.Tensor]:
+    """gate and up, and down, of a rank's experts."""
+    generator = torch.Generator(device).manual_seed(1000 + rank)
+
+    def rand(*size: int) -> torch.Tensor:
+        weights = torch.empty(size, dtype=torch.bfloat16, device=device)
+        return weights.normal_(0, size[-1] ** -0.5, generator=generator)
+
+    return rand(local, 2 * shape.inner, shape.hidden), rand(local, shape.hidden, shape.inner)
+
+
 class Sorted(NamedTuple):
     """The rows of a rank's experts."""
     tokens: torch.Tensor  # for each row its token among those of all ranks
@@ -126,25 +180,19 @@ class Layer:
 
     def __init__(self, case: Case, rank: int, world: int, device: torch.device) -> None:
         self.case, self.rank, self.world, self.device = case, rank, world, device
-        shape = self.shape = SHAPES[case.layer]
+        shape = self.shape = case.shape
         self.local = shape.experts // world
+        self.gate_up, self.down = random_weights(shape, self.local, rank, device)
         generator = torch.Generator(device).manual_seed(rank)
-
-        def rand(*size: int, scale: float = 1.0) -> torch.Tensor:
-            return (torch.randn(size, generator=generator, device=device) * scale).bfloat16()
-
-        self.hidden = rand(case.tokens, shape.hidden)
-        self.gate_up = rand(self.local, 2 * shape.inner, shape.hidden, scale=shape.hidden ** -0.5)
-        self.down = rand(self.local, shape.hidden, shape.inner, scale=shape.inner ** -0.5)
+        self.hidden = torch.randn(case.tokens, shape.hidden, generator=generator, device=device).bfloat16()
         ids = draw_ids(shape, case.tokens, case.load, world)
         self.ids = ids.chunk(world)[rank].contiguous().to(device)
-        self.weights = torch.full(self.ids.shape, 1 / shape.top, device=device)
+        self.weights = torch.rand(self.ids.shape, generator=generator, device=device).softmax(1)
         # A graph knows no number of rows, so it takes as many as there can be.
         self.all_rows = case.mode == "graph"
-        self.activation, self.weighted_sum = swiglu, weighted_sum
-        if device.type == "cuda":
-            self.activation = torch.compile(swiglu, dynamic=True)
-            self.weighted_sum = torch.compile(weighted_sum, dynamic=True)
+        on_gpu = device.type == "cuda"
+        self.activation = compiled_swiglu if on_gpu else swiglu
+        self.weighted_sum = compiled_weighted_sum if on_gpu else weighted_sum
 
     def sort(self) -> Sorted:
         """What a routing does, by PyTorch's operations. Without all rows it waits for the device."""
@@ -176,6 +224,15 @@ class Layer:
         return scatter_sums(self.weighted_sum(product, rows.rows, rows.weights), self.world)
 
 
+def plain_inner(layer: Layer, rows: Sorted) -> torch.Tensor:
+    """What the first half gives, expert by expert and in fp32."""
+    hidden, ends = gather(layer.hidden, layer.world), rows.ends.tolist()
+    inner = torch.empty(ends[-1], layer.shape.inner, device=layer.device)
+    for expert, (begin, end) in enumerate(zip([0, *ends], ends)):
+        inner[begin:end] = swiglu(hidden[rows.tokens[begin:end]].float() @ layer.gate_up[expert].float().T)
+    return inner
+
+
 def plain_sums(layer: Layer, inner: torch.Tensor, rows: Sorted) -> torch.Tensor:
     """What the second half gives, expert by expert and in fp32."""
     flat, weights = rows.rows.flatten(), rows.weights.flatten()
@@ -203,20 +260,17 @@ def communicator(rank: int, world: int, device: torch.device) -> tilepost.Comm:
 
 
 class Ours:
-    """tilepost's first half of a layer."""
+    """tilepost's operation for a half of a layer, or for all of it."""
 
     def __init__(self, layer: Layer, comm: tilepost.Comm, catalogue: Union[tilepost.Catalogue, None]) -> None:
-        self.layer, shape, tokens = layer, layer.shape, layer.case.tokens
-        self.m = tokens * layer.world
-        fields = {"pattern": "dispatch_grouped_gemm", "ranks": layer.world, "gemm.m": {"max": self.m},
-                  "gemm.n": shape.inner, "gemm.k": shape.hidden, "gemm.a": "bf16", "gemm.experts": shape.experts,
-                  "gemm.top": shape.top, "gemm.epilogue": ["swiglu"], "arch": "sm_90a"}
-        if layer.device.type != "cuda":
-            fields |= {"arch": "host", "schedule.tile": [64, 64]}
+        self.layer, shape, case = layer, layer.shape, layer.case
+        self.m = case.tokens * layer.world
+        fields = case.fields(layer.world, host=layer.device.type != "cuda")
         plan = tilepost.Plan(fields).load() if catalogue is None else tilepost.Plan(fields, catalogue=catalogue)
-        self.routing = tilepost.Routing(comm, shape.experts, shape.top, tokens, wide_ids=True)
+        self.routing = tilepost.Routing(comm, shape.experts, shape.top, case.tokens, wide_ids=True)
         self.op = tilepost.Op(comm, plan, routing=self.routing)
-        self.out = torch.empty(self.m * shape.top, shape.inner, dtype=torch.bfloat16, device=layer.device)
+        size = (self.m * shape.top, shape.inner) if case.half == "up" else (case.tokens, shape.hidden)
+        self.out = torch.empty(size, dtype=torch.bfloat16, device=layer.device)
 
     def stream(self) -> int:
         return torch.cuda.current_stream().cuda_stream if self.layer.device.type == "cuda" else 0
@@ -224,15 +278,41 @@ class Ours:
     def route(self) -> None:
         self.routing.set(self.layer.ids, self.layer.weights, self.layer.case.tokens, stream=self.stream())
 
-    def run(self) -> torch.Tensor:
-        self.op.run(self.layer.hidden, self.layer.gate_up, self.out, stream=self.stream(), m=self.m)
+    def run(self, a: torch.Tensor, b: torch.Tensor, whole: Union[tilepost.LayerOperands, None] = None) -> torch.Tensor:
+        """A run, whose result is in the same place every time."""
+        self.op.run(a, b, self.out, stream=self.stream(), m=self.m, layer=whole)
         if self.layer.device.type != "cuda":
             self.op.synchronize()
         return self.out
 
     def close(self) -> None:
+        if self.layer.device.type == "cuda":
+            torch.cuda.synchronize()
         self.op.close()
         self.routing.close()
+
+
+Calls = dict[str, timing.Call]
+
+
+def calls_of_up(layer: Layer, ours: Ours, before: Sorted, routed_before: bool) -> tuple[Calls, torch.Tensor]:
+    """Both forms of the first half, and what they are to give."""
+    def routed_run() -> torch.Tensor:
+        if not routed_before:
+            ours.route()
+        return ours.run(layer.hidden, layer.gate_up)
+
+    sort = (lambda: before) if routed_before else layer.sort
+    return {"torch": lambda: layer.up(sort()), "tilepost": routed_run}, plain_inner(layer, before)
+
+
+def calls_of_down(layer: Layer, ours: Ours, before: Sorted) -> tuple[Calls, torch.Tensor]:
+    """Both forms of the second half, and what they are to give."""
+    inner = layer.up(before)
+    room = inner.new_zeros(ours.m * layer.shape.top, layer.shape.inner)
+    room[:len(inner)] = inner
+    calls = {"torch": lambda: layer.down_sums(inner, before), "tilepost": lambda: ours.run(room, layer.down)}
+    return calls, plain_sums(layer, inner, before)
 
 
 def measure(case: Case, rank: int, device: torch.device, comm: tilepost.Comm,
@@ -240,38 +320,28 @@ def measure(case: Case, rank: int, device: torch.device, comm: tilepost.Comm,
     """Checks and times the forms of a case. Collective."""
     layer = Layer(case, rank, dist.get_world_size(), device)
     before = layer.sort()
-    sort = (lambda: before) if options.routed_before else layer.sort
-    ours = Ours(layer, comm, options.kernels) if case.half == "up" else None
-    if ours is None:
-        inner = layer.up(before)
-        calls = {"torch": lambda: layer.down_sums(inner, before)}
+    ours = Ours(layer, comm, options.kernels)
+    ours.route()
+    if case.half == "up":
+        calls, wanted = calls_of_up(layer, ours, before, options.routed_before)
     else:
-        def routed_run() -> torch.Tensor:
-            if not options.routed_before:
-                ours.route()
-            return ours.run()
-
-        ours.route()
-        calls = {"torch": lambda: layer.up(sort()), "tilepost": routed_run}
-    rows = int(before.ends[-1])
-    if ours is None:
-        first, wanted = "the plain sums", plain_sums(layer, inner, before)
-    else:
-        first, wanted = "torch", calls["torch"]()[:rows].clone()
-    results = {name: call()[:rows if ours else None].clone() for name, call in calls.items()}
+        calls, wanted = calls_of_down(layer, ours, before)
+    results = {name: call()[:len(wanted)].clone() for name, call in calls.items()}
     if case.mode == "graph":
         calls = {name: timing.captured(call, device) for name, call in calls.items()}
+    check(case, results, wanted)
+    times = timing.interleaved(calls, options.rounds, device)
+    calls.clear()  # graphs go before what they use
+    ours.close()
+    return times
+
+
+def check(case: Case, results: dict[str, torch.Tensor], wanted: torch.Tensor) -> None:
+    """Refuses results that differ from sums in fp32. Collective."""
     for name, have in results.items():
         error = timing.relative_error(have, wanted)
         if not error < LIMIT:
-            raise SystemExit(f"{case}: {name} differs from {first} by {error:.2e}, the limit is {LIMIT}")
-    times = timing.interleaved(calls, options.rounds, device)
-    calls.clear()  # graphs go before what they use
-    if ours is not None:
-        if device.type == "cuda":
-            torch.cuda.synchronize()
-        ours.close()
-    return times
+            raise SystemExit(f"{case}: {name} differs from sums in fp32 by {error:.2e}, the limit is {LIMIT}")
 
 
 def table_head() -> str:
@@ -296,9 +366,14 @@ def main() -> int:
     parser.add_argument("--mode", nargs="+", choices=["eager", "graph"], default=["eager", "graph"])
     parser.add_argument("--routed-before", action="store_true",
                         help="sort, and make the tables of the routing, before times are taken")
+    specs.add_argument(parser)
     options = parser.parse_args()
     if options.host:
         options.layer, options.tokens, options.mode, options.rounds = ["tiny"], [24, 3], ["eager"], 2
+    cases = [Case(layer, SHAPES[layer], half, tokens, load, mode) for layer in options.layer for half in options.half
+             for tokens in options.tokens for load in options.load for mode in options.mode]
+    if options.specs:
+        return specs.write(options.specs, (case.fields(ranks.RANKS, options.host) for case in cases))
     options.kernels = tilepost.Catalogue(options.catalogue) if options.catalogue else None
 
     def body(rank: int, device: torch.device) -> None:
@@ -309,15 +384,10 @@ def main() -> int:
                   + ("; routed before" if options.routed_before else "; with sort and routing")
                   + ("; the CPU's times mean nothing" if options.host else ""))
             print(table_head(), flush=True)
-        for layer in options.layer:
-            for half in options.half:
-                for tokens in options.tokens:
-                    for load in options.load:
-                        for mode in options.mode:
-                            case = Case(layer, half, tokens, load, mode)
-                            times = measure(case, rank, device, comm, options)
-                            if rank == 0:
-                                print(table_line(case, times), flush=True)
+        for case in cases:
+            times = measure(case, rank, device, comm, options)
+            if rank == 0:
+                print(table_line(case, times), flush=True)
         comm.close()
 
     return ranks.run(body, options.host)

@@ -10,7 +10,7 @@ from typing import Callable
 import torch
 import torch.distributed as dist
 
-HOST_RANKS = 2
+RANKS = 2  # on the host, and of the programs whose specs are written
 
 Body = Callable[[int, torch.device], None]
 
@@ -54,14 +54,14 @@ def _on_threads(body: Body) -> int:
     def guarded(rank: int) -> None:
         import tilepost.torch as tp
         try:
-            dist.init_process_group("threaded", rank=rank, world_size=HOST_RANKS, store=store)
+            dist.init_process_group("threaded", rank=rank, world_size=RANKS, store=store)
             body(rank, torch.device("cpu"))
             tp.release()
         except BaseException as error:  # pylint: disable=broad-except
             errors.append(error)
             multi_threaded_pg.ProcessLocalGroup.exception_handle(error)
 
-    threads = [threading.Thread(target=guarded, args=(rank,)) for rank in range(HOST_RANKS)]
+    threads = [threading.Thread(target=guarded, args=(rank,)) for rank in range(RANKS)]
     for thread in threads:
         thread.start()
     for thread in threads:

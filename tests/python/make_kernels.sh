@@ -20,4 +20,9 @@ kernels "${equal_shares[@]}" -D gemm.a=e4m3 -D 'gemm.epilogue=[scale]'
 kernels "${equal_shares[@]}" -D gemm.a=e4m3 -D 'gemm.epilogue=[scale_rows, scale_columns]'
 kernels --sweep pattern=gemm_all_to_all,all_to_all_gemm -D routing=rows --sweep gemm.layout=tn,nn
 kernels -D pattern=dispatch_grouped_gemm -D gemm.experts=8 -D gemm.top=2 --sweep 'gemm.epilogue=[swiglu],[bilinear]'
-kernels -D pattern=moe -D gemm.experts=8 -D gemm.top=2 -D 'gemm.epilogue=[bilinear]'
+kernels -D pattern=grouped_gemm_combine -D gemm.experts=8 -D gemm.top=2
+kernels -D pattern=moe -D gemm.experts=8 -D gemm.top=2 --sweep 'gemm.epilogue=[swiglu],[bilinear]'
+grouped=(-D pattern=grouped_gemm -D ranks=1 -D gemm.experts=4)
+kernels "${grouped[@]}" --sweep 'gemm.epilogue=[],[swiglu]'
+kernels "${grouped[@]}" -D gemm.a=e4m3 \
+  --sweep 'gemm.epilogue=[scale_rows, scale_columns],[scale_rows, scale_columns, swiglu]'

@@ -1,0 +1,25 @@
+"""Specs of what a benchmark measures, for `tilepost catalogue`."""
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+import tilepost
+from tilepost import _jit
+from tilepost._plan import Value
+
+
+def add_argument(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--specs", metavar="FOLDER", help="writes the specs of what the other options measure, for "
+                                                          "`tilepost catalogue`, and ends")
+
+
+def write(folder: str, programs: Iterable[Mapping[str, Value]]) -> int:
+    """A file for each different one of the programs, which are given by their fields. Returns the exit status."""
+    texts = dict.fromkeys(_jit.spec_text(tilepost.Plan(fields).fields) for fields in programs)
+    Path(folder).mkdir(parents=True, exist_ok=True)
+    for index, text in enumerate(texts):
+        (Path(folder) / f"program_{index}.yaml").write_text(text, encoding="utf-8")
+    print(f"{len(texts)} specs")
+    return 0
