@@ -12,8 +12,8 @@ Call = Callable[[], object]
 
 
 def captured(call: Call, device: torch.device) -> Call:
-    """The call as a CUDA graph, after three eager runs. On a CPU the call itself. The graph reads what the call reads at
-    the addresses of today, so the call, which holds these tensors, lives as long."""
+    """The call as a CUDA graph, after three eager runs. On a CPU the call itself. The graph reads what the call reads
+    at the addresses of today, so the call, which holds these tensors, lives as long."""
     if device.type != "cuda":
         return call
     stream = torch.cuda.Stream()
@@ -43,14 +43,16 @@ class Replays(NamedTuple):
         return self.result
 
 
-def interleaved(calls: dict[str, Call], rounds: int, device: torch.device, least_ms: float = 20.0) -> dict[str, float]:
-    """Microseconds of a call: the median of the rounds, in each of which every call is timed, for `least_ms` or longer;
-    the slowest rank counts. Collective."""
+def interleaved(calls: dict[str, Call], rounds: int, device: torch.device, least_ms: float = 20.0,
+                pause_ms: float = 0.0) -> dict[str, float]:
+    """Microseconds of a call: the median of the rounds, in each of which every call is timed, for `least_ms` or longer,
+    behind a pause in which the chip cools; the slowest rank counts. Collective."""
     counts = {name: _count_for(name, call, least_ms, device) for name, call in calls.items()}
     times: dict[str, list[float]] = {name: [] for name in calls}
     for turn in range(rounds):
         names = list(calls)
         for name in names[turn % len(names):] + names[:turn % len(names)]:
+            time.sleep(pause_ms / 1000)
             times[name].append(_time(calls[name], counts[name], device))
     medians = torch.tensor([statistics.median(times[name]) for name in calls], dtype=torch.float64, device=device)
     dist.all_reduce(medians, dist.ReduceOp.MAX)

@@ -1,0 +1,192 @@
+#!/usr/bin/env python3
+"""Whole mixture-of-experts layers with random weights: PyTorch's sequences beside tilepost's one operation.
+
+    torchrun --nproc-per-node 2 python/bench/moe.py --layer qwen3-30b mixtral --tokens 8192 512 64 1
+    torchrun --nproc-per-node 2 python/bench/moe.py --layer --random 10 --seed 1 --load random one_rank one_expert
+
+A layer begins with hidden states, ids and weights of a rank's tokens, and ends with the sums of what the experts made
+of them. The others are: AllGather, sort, torch._grouped_mm and ReduceScatter; all_to_all_single of a row for each
+route; and the same by torch.ops.symm_mem.all_to_all_vdev_2d. In mode "graph" a graph has several runs, so that what a
+replay costs the host does not count. Every form is checked before it is timed. Prints microseconds of a run, of the
+slowest rank, and how many times as long as tilepost's the others took.
+"""
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import sys
+from typing import NamedTuple
+
+import torch
+import torch.distributed as dist
+
+import experts
+import moe_forms as forms
+import ranks
+import specs
+import tilepost
+import timing
+from experts import Case, SHAPES
+
+RUNS_OF_A_GRAPH = 20  # with few tokens; a graph of more than FEW_TOKENS has one
+FEW_TOKENS = 512
+PAUSE_MS = 4.0  # before each burst
+
+
+class Result(NamedTuple):
+    """What one case took, in us, and why forms are missing."""
+    case: Case
+    times: dict[str, float]
+    missing: dict[str, str]
+
+    def ratios(self) -> dict[str, float]:
+        """How many times as long as tilepost the others took."""
+        return {name: us / self.times["tilepost"] for name, us in self.times.items() if name != "tilepost"}
+
+
+def repeated(call: timing.Call, count: int) -> timing.Call:
+    """So many calls as one, which returns the last result."""
+    def calls() -> object:
+        for _ in range(count - 1):
+            call()
+        return call()
+
+    return calls
+
+
+def other_forms(layer: experts.Layer, names: list[str]) -> tuple[dict[str, timing.Call], dict[str, str]]:
+    """The baselines, each after a first call, and of those that do not run here the reasons. Collective."""
+    made: dict[str, timing.Call] = {}
+    missing: dict[str, str] = {}
+    for name in names:
+        try:
+            call = forms.BASELINES[name](layer)
+            forms.attempt(call)
+            made[name] = call
+        except forms.Unavailable as error:
+            missing[name] = str(error)
+    return made, missing
+
+
+def measure(case: Case, rank: int, device: torch.device, comm: tilepost.Comm, options: argparse.Namespace) -> Result:
+    """Checks and times the forms of a case. Collective."""
+    layer = experts.Layer(case, rank, dist.get_world_size(), device)
+    ours = forms.Ours(layer, comm, options.kernels)
+    others, missing = other_forms(layer, options.forms)
+    calls: dict[str, timing.Call] = {"tilepost": ours, **others}
+    before = layer.sort()
+    wanted = experts.plain_sums(layer, experts.plain_inner(layer, before), before)
+    experts.check(case, {name: call().clone() for name, call in calls.items()}, wanted)
+    runs = 1
+    if case.mode == "graph":
+        runs = RUNS_OF_A_GRAPH if case.tokens <= FEW_TOKENS else 1
+        calls = {name: timing.captured(repeated(call, runs), device) for name, call in calls.items()}
+        experts.check(case, {name + " in a graph": call().clone() for name, call in calls.items()}, wanted)
+    times = timing.interleaved(calls, options.rounds, device, pause_ms=0 if options.host else PAUSE_MS)
+    calls.clear()  # graphs go before what they use
+    ours.close()
+    return Result(case, {name: us / runs for name, us in times.items()}, missing)
+
+
+def table_head(names: list[str]) -> str:
+    names = ["layer", "experts, top, hidden, inner", "tokens", "load", "mode", "tilepost", *names,
+             *(f"{name} / tilepost" for name in names)]
+    return "| " + " | ".join(names) + " |\n|" + "---|" * len(names)
+
+
+def table_line(result: Result, names: list[str]) -> str:
+    case, ratios = result.case, result.ratios()
+    cells = [case.layer, ", ".join(map(str, case.shape)), str(case.tokens), case.load, case.mode]
+    cells += [f"{result.times[name]:.1f}" if name in result.times else "" for name in ["tilepost", *names]]
+    cells += [f"{ratios[name]:.3f}" if name in ratios else "" for name in names]
+    return "| " + " | ".join(cells) + " |"
+
+
+def summary(results: list[Result], names: list[str]) -> str:
+    """Geometric means of the others' times over tilepost's, and the least."""
+    head = ["tokens", "mode", "cases", *names]
+    lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
+    for few in (True, False):
+        for mode in ("eager", "graph"):
+            mine = [each for each in results if (each.case.tokens <= FEW_TOKENS) == few and each.case.mode == mode]
+            cells = [f"up to {FEW_TOKENS}" if few else "more", mode, str(len(mine))]
+            for name in names:
+                ratios = [each.ratios()[name] for each in mine if name in each.times]
+                cells.append(f"{math.exp(sum(map(math.log, ratios)) / len(ratios)):.3f} ({min(ratios):.3f})"
+                             if ratios else "")
+            if mine:
+                lines.append("| " + " | ".join(cells) + " |")
+    return "\n".join(lines)
+
+
+def report(result: Result, said: set[str], options: argparse.Namespace) -> None:
+    """Prints a case's line, and the reasons of missing forms that have not been said."""
+    print(table_line(result, options.forms), flush=True)
+    for name, reason in result.missing.items():
+        text = f"# no {name} in mode {result.case.mode}: {reason}"
+        if text not in said:
+            said.add(text)
+            print(text, flush=True)
+    if options.json:
+        with open(options.json, "a", encoding="utf-8") as file:
+            file.write(json.dumps({**result.case._asdict(), "us": result.times, "missing": result.missing}) + "\n")
+
+
+def cases_of(options: argparse.Namespace) -> list[Case]:
+    """All cases that the options name. Random layers have tokens of their own."""
+    shapes = [(name, SHAPES[name], tokens) for name in options.layer for tokens in options.tokens]
+    shapes += [(f"random {index}", shape, tokens)
+               for index, (shape, tokens) in enumerate(experts.random_shapes(options.random, options.seed))]
+    return [Case(name, shape, "layer", tokens, load, mode)
+            for name, shape, tokens in shapes for load in options.load for mode in options.mode]
+
+
+def parsed() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    ranks.add_arguments(parser)
+    parser.add_argument("--layer", nargs="*", choices=list(SHAPES), default=["qwen3-30b", "mixtral"])
+    parser.add_argument("--tokens", nargs="+", type=int, default=[8192, 512, 256, 64, 16, 4, 1], help="of a rank")
+    parser.add_argument("--load", nargs="+", choices=experts.LOADS, default=["random"],
+                        help="how tokens choose experts")
+    parser.add_argument("--mode", nargs="+", choices=["eager", "graph"], default=["eager", "graph"])
+    parser.add_argument("--forms", nargs="*", choices=list(forms.BASELINES), default=list(forms.BASELINES),
+                        help="what tilepost is compared with")
+    parser.add_argument("--random", type=int, default=0, metavar="N", help="so many random layers")
+    parser.add_argument("--seed", type=int, default=1, help="of the random layers")
+    parser.add_argument("--json", metavar="FILE", help="appends a line for each case")
+    specs.add_argument(parser)
+    options = parser.parse_args()
+    if options.host:
+        options.layer, options.tokens, options.random, options.rounds = ["tiny"], [24, 3], 0, 2
+    return options
+
+
+def main() -> int:
+    options = parsed()
+    cases = cases_of(options)
+    if options.specs:
+        return specs.write(options.specs, (case.fields(ranks.RANKS, options.host) for case in cases))
+    options.kernels = tilepost.Catalogue(options.catalogue) if options.catalogue else None
+
+    def body(rank: int, device: torch.device) -> None:
+        comm = experts.communicator(rank, dist.get_world_size(), device)
+        if rank == 0:
+            print(f"PyTorch {torch.__version__}, tilepost {tilepost.__version__}, {dist.get_world_size()} ranks; "
+                  "microseconds" + ("; the CPU's times mean nothing" if options.host else ""))
+            print(table_head(options.forms), flush=True)
+        results: list[Result] = []
+        said: set[str] = set()
+        for case in cases:
+            results.append(measure(case, rank, device, comm, options))
+            if rank == 0:
+                report(results[-1], said, options)
+        if rank == 0:
+            print("\n" + summary(results, options.forms))
+        comm.close()
+
+    return ranks.run(body, options.host)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
