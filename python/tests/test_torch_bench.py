@@ -22,6 +22,7 @@ except ImportError as error:
 ROOT = Path(__file__).parent.parent.parent
 BENCH = ROOT / "python" / "bench"
 sys.path.insert(0, str(BENCH))  # as the programs have it
+import grouped_forms  # noqa: E402
 import timing  # noqa: E402
 
 
@@ -57,6 +58,25 @@ class Programs(unittest.TestCase):
         self.expect("| tiny | down | 3 | one_rank | eager |", BENCH / "experts.py", "--load", "one_rank",
                     "--routed-before")
 
+    def test_whole_layers_of_experts(self):
+        self.expect("| tiny | 8, 2, 64, 32 | 3 | one_expert | eager |", BENCH / "moe.py", "--load", "one_expert")
+        self.expect("| tiny | 8, 2, 64, 32 | 24 | one_rank | graph |", BENCH / "moe.py", "--load", "one_rank", "--mode",
+                    "graph")
+
+    def test_grouped_gemms(self):
+        self.expect("| tiny | up swiglu | bf16 | 4 | 64, 64 | 25 |", BENCH / "grouped.py")
+        self.expect("| tiny | down | e4m3 | 4 | 64, 32 | 25 |", BENCH / "grouped.py", "--type", "e4m3")
+
+    def test_specs(self):
+        for program, wanted in (("grouped.py", 3), ("experts.py", 4), ("moe.py", 2)):
+            with tempfile.TemporaryDirectory() as folder:
+                status, out = run_program(BENCH / program, "--host", "--specs", folder)
+                self.assertEqual(status, 0, out)
+                self.assertIn(f"{wanted} specs", out)
+                texts = [path.read_text(encoding="utf-8") for path in Path(folder).iterdir()]
+                self.assertEqual(len(set(texts)), wanted)
+                self.assertTrue(all("arch: host" in text for text in texts), texts)
+
     def test_model(self):
         self.expect("| decoding 2 sequences |", BENCH / "model.py")
 
@@ -81,6 +101,39 @@ class Programs(unittest.TestCase):
                                   stderr=subprocess.STDOUT, check=False)
         self.assertEqual(done.returncode, 1, done.stdout)
         self.assertIn("other code\nno GPU here", done.stdout)
+
+
+class GroupedGemms(unittest.TestCase):
+    """The sampled rows by which results of grouped GEMMs are checked."""
+
+    def setUp(self):
+        self.product = grouped_forms.Product("tiny", "up", "bf16", 3, 20, 16, 8, True)
+        self.operands = grouped_forms.Operands(self.product, [9, 0, 11], torch.device("cpu"))
+        self.checker = grouped_forms.Checker(self.product, self.operands)
+
+    def errors(self, form, result):
+        """For each sampled row whether it is wrong."""
+        wanted = self.checker.wanted(form.one_b)
+        return ((self.checker.sampled(form, result).float() - wanted).abs() > 0.05).any(1)
+
+    def test_right_results(self):
+        for make in (grouped_forms.torch_grouped, grouped_forms.one_gemm):
+            form = make(self.product, self.operands)
+            self.assertFalse(self.errors(form, form.call()).any(), make)
+
+    def test_rows_of_the_wrong_expert(self):
+        self.operands.ends[0] = 8  # the last row of expert 0 is multiplied by another B
+        form = grouped_forms.torch_grouped(self.product, self.operands)
+        wrong = self.checker.rows[self.errors(form, form.call())]
+        self.assertEqual(set(wrong.tolist()), {8})
+
+    def test_places_of_rows(self):
+        form = grouped_forms.torch_grouped(self.product, self.operands)
+        places = torch.arange(self.product.rows) + 5 * (torch.arange(self.product.rows) >= 9)
+        padded = torch.zeros(25, self.product.columns // 2)
+        padded[places] = form.call().float()
+        self.assertFalse(self.errors(form._replace(places=places), padded).any())
+        self.assertTrue(self.errors(form, padded[:self.product.rows]).any())
 
 
 class Graphs(unittest.TestCase):
