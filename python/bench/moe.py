@@ -13,6 +13,7 @@ slowest rank, and how many times as long as tilepost's the others took.
 from __future__ import annotations
 
 import argparse
+import functools
 import json
 import math
 import sys
@@ -69,6 +70,27 @@ def other_forms(layer: experts.Layer, names: list[str]) -> tuple[dict[str, timin
     return made, missing
 
 
+def graphs_of(calls: dict[str, timing.Call], runs: int, device: torch.device,
+              missing: dict[str, str]) -> dict[str, timing.Call]:
+    """The calls, each captured so many times in a graph. Those that cannot be captured are noted as missing, except
+    tilepost, which can. Collective."""
+    graphs: dict[str, timing.Call] = {}
+
+    def capture(name: str, call: timing.Call) -> None:
+        graphs[name] = timing.captured(repeated(call, runs), device)
+
+    for name, call in calls.items():
+        if name == "tilepost":
+            capture(name, call)
+            continue
+        try:
+            forms.attempt(functools.partial(capture, name, call))
+        except forms.Unavailable as error:
+            graphs.pop(name, None)
+            missing[name] = f"it is not captured: {error}"
+    return graphs
+
+
 def measure(case: Case, rank: int, device: torch.device, comm: tilepost.Comm, options: argparse.Namespace) -> Result:
     """Checks and times the forms of a case. Collective."""
     layer = experts.Layer(case, rank, dist.get_world_size(), device)
@@ -81,7 +103,7 @@ def measure(case: Case, rank: int, device: torch.device, comm: tilepost.Comm, op
     runs = 1
     if case.mode == "graph":
         runs = RUNS_OF_A_GRAPH if case.tokens <= FEW_TOKENS else 1
-        calls = {name: timing.captured(repeated(call, runs), device) for name, call in calls.items()}
+        calls = graphs_of(calls, runs, device, missing)
         experts.check(case, {name + " in a graph": call().clone() for name, call in calls.items()}, wanted)
     times = timing.interleaved(calls, options.rounds, device, pause_ms=0 if options.host else PAUSE_MS)
     calls.clear()  # graphs go before what they use

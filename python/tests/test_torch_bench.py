@@ -2,6 +2,7 @@
 where they measure nothing and say so."""
 import contextlib
 import gc
+import inspect
 import io
 import os
 import runpy
@@ -23,6 +24,7 @@ ROOT = Path(__file__).parent.parent.parent
 BENCH = ROOT / "python" / "bench"
 sys.path.insert(0, str(BENCH))  # as the programs have it
 import grouped_forms  # noqa: E402
+import moe_forms  # noqa: E402
 import timing  # noqa: E402
 
 
@@ -62,6 +64,22 @@ class Programs(unittest.TestCase):
         self.expect("| tiny | 8, 2, 64, 32 | 3 | one_expert | eager |", BENCH / "moe.py", "--load", "one_expert")
         self.expect("| tiny | 8, 2, 64, 32 | 24 | one_rank | graph |", BENCH / "moe.py", "--load", "one_rank", "--mode",
                     "graph")
+
+    def test_layers_that_no_graph_captures(self):
+        def captured(call, _device):
+            if not isinstance(inspect.getclosurevars(call).nonlocals["call"], moe_forms.Ours):
+                raise RuntimeError("a sync")
+            return call
+
+        with unittest.mock.patch.object(timing, "captured", captured):
+            self.expect("# no AllGather in mode graph: it is not captured: RuntimeError: a sync", BENCH / "moe.py",
+                        "--mode", "graph")
+
+    def test_layers_with_wrong_sums(self):
+        with unittest.mock.patch.object(moe_forms, "_exchanged", lambda rows, sent, received: rows.new_zeros(
+                sum(received), *rows.shape[1:])):
+            status, out = run_program(BENCH / "moe.py", "--host", "--catalogue", os.environ["TILEPOST_TEST_CATALOGUE"])
+        self.assertIn("all_to_all_single differs from sums in fp32", f"{status} {out}")
 
     def test_grouped_gemms(self):
         self.expect("| tiny | up swiglu | bf16 | 4 | 64, 64 | 25 |", BENCH / "grouped.py")
