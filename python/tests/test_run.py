@@ -1,10 +1,12 @@
 """Runs on the host target, compared with sums in Python."""
 import ctypes
+import gc
 import os
 import random
 import struct
 import threading
 import unittest
+import weakref
 
 import tilepost
 
@@ -171,6 +173,30 @@ class Runs(unittest.TestCase):
             comms[rank].close()
 
         on_ranks(world, rank_runs)
+
+    def test_a_cycle_of_garbage(self):
+        # Python finalises its objects in any order, the plan before the operation too.
+        for _ in range(10):
+            plan = self.plan(pattern="all_gather_gemm", ranks=1, gemm__m={"max": 16}, gemm__n=8, gemm__k=8)
+            [comm] = tilepost.Comm.host(1)
+            op = tilepost.Op(comm, plan)
+            cycle = [plan, op]
+            cycle.append(cycle)
+            program = weakref.ref(plan)
+            del plan, op, cycle
+            gc.collect()
+            self.assertIsNone(program())
+            comm.close()
+
+    def test_a_plan_outlives_its_operation(self):
+        plan = self.plan(pattern="all_gather_gemm", ranks=1, gemm__m={"max": 16}, gemm__n=8, gemm__k=8)
+        [comm] = tilepost.Comm.host(1)
+        for _ in range(2):
+            op = tilepost.Op(comm, plan)
+            op.close()
+            del op
+            self.assertIn("all_gather_gemm", plan.explain())
+        comm.close()
 
     def test_prepared_runs(self):
         m, n, k = 3, 8, 8

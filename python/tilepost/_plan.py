@@ -69,6 +69,8 @@ class Plan:
     def __init__(self, fields: Mapping[str, Value], machine: Union[str, None] = None, *,
                  catalogue: Union[Catalogue, None] = None) -> None:
         self._program = ctypes.POINTER(_c.Program)()
+        self._users: set[int] = set()  # operations that read the program
+        self._to_destroy: list[object] = []  # the program, once the plan is gone
         self._machine = machine
         self.fields = {path: _text(value) for path, value in fields.items()}
         texts = [f"{path}={value}".encode() for path, value in self.fields.items()]
@@ -132,8 +134,27 @@ class Plan:
     def __repr__(self) -> str:
         return f"<tilepost.Plan {self.explain().splitlines()[0]}>"
 
+    # Python finalises the objects of a cycle in any order. So a program whose plan goes first stays until its last
+    # operation has gone. The calls on set and list are atomic, since ranks are threads.
+    def _hold(self, user: int) -> None:
+        self._users.add(user)
+
+    def _let_go(self, user: int) -> None:
+        self._users.discard(user)
+        self._destroy_unused()
+
+    def _destroy_unused(self) -> None:
+        if self._users:
+            return
+        try:
+            program = self._to_destroy.pop()
+        except IndexError:
+            return
+        _c.lib.tilepost_program_destroy(program)
+
     def __del__(self) -> None:
-        _c.lib.tilepost_program_destroy(self._program)
+        self._to_destroy.append(self._program)
+        self._destroy_unused()
 
 
 _catalogue: list[Catalogue] = []

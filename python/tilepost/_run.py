@@ -177,6 +177,7 @@ class Op:
                               None if routing is None else routing.handle)
         check(_c.lib.tilepost_op_create(comm._handle, plan._program, ctypes.byref(options),
                                         ctypes.byref(self._handle)))
+        plan._hold(id(self))
 
     def run(self, a: Any, b: Any, out: Any, *, stream: int = 0, m: int = _c.PLANNED_M, scale_a: Any = None,
             scale_b: Any = None, bias: Any = None, residual: Any = None, gathered: Any = None,
@@ -258,6 +259,8 @@ class Op:
         """Waits for the operation's runs, within the deadline, and frees everything."""
         handle, self._handle = self._handle, ctypes.c_void_p()
         check(_c.lib.tilepost_op_destroy(handle))
+        self.plan._let_go(id(self))
 
     def __del__(self) -> None:
         _c.lib.tilepost_op_destroy(self._handle)
+        self.plan._let_go(id(self))
