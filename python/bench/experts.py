@@ -13,6 +13,7 @@ whole layers.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import functools
 import math
 import random
@@ -320,19 +321,18 @@ def measure(case: Case, rank: int, device: torch.device, comm: tilepost.Comm,
     """Checks and times the forms of a case. Collective."""
     layer = Layer(case, rank, dist.get_world_size(), device)
     before = layer.sort()
-    ours = Ours(layer, comm, options.kernels)
-    ours.route()
-    if case.half == "up":
-        calls, wanted = calls_of_up(layer, ours, before, options.routed_before)
-    else:
-        calls, wanted = calls_of_down(layer, ours, before)
-    results = {name: call()[:len(wanted)].clone() for name, call in calls.items()}
-    if case.mode == "graph":
-        calls = {name: timing.captured(call, device) for name, call in calls.items()}
-    check(case, results, wanted)
-    times = timing.interleaved(calls, options.rounds, device)
-    calls.clear()  # graphs go before what they use
-    ours.close()
+    with contextlib.closing(Ours(layer, comm, options.kernels)) as ours:
+        ours.route()
+        if case.half == "up":
+            calls, wanted = calls_of_up(layer, ours, before, options.routed_before)
+        else:
+            calls, wanted = calls_of_down(layer, ours, before)
+        results = {name: call()[:len(wanted)].clone() for name, call in calls.items()}
+        if case.mode == "graph":
+            calls = {name: timing.captured(call, device) for name, call in calls.items()}
+        check(case, results, wanted)
+        times = timing.interleaved(calls, options.rounds, device)
+        calls.clear()  # graphs go before what they use
     return times
 
 

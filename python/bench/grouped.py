@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import argparse
 import collections
+import contextlib
 import json
 import math
 import sys
@@ -116,21 +117,18 @@ class Result(NamedTuple):
 
 def measure(product: Product, operands: forms.Operands, comm: tilepost.Comm, options: argparse.Namespace) -> Result:
     """Checks and times all forms of a product."""
-    ours = forms.Ours(product, operands, comm, options.kernels)
-    others, missing = baselines_of(product, operands)
-    every = {"tilepost": ours.form, **others}
-    checker = forms.Checker(product, operands)
-    if not torch.isfinite(ours.form.call().sum(dtype=torch.float32)):
-        raise SystemExit(f"{product}: tilepost left rows unwritten, or infinite")
-    for name, form in every.items():
-        error = timing.relative_error(checker.sampled(form, form.call()), checker.wanted(form.one_b))
-        if not error < LIMIT:
-            raise SystemExit(f"{product}: {name} differs from sums in fp32 by {error:.2e}, the limit is {LIMIT}")
-    times = timing.interleaved({name: form.call for name, form in every.items()}, options.rounds, operands.device,
-                               least_ms=LEAST_MS, pause_ms=0 if options.host else PAUSE_MS)
-    if operands.device.type == "cuda":
-        torch.cuda.synchronize()
-    ours.op.close()
+    with contextlib.closing(forms.Ours(product, operands, comm, options.kernels)) as ours:
+        others, missing = baselines_of(product, operands)
+        every = {"tilepost": ours.form, **others}
+        checker = forms.Checker(product, operands)
+        if not torch.isfinite(ours.form.call().sum(dtype=torch.float32)):
+            raise SystemExit(f"{product}: tilepost left rows unwritten, or infinite")
+        for name, form in every.items():
+            error = timing.relative_error(checker.sampled(form, form.call()), checker.wanted(form.one_b))
+            if not error < LIMIT:
+                raise SystemExit(f"{product}: {name} differs from sums in fp32 by {error:.2e}, the limit is {LIMIT}")
+        times = timing.interleaved({name: form.call for name, form in every.items()}, options.rounds, operands.device,
+                                   least_ms=LEAST_MS, pause_ms=0 if options.host else PAUSE_MS)
     return Result(product, times, missing)
 
 

@@ -113,6 +113,11 @@ class Ours:
             self.op.synchronize()
         return self.out
 
+    def close(self) -> None:
+        if self.operands.device.type == "cuda":
+            torch.cuda.synchronize()
+        self.op.close()
+
 
 def torch_grouped(product: Product, operands: Operands) -> Form:
     """torch._grouped_mm, or with scales torch._scaled_grouped_mm."""

@@ -13,6 +13,7 @@ slowest rank, and how many times as long as tilepost's the others took.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import functools
 import json
 import math
@@ -94,20 +95,19 @@ def graphs_of(calls: dict[str, timing.Call], runs: int, device: torch.device,
 def measure(case: Case, rank: int, device: torch.device, comm: tilepost.Comm, options: argparse.Namespace) -> Result:
     """Checks and times the forms of a case. Collective."""
     layer = experts.Layer(case, rank, dist.get_world_size(), device)
-    ours = forms.Ours(layer, comm, options.kernels)
-    others, missing = other_forms(layer, options.forms)
-    calls: dict[str, timing.Call] = {"tilepost": ours, **others}
     before = layer.sort()
     wanted = experts.plain_sums(layer, experts.plain_inner(layer, before), before)
-    experts.check(case, {name: call().clone() for name, call in calls.items()}, wanted)
-    runs = 1
-    if case.mode == "graph":
-        runs = RUNS_OF_A_GRAPH if case.tokens <= FEW_TOKENS else 1
-        calls = graphs_of(calls, runs, device, missing)
-        experts.check(case, {name + " in a graph": call().clone() for name, call in calls.items()}, wanted)
-    times = timing.interleaved(calls, options.rounds, device, pause_ms=0 if options.host else PAUSE_MS)
-    calls.clear()  # graphs go before what they use
-    ours.close()
+    with contextlib.closing(forms.Ours(layer, comm, options.kernels)) as ours:
+        others, missing = other_forms(layer, options.forms)
+        calls: dict[str, timing.Call] = {"tilepost": ours, **others}
+        experts.check(case, {name: call().clone() for name, call in calls.items()}, wanted)
+        runs = 1
+        if case.mode == "graph":
+            runs = RUNS_OF_A_GRAPH if case.tokens <= FEW_TOKENS else 1
+            calls = graphs_of(calls, runs, device, missing)
+            experts.check(case, {name + " in a graph": call().clone() for name, call in calls.items()}, wanted)
+        times = timing.interleaved(calls, options.rounds, device, pause_ms=0 if options.host else PAUSE_MS)
+        calls.clear()  # graphs go before what they use
     return Result(case, {name: us / runs for name, us in times.items()}, missing)
 
 
