@@ -129,8 +129,8 @@ def scatter_sums(every: torch.Tensor, world: int) -> torch.Tensor:
 
 
 def grouped(rows: torch.Tensor, weight: torch.Tensor, ends: torch.Tensor) -> torch.Tensor:
-    """The rows times the transposed weights of their experts."""
-    if rows.is_cuda:
+    """The rows times the transposed weights of their experts. A rank may have none."""
+    if rows.is_cuda and len(rows) > 0:
         return torch._grouped_mm(rows, weight.transpose(-2, -1), offs=ends)
     out, begin = rows.new_zeros(rows.shape[0], weight.shape[1]), 0
     for expert, end in enumerate(ends.tolist()):
