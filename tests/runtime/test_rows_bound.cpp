@@ -25,15 +25,17 @@ class Tokens : public Operation {
   }
   ~Tokens() noexcept(false) { release(); }
 
-  void create() {
+  tilepost_result_t try_to_create() {
     tilepost_unique_id_t id{};
     REQUIRE(tilepost_comm_init(&id, 1, 2, &setup.comm) == TILEPOST_OK);
     tilepost_options_t options = tilepost_default_options();
     options.deadline_seconds = 0;
     REQUIRE(tilepost_routing_create(setup.comm, 8, kTop, 256, nullptr, &routing_) == TILEPOST_OK);
     options.routing = routing_;
-    const tilepost_result_t made =
-        tilepost_op_create(setup.comm, &program.program, &options, &setup.op);
+    return tilepost_op_create(setup.comm, &program.program, &options, &setup.op);
+  }
+  void create() {
+    const tilepost_result_t made = try_to_create();
     INFO(tilepost_last_error());
     REQUIRE(made == TILEPOST_OK);
   }
@@ -63,7 +65,34 @@ class Tokens : public Operation {
   tilepost_expert_routing_t routing_ = nullptr;
 };
 
+// The half behind it: rows of experts are summed by token, and the sums go home by messages.
+class Sums : public Tokens {
+ public:
+  Sums() {
+    program.use(TILEPOST_GROUPED_GEMM_COMBINE, 2, TILEPOST_DIVISION_SHARES, {1, 2});
+    program.plan.experts = 4;
+    program.plan.top = kTop;
+    program.plan.most_rows = program.plan.map.m * kTop;
+  }
+};
+
 }  // namespace
+
+TEST_CASE_METHOD(Sums, "sums of tokens come behind the GEMM and before what sends them") {
+  create();
+  world().reset_calls();
+  REQUIRE(run() == TILEPOST_OK);
+  CHECK(tilepost_op_synchronize(setup.op) == TILEPOST_OK);
+  CHECK(sample::count_calls("token_sums user ") == 1);
+  CHECK(sample::count_calls("home_sums ") == 0);
+}
+
+TEST_CASE_METHOD(Sums, "a bound on rows is refused where messages would write the output") {
+  program.plan.most_rows = kBound;
+  CHECK(try_to_create() == TILEPOST_UNSUPPORTED);
+  CHECK_THAT(tilepost_last_error(), Contains("max_rows of the plan is 300") &&
+                                        Contains("only transport 'peer' sums tokens"));
+}
 
 TEST_CASE_METHOD(Tokens, "a run with more rows than max_rows on any rank ends the operation") {
   create();
