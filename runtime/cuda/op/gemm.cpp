@@ -260,8 +260,7 @@ void Gemm::find_exchange(const Run& run, tilepost_exchange_t& exchange) const {
 tilepost_result_t Gemm::launch(const Run& run) const {
   if (!has_work(run)) return TILEPOST_OK;
   const NvtxRange launching = nvtx_.open(NvtxPart::gemm, run.gemm.view.num_tiles);
-  TILEPOST_TRY(launch_gemm(plan_, run.gemm, run.user));
-  return run.path().combines ? summing_.launch(run) : TILEPOST_OK;
+  return launch_gemm(plan_, run.gemm, run.user);
 }
 
 // A group is consecutive positions of the schedule, and each launch counts positions from 0. That

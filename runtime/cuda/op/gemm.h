@@ -29,6 +29,11 @@ class Gemm {
   // Lists the tile rows of a run whose tokens go to experts, on the caller's stream.
   tilepost_result_t list_tiles(const Run& run) const;
 
+  // Issues the sums of tokens behind the GEMM, if the run has some.
+  tilepost_result_t sum_tokens(const Run& run) const {
+    const bool has_tiles = !run.run_map().tiles.tiles.empty();
+    return run.path().combines && has_tiles ? summing_.launch(run) : TILEPOST_OK;
+  }
   // Lets `stream` continue behind the sums of tokens, if the run has some.
   tilepost_result_t join_sums(const Run& run, cudaStream_t stream) const {
     return summing_.join(run, stream);

@@ -115,8 +115,8 @@ tilepost_result_t RunIssuer::start(Run& run) {
   TILEPOST_TRY(gemm_.find_arguments(run));
   TILEPOST_TRY(gemm_.list_tiles(run));
   TILEPOST_TRY(communication_.pack(run));
-  const bool beside = run.path().begins_on_comm_stream();
-  if (!beside) TILEPOST_TRY(begin_moving(run));
+  const bool beside = run.path().begins_on_comm_stream(), behind = run.path().sums_at_home;
+  if (!beside && !behind) TILEPOST_TRY(begin_moving(run));
   if (run.fork != run.begin) TILEPOST_CUDA(cudaEventRecord(run.fork, run.user));
   if (run.comm != run.user) TILEPOST_TRY(lanes_.fork(run));
   // The replay is counted before a GEMM that may wait for other ranks, unless the GEMM counts the
@@ -127,7 +127,10 @@ tilepost_result_t RunIssuer::start(Run& run) {
         run.comm == run.user ? static_cast<int>(run.record->groups) : 0, run.comm));
   if (beside) TILEPOST_TRY(begin_moving(run));
   if (run.gathers_first()) return TILEPOST_OK;
-  return run.launches_groups() ? gemm_.launch_group(run, 0) : gemm_.launch(run);
+  TILEPOST_TRY(run.launches_groups() ? gemm_.launch_group(run, 0) : gemm_.launch(run));
+  // The GEMM of such a run touches nothing that ranks share, so that they meet behind it.
+  if (behind) TILEPOST_TRY(begin_moving(run));
+  return gemm_.sum_tokens(run);
 }
 
 // Begins the run, if ranks share memory and the kernel does not begin the run itself. Then brings
