@@ -1,6 +1,7 @@
 // Sums of tokens (grouped_gemm_combine) on several ranks, each a process: results of random
 // routings, eagerly and in replays whose ids change, compared with sums of sampled tokens bit by
-// bit.
+// bit; runs with more rows than the plan is for, which end on all ranks and write nothing; and runs
+// to which a rank does not come.
 //
 //   expert_sums ranks [routings] [replays]   of each program 200 and 500, unless told otherwise
 //
@@ -40,7 +41,7 @@ struct Operand {
 
 class Sums {
  public:
-  Sums(const tilepost_program_t& program, Rank& me)
+  Sums(const tilepost_program_t& program, Rank& me, double deadline_seconds = 60)
       : plan_(program.plans[0]),
         name_(program.name),
         rank_(me.rank),
@@ -51,6 +52,7 @@ class Sums {
     routing_.emplace(comm_, rank_, shape_, kTypesOfSums, stream_);
     tilepost_options_t options = tilepost_default_options();
     options.routing = routing_->get();
+    options.deadline_seconds = deadline_seconds;
     OK(tilepost_op_create(comm_, &program, &options, &op_));
     a_ = upload(rows_of(rank_).rows(plan_.most_rows));
     b_ = upload(experts_of(rank_).rows(plan_.experts * plan_.map.n));
@@ -88,7 +90,11 @@ class Sums {
   }
   // Routes `tokens` tokens of this rank, and starts a run for m tokens of all ranks.
   void run(int tokens, int64_t m) const {
-    routing_->set(tokens);
+    route(tokens);
+    start(m);
+  }
+  void route(int tokens) const { routing_->set(tokens); }
+  void start(int64_t m) const {
     tilepost_run_operands_t operands{};
     operands.struct_size = sizeof operands;
     operands.a = a_;
@@ -236,6 +242,12 @@ void check_replays(Sums& sums, const Rank& me, int replays) {
   }
 }
 
+void check_results(const tilepost_program_t& program, Rank& me, int routings, int replays) {
+  Sums sums(program, me);
+  check_routings(sums, me, routings);
+  check_replays(sums, me, replays);
+}
+
 // A run, or a replay, with as many rows as the plan is for, and one with one row more.
 void check_bound(const tilepost_program_t& program, Rank& me, bool replays) {
   Sums sums(program, me);
@@ -264,6 +276,30 @@ void check_bound(const tilepost_program_t& program, Rank& me, bool replays) {
   me.meet_all();
 }
 
+// A rank that does not come to a run. The others end with its name.
+void check_late(const tilepost_program_t& program, Rank& me) {
+  constexpr double kDeadline = 2;
+  Sums sums(program, me, kDeadline);
+  const tilepost_plan_t& plan = sums.plan();
+  const int tokens = static_cast<int>(share_of(plan, plan.map.m));
+  const auto all = tokens_to_first(plan, 100, kTypesOfSums);
+  sums.put(all[me.rank]);
+  sums.run(tokens, plan.map.m);
+  OK(sums.synchronize());
+  const int late = me.ranks - 1;
+  sums.route(tokens);
+  if (me.rank != late) {
+    sums.start(plan.map.m);
+    const tilepost_result_t result = sums.synchronize();
+    const std::string text = tilepost_last_error(), expected = "rank " + std::to_string(late);
+    if (result != TILEPOST_TIMEOUT || text.find(expected) == std::string::npos)
+      end("rank " + std::to_string(me.rank) + ", " + sums.name() +
+          ": a late rank is reported as: " + text);
+    if (me.rank == 0) std::printf("%s: %s\n", program.name, text.c_str());
+  }
+  me.meet_all();
+}
+
 int run(Rank me, int routings, int replays) {
   alarm(kDeadlineSeconds);
   if (!me.set_device()) return kSkipped;
@@ -277,9 +313,8 @@ int run(Rank me, int routings, int replays) {
     if (plan.most_rows < plan.map.m * plan.top) {
       for (const bool replayed : {false, true}) check_bound(program, me, replayed);
     } else {
-      Sums sums(program, me);
-      check_routings(sums, me, routings);
-      check_replays(sums, me, replays);
+      check_results(program, me, routings, replays);
+      check_late(program, me);
     }
     if (me.rank == 0) std::printf("%s: right\n", program.name), std::fflush(stdout);
   }
