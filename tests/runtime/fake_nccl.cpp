@@ -370,13 +370,11 @@ cudaError_t launch_post(const PostArguments& post, cudaStream_t stream) {
   return error;
 }
 
-cudaError_t launch_replay_begin(WatchPage* page, uint32_t which, uint32_t* counters, int groups,
+cudaError_t launch_replay_begin(WatchPage* page, const ReplayBeginning& replay,
                                 cudaStream_t stream) {
-  for (int group = 0; group < groups; ++group) counters[group * TILEPOST_COUNTER_STRIDE] = 0;
-  page->replayed = which;
-  page->progress[kCaptured] = 0;
-  page->replays_begun = world().replay.value_or(page->replays_begun + 1);
-  const std::string zeroed = groups > 0 ? " " + std::to_string(groups) + " groups" : "";
+  ranks::begin_replay(page, replay);
+  const std::string zeroed =
+      replay.groups > 0 ? " " + std::to_string(replay.groups) + " groups" : "";
   return launched("replay_begin " + stream_of(stream).name + zeroed);
 }
 

@@ -93,6 +93,15 @@ bool is_common_run(const SharedFlags& flags) {
   return true;
 }
 
+void begin_replay(WatchPage* page, const ReplayBeginning& replay) {
+  if (!replay.counts) return;
+  for (int group = 0; group < replay.groups; ++group)
+    replay.counters[group * TILEPOST_COUNTER_STRIDE] = 0;
+  page->replayed = replay.which;
+  page->progress[kCaptured] = 0;
+  page->replays_begun = world().replay.value_or(page->replays_begun + 1);
+}
+
 // Begins a run. If the last run was one kernel, begin() first announces that it has ended.
 cudaError_t begin(const SharedFlags& flags, const RunBeginning& beginning) {
   const bool exchanged = (*flags.kind & TILEPOST_EXCHANGES) != 0 && load(*flags.given_up) == 0;

@@ -24,8 +24,9 @@ cudaError_t announce_and_wait(const SharedFlags& flags, Flag flag, int lane, int
 cudaError_t wait_stored(const SharedFlags& flags, int group);
 cudaError_t wait_added(const SharedFlags& flags, int group, uint32_t chunks);
 cudaError_t end(const SharedFlags& flags);
-// Serves both kinds of tests: ranks as threads, and one rank with imitated others.
+// These serve both kinds of tests: ranks as threads, and one rank with imitated others.
 void post(const tilepost::cuda::PostArguments& post);
+void begin_replay(tilepost::cuda::WatchPage* page, const tilepost::cuda::ReplayBeginning& replay);
 
 // Steps of begin() and end(). expect() writes what the counters have to reach in the run that
 // begins. tell_run() writes the words of a rank's run into a line of another rank's memory. After

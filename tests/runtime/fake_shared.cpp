@@ -124,6 +124,7 @@ cudaError_t launch_shared_begin(const SharedFlags& flags, const RunBeginning& be
                                 cudaStream_t stream) {
   fakes::Stream& s = stream_of(stream);
   const cudaError_t error = launched("shared_begin " + s.name);
+  ranks::begin_replay(flags.page, beginning.replay);
   if (error == cudaSuccess && world().threads) return ranks::begin(flags, beginning);
   const std::lock_guard lock(world().mutex);
   if (error != cudaSuccess || s.hang.holds()) return error;
@@ -225,9 +226,7 @@ cudaError_t launch_settle(const SharedFlags& flags, cudaStream_t stream) {
   return error;
 }
 
-cudaError_t launch_shared_end(const SharedFlags& flags, cudaStream_t stream) {
-  fakes::Stream& s = stream_of(stream);
-  const cudaError_t error = launched("shared_end " + s.name);
+static cudaError_t end_shared(const SharedFlags& flags, const fakes::Stream& s, cudaError_t error) {
   if (error == cudaSuccess && world().threads && !s.hang.holds()) return ranks::end(flags);
   const std::lock_guard lock(world().mutex);
   if (error != cudaSuccess || s.hang.holds() || load(flags.page->abort) != 0) return error;
@@ -239,6 +238,13 @@ cudaError_t launch_shared_end(const SharedFlags& flags, cudaStream_t stream) {
     if (!world().collectives_hang) own(flags)[ended_word(rank, flags.ranks)] = *flags.run;
   }
   return cudaSuccess;
+}
+
+cudaError_t launch_shared_end(const SharedFlags& flags, bool captured, cudaStream_t stream) {
+  fakes::Stream& s = stream_of(stream);
+  const cudaError_t error = end_shared(flags, s, launched("shared_end " + s.name));
+  if (captured && !s.hang.holds()) flags.page->replays_ended = flags.page->replays_begun;
+  return error;
 }
 
 cudaError_t launch_sum(const SumArguments& arguments, tilepost_dtype_t, cudaStream_t stream) {

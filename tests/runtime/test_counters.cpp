@@ -184,7 +184,7 @@ TEST_CASE_METHOD(FlagsOfThree, "a run that was given up has begun and never ends
   memory[0][ended_word(2, kRanks)] = 1;
   CHECK_FALSE(wait_until_all_ended(other, 0.01));
   page.abort = aborted;
-  REQUIRE(launch_shared_end(flags, stream) == cudaSuccess);
+  REQUIRE(launch_shared_end(flags, false, stream) == cudaSuccess);
   CHECK(wait_until_all_ended(other, 0.01) == !aborted);
 }
 

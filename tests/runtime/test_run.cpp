@@ -90,6 +90,17 @@ TEST_CASE_METHOD(Pointers,
                                         "replay_end user", "cudaEventRecord user"}));
 }
 
+TEST_CASE_METHOD(Pointers, "a captured product that stays on its rank is the kernel alone") {
+  program.use(TILEPOST_GEMM, 2, TILEPOST_DIVISION_ROWS, {4});
+  program.use_sequence(4);
+  create();
+  const fakes::Capture capture(user);
+  world().reset_calls();
+  REQUIRE(run() == TILEPOST_OK);
+  CHECK(enqueued() == sample::captured({"cudaEventRecord user", "gemm user x8 clusters",
+                                        "cudaEventRecord user"}));
+}
+
 TEST_CASE_METHOD(Pointers,
                  "a captured run resets its own counters and always polls for the same targets") {
   program.plan.wait = GENERATE(TILEPOST_WAIT_POLL, TILEPOST_WAIT_STREAM);

@@ -207,8 +207,8 @@ TEST_CASE_METHOD(OneRun, "tasks: the run ends with the GEMM") {
   CHECK(order.joined("shared_end") == captured);
   for (const char* call : {"sum", "wait", "wait_stored", "wait_added", "announce", "post"})
     CHECK(order.count(call) == 0);
-  if (captured) CHECK(order.all_before("replay_begin", "gemm"));
-  if (captured) CHECK(order.all_before("shared_end", "replay_end"));
+  // The kernels that begin and end the run count its replays.
+  CHECK(order.count("replay_begin") + order.count("replay_end") == 0);
   if (!way.gathers()) return;
   // The copy to the caller's memory for the gathered rows.
   REQUIRE(order.count("cudaMemcpyAsync") == 1);

@@ -229,7 +229,7 @@ void Gemm::find_tasks(const Run& run, tilepost_tasks_t& tasks) const {
 }
 
 // A kernel that is a whole run counts replays itself. In other runs small kernels before and after
-// the GEMM count them (launch_replay_begin, launch_replay_end).
+// the GEMM count them (RunIssuer::replay_of).
 void Gemm::find_exchange(const Run& run, tilepost_exchange_t& exchange) const {
   const RunMap& plan = run.run_map();
   transports_.shared->set_exchange(exchange);

@@ -71,8 +71,8 @@ tilepost_result_t RunIssuer::end_with_failure() {
 }
 
 // A captured run has counters of its own, because a graph's arguments cannot count runs. A node of
-// the graph sets these counters to zero. If all work is on one stream, the kernel of
-// launch_replay_begin() sets them to zero, since it is there anyway.
+// the graph sets these counters to zero. If all work is on one stream, the kernel that counts
+// replays sets them to zero, since it is there anyway. Where nothing waits they may stay.
 tilepost_result_t RunIssuer::run_captured(Run& run) {
   run.bank = kCaptured;
   run.record = &state_.ledger.capture(run.run_map(), run.output.number,
@@ -119,12 +119,9 @@ tilepost_result_t RunIssuer::start(Run& run) {
   if (!beside && !behind) TILEPOST_TRY(begin_moving(run));
   if (run.fork != run.begin) TILEPOST_CUDA(cudaEventRecord(run.fork, run.user));
   if (run.comm != run.user) TILEPOST_TRY(lanes_.fork(run));
-  // The replay is counted before a GEMM that may wait for other ranks, unless the GEMM counts the
-  // replay itself.
-  if (run.bank == kCaptured && !run.path().whole_run)
-    TILEPOST_CUDA(launch_replay_begin(
-        state_.page(), static_cast<uint32_t>(run.map->captured), state_.bank(kCaptured),
-        run.comm == run.user ? static_cast<int>(run.record->groups) : 0, run.comm));
+  // The replay is counted before a GEMM that may wait for other ranks.
+  if (counts_replays(run) && !begins_shared(run))
+    TILEPOST_CUDA(launch_replay_begin(state_.page(), replay_of(run), run.comm));
   if (beside) TILEPOST_TRY(begin_moving(run));
   if (run.gathers_first()) return TILEPOST_OK;
   TILEPOST_TRY(run.launches_groups() ? gemm_.launch_group(run, 0) : gemm_.launch(run));
@@ -133,13 +130,32 @@ tilepost_result_t RunIssuer::start(Run& run) {
   return gemm_.sum_tokens(run);
 }
 
+// Whether replays of the run are counted, and by another kernel than the GEMM: where something
+// waits for other ranks.
+bool RunIssuer::counts_replays(const Run& run) const {
+  return run.bank == kCaptured && !run.path().whole_run &&
+         row_of(*state_.traits.plan).communicates();
+}
+
+// Whether a kernel begins the run in the memory that ranks share. It counts replays too.
+bool RunIssuer::begins_shared(const Run& run) const {
+  return buffers_.uses_shared(run.path()) && !run.path().whole_run;
+}
+
+ReplayBeginning RunIssuer::replay_of(const Run& run) const {
+  if (!counts_replays(run)) return {};
+  const bool zeroes = run.comm == run.user;
+  return {true, static_cast<uint32_t>(run.map->captured), state_.bank(kCaptured),
+          zeroes ? static_cast<int>(run.record->groups) : 0};
+}
+
 // Begins the run, if ranks share memory and the kernel does not begin the run itself. Then brings
 // the own rows that the kernel does not read in the caller's memory.
 tilepost_result_t RunIssuer::begin_moving(Run& run) {
-  if (buffers_.uses_shared(run.path()) && !run.path().whole_run) {
+  if (begins_shared(run)) {
     TILEPOST_TRY(transports_.overlapping->begin(
         {run.map->targets, run.map->num_counters,
-         transports_.shared->words_of(run.run_map(), run.output.number)},
+         transports_.shared->words_of(run.run_map(), run.output.number), replay_of(run)},
         run.path().begins_on_comm_stream() ? run.comm : run.user));
     run.begun = true;
     run.ends_apart = run.bank == kEager && !transports_.shared->ends_in_line();
@@ -177,9 +193,9 @@ tilepost_result_t RunIssuer::end(const Run& run) {
   }
   TILEPOST_TRY(gemm_.join_sums(run, last));
   TILEPOST_TRY(timeline_.stamp(run, 0, kRunEnd, last));
-  const bool captured = run.bank == kCaptured;
-  if (run.begun && !run.ends_apart) TILEPOST_TRY(transports_.overlapping->end(last));
-  if (captured && !run.path().whole_run) TILEPOST_CUDA(launch_replay_end(state_.page(), last));
+  const bool counts = counts_replays(run);
+  if (run.begun && !run.ends_apart) TILEPOST_TRY(transports_.overlapping->end(counts, last));
+  if (counts && !run.begun) TILEPOST_CUDA(launch_replay_end(state_.page(), last));
   TILEPOST_CUDA(cudaEventRecord(run.end, last));
   if (last != run.user) TILEPOST_CUDA(cudaStreamWaitEvent(run.user, run.end, 0));
   return run.ends_apart ? end_apart(run, last) : TILEPOST_OK;
@@ -191,7 +207,7 @@ tilepost_result_t RunIssuer::end(const Run& run) {
 // captured work has to return to the caller's stream.
 tilepost_result_t RunIssuer::end_apart(const Run& run, cudaStream_t last) {
   if (last != lanes_.stream()) TILEPOST_CUDA(cudaStreamWaitEvent(lanes_.stream(), run.end, 0));
-  TILEPOST_TRY(transports_.overlapping->end(lanes_.stream()));
+  TILEPOST_TRY(transports_.overlapping->end(false, lanes_.stream()));
   TILEPOST_CUDA(cudaEventRecord(state_.tracker.apart_event(), lanes_.stream()));
   return TILEPOST_OK;
 }

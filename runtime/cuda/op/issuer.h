@@ -72,6 +72,9 @@ class RunIssuer {
   tilepost_result_t follow_last_run(cudaStream_t stream);
   tilepost_result_t start(Run& run);
   tilepost_result_t begin_moving(Run& run);
+  bool counts_replays(const Run& run) const;
+  bool begins_shared(const Run& run) const;
+  ReplayBeginning replay_of(const Run& run) const;
   tilepost_result_t finish(const Run& run);
   tilepost_result_t launch_behind(const Run& run, int group);
   tilepost_result_t end(const Run& run);

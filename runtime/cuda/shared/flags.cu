@@ -13,11 +13,13 @@
 
 #include "runtime/cuda/device/kernel_launch.cuh"
 #include "runtime/cuda/shared/flags.cuh"
+#include "runtime/cuda/watch/replay.cuh"
 
 namespace tilepost::cuda {
 namespace {
 
 constexpr int kThreads = kMostPeers;
+constexpr int kThreadsOfReplay = 32;  // a warp beside the others
 
 __device__ __forceinline__ bool is_other(const SharedFlags& flags, int rank) {
   return rank < flags.ranks && rank != flags.rank;
@@ -65,9 +67,13 @@ __device__ __forceinline__ void expect_run(const SharedFlags& flags,
 // The words that describe the run are sent after the number of runs begun, so that nothing waits
 // for the words. Each word also has the run's number, in one access of 64 bits (PTX ISA 8.2.1,
 // Scalar Data-types), which is relaxed and of system scope (st, .volatile).
-__global__ void __launch_bounds__(kThreads)
+//
+// The host has to see a replay before it waits. A warp of its own marks it, so that the others do
+// not wait until the host's memory has been written.
+__global__ void __launch_bounds__(kThreads + kThreadsOfReplay)
     begin_kernel(const __grid_constant__ SharedFlags flags, const RunBeginning beginning) {
   const int rank = threadIdx.x;
+  if (rank >= kThreads) return begin_replay(flags.page, beginning.replay, rank - kThreads);
   const uint32_t run = *flags.run;
   end_exchange(flags, run);
   if (rank < flags.ranks)
@@ -212,7 +218,7 @@ __device__ bool is_plain_end(const SharedFlags& flags, uint32_t run) {
 // next run before it has acquired these releases, so no newer flag is overwritten. Volatile stores
 // are relaxed stores of system scope (PTX ISA, st). A run that was given up never ends, because its
 // kernel may still store into the other ranks' memory, and nothing waits for that kernel any more.
-__global__ void __launch_bounds__(kThreads) end_kernel(const __grid_constant__ SharedFlags flags) {
+__device__ void end_run(const SharedFlags& flags) {
   const int rank = threadIdx.x;
   const uint32_t run = *flags.run;
   if (!is_plain_end(flags, run)) {
@@ -228,6 +234,14 @@ __global__ void __launch_bounds__(kThreads) end_kernel(const __grid_constant__ S
   if (rank < flags.ranks)
     ptx::store_release_sys(flags.of[rank] + ended_word(flags.rank, flags.ranks), run);
   if (rank == 0) publish(&flags.page->stored, 0);
+}
+
+__global__ void __launch_bounds__(kThreads)
+    end_kernel(const __grid_constant__ SharedFlags flags, bool captured) {
+  const bool marks = captured && threadIdx.x == 0;
+  const uint32_t begun = marks ? replays_begun(flags.page) : 0;
+  end_run(flags);
+  if (marks) end_replay(flags.page, begun);
 }
 
 // A kernel that is a whole run has waited for all that the other ranks' kernels of this run store
@@ -259,7 +273,8 @@ cudaError_t preload_flags() {
 
 cudaError_t launch_shared_begin(const SharedFlags& flags, const RunBeginning& beginning,
                                 cudaStream_t stream) {
-  return launch_kernel(begin_kernel, 1, kThreads, stream, flags, beginning);
+  const int threads = kThreads + (beginning.replay.counts ? kThreadsOfReplay : 0);
+  return launch_kernel(begin_kernel, 1, threads, stream, flags, beginning);
 }
 
 cudaError_t launch_announce(const SharedFlags& flags, Flag flag, int lane, int group,
@@ -285,8 +300,8 @@ cudaError_t launch_settle(const SharedFlags& flags, cudaStream_t stream) {
   return launch_kernel(settle_kernel, 1, kThreads, stream, flags);
 }
 
-cudaError_t launch_shared_end(const SharedFlags& flags, cudaStream_t stream) {
-  return launch_kernel(end_kernel, 1, kThreads, stream, flags);
+cudaError_t launch_shared_end(const SharedFlags& flags, bool captured, cudaStream_t stream) {
+  return launch_kernel(end_kernel, 1, kThreads, stream, flags, captured);
 }
 
 }  // namespace tilepost::cuda

@@ -27,6 +27,7 @@
 #include <cstdint>
 
 #include "runtime/cuda/shared/memory.h"
+#include "runtime/cuda/watch/replay.h"
 #include "runtime/cuda/watch/watch_page.h"
 #include "tilepost/internal/exchange_words.h"
 #include "tilepost/plan.h"
@@ -100,6 +101,7 @@ struct RunBeginning {
   const uint32_t* targets;  // [counters] device memory; null if no counter grows
   int counters;
   RunWords words;
+  ReplayBeginning replay = {};  // is marked before anything is waited for
 };
 
 // Waits until every rank, this one too, has ended the run before. Then counts this run: run += 1,
@@ -133,7 +135,8 @@ cudaError_t launch_wait_added(const SharedFlags& flags, int group, uint32_t chun
 // the run, and gives up the run if a rank has begun another one. The page then names that rank
 // (RunDifference). The end of a run that was given up is not announced, because work of the run
 // that is left in the streams may still access the others' memory.
-cudaError_t launch_shared_end(const SharedFlags& flags, cudaStream_t stream);
+// `captured`: the end of the replay is marked too.
+cudaError_t launch_shared_end(const SharedFlags& flags, bool captured, cudaStream_t stream);
 
 // Records on this rank that all ranks have ended its last run, as far as this rank's memory is
 // concerned. Requires that this run was a kernel that is a whole run, because such a kernel leaves

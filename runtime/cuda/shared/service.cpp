@@ -136,8 +136,8 @@ tilepost_result_t SharedService::begin(const RunBeginning& beginning, cudaStream
   return TILEPOST_OK;
 }
 
-tilepost_result_t SharedService::end(cudaStream_t stream) {
-  TILEPOST_CUDA(launch_shared_end(flags_, stream));
+tilepost_result_t SharedService::end(bool captured, cudaStream_t stream) {
+  TILEPOST_CUDA(launch_shared_end(flags_, captured, stream));
   return TILEPOST_OK;
 }
 
@@ -151,7 +151,7 @@ tilepost_result_t SharedService::begin_warm_up(cudaStream_t stream) {
 
 tilepost_result_t SharedService::end_warm_up(cudaStream_t stream) {
   ended_on_ = stream;
-  return end(stream);
+  return end(false, stream);
 }
 
 // Tasks that copy the caller's rows get their addresses from the run.

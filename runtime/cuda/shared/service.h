@@ -70,7 +70,7 @@ class SharedService {
   // (TILEPOST_ACCESS_WRITE). With other kinds of access there are no targets, and the number of
   // counters is the number of groups. May be captured.
   tilepost_result_t begin(const RunBeginning& beginning, cudaStream_t stream);
-  tilepost_result_t end(cudaStream_t stream);
+  tilepost_result_t end(bool captured, cudaStream_t stream);
 
   // Begin and end like begin() and end(), for warming up. From then on eager runs announce their
   // end on `stream`.

@@ -21,7 +21,9 @@ class SharedTransport : public Transport {
   // Makes a run without a GEMM, which has only the work of warm_up_lanes().
   tilepost_result_t warm_up(cudaStream_t stream) final;
   tilepost_result_t begin(const RunBeginning& beginning, cudaStream_t stream) final;
-  tilepost_result_t end(cudaStream_t stream) final { return shared_.end(stream); }
+  tilepost_result_t end(bool captured, cudaStream_t stream) final {
+    return shared_.end(captured, stream);
+  }
   void close(bool failed, bool /*stuck*/) final { shared_.close(failed); }
 
  protected:

@@ -69,7 +69,7 @@ class Transport {
   virtual tilepost_result_t begin(const RunBeginning& /*beginning*/, cudaStream_t /*stream*/) {
     return TILEPOST_OK;
   }
-  virtual tilepost_result_t end(cudaStream_t /*stream*/) { return TILEPOST_OK; }
+  virtual tilepost_result_t end(bool /*captured*/, cudaStream_t /*stream*/) { return TILEPOST_OK; }
 
   // Enqueues the steps of one group on its lane. Allocates nothing once warming up has seen such
   // steps on this lane. Returns TILEPOST_ABORTED after the operation's communication was aborted.

@@ -2,6 +2,7 @@
 
 #include "runtime/cuda/device/kernel_launch.cuh"
 #include "runtime/cuda/watch/posting.cuh"
+#include "runtime/cuda/watch/replay.cuh"
 
 namespace tilepost::cuda {
 namespace {
@@ -36,21 +37,13 @@ __global__ void post_kernel(const __grid_constant__ PostArguments args) {
   post(args);
 }
 
-// One fence serves all words, because the host reads the others only after the number of the
-// replay.
-__global__ void replay_begin_kernel(WatchPage* page, uint32_t which, uint32_t* counters,
-                                    int groups) {
-  for (int group = threadIdx.x; group < groups; group += kThreads)
-    counters[group * TILEPOST_COUNTER_STRIDE] = 0;
-  if (threadIdx.x != 0) return;
-  const uint32_t begun = page->replays_begun + 1;
-  *static_cast<volatile uint32_t*>(&page->replayed) = which;
-  *static_cast<volatile uint32_t*>(&page->progress[kCaptured]) = 0;
-  publish(&page->replays_begun, begun);
+__global__ void __launch_bounds__(kThreads)
+    replay_begin_kernel(WatchPage* page, const ReplayBeginning replay) {
+  begin_replay(page, replay, static_cast<int>(threadIdx.x));
 }
 
 __global__ void replay_end_kernel(WatchPage* page) {
-  *static_cast<volatile uint32_t*>(&page->replays_ended) = page->replays_begun;
+  end_replay(page, replays_begun(page));
 }
 
 }  // namespace
@@ -73,9 +66,9 @@ cudaError_t launch_post(const PostArguments& arguments, cudaStream_t stream) {
   return launch_kernel(post_kernel, 1, 1, stream, arguments);
 }
 
-cudaError_t launch_replay_begin(WatchPage* page, uint32_t which, uint32_t* counters, int groups,
+cudaError_t launch_replay_begin(WatchPage* page, const ReplayBeginning& replay,
                                 cudaStream_t stream) {
-  return launch_kernel(replay_begin_kernel, 1, kThreads, stream, page, which, counters, groups);
+  return launch_kernel(replay_begin_kernel, 1, kThreads, stream, page, replay);
 }
 
 cudaError_t launch_replay_end(WatchPage* page, cudaStream_t stream) {

@@ -8,6 +8,7 @@
 
 #include <cuda_runtime_api.h>
 
+#include "runtime/cuda/watch/replay.h"
 #include "runtime/cuda/watch/watch_page.h"
 
 namespace tilepost::cuda {
@@ -49,9 +50,8 @@ cudaError_t launch_wait(const WaitArguments& arguments, cudaStream_t stream);
 // sees all of that work.
 cudaError_t launch_post(const PostArguments& arguments, cudaStream_t stream);
 
-// Mark the begin and the end of a captured run. The begin counts the replay, records which captured
-// run it is of, and resets its progress and the counters of `groups` groups.
-cudaError_t launch_replay_begin(WatchPage* page, uint32_t which, uint32_t* counters, int groups,
+// Mark the begin and the end of a captured run that no other kernel begins and ends.
+cudaError_t launch_replay_begin(WatchPage* page, const ReplayBeginning& replay,
                                 cudaStream_t stream);
 cudaError_t launch_replay_end(WatchPage* page, cudaStream_t stream);
 
