@@ -321,6 +321,7 @@ sums() {
   done
   make sums_residual grouped_gemm_combine peer 1000x136x64 "${given[@]}" 'gemm.epilogue=[residual]'
   make sums_wide grouped_gemm_combine peer 1000x1160x64 "${given[@]}"
+  make sums_many grouped_gemm_combine peer 6000x264x64 gemm.m.max=6000 "gemm.experts=$((8 * ranks))" gemm.top=4
   make sums_bounded grouped_gemm_combine auto 1000x136x64 "${given[@]}" max_rows=1200
   make sums_top_12 grouped_gemm_combine peer 1000x264x64 gemm.m.max=1000 "gemm.experts=$((8 * ranks))" gemm.top=12
 }

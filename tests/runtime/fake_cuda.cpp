@@ -13,6 +13,11 @@
 #include "tests/runtime/fakes.h"
 
 namespace fakes {
+
+cudaStreamCaptureMode& capture_mode() {
+  thread_local cudaStreamCaptureMode mode = cudaStreamCaptureModeGlobal;
+  return mode;
+}
 namespace {
 
 std::vector<std::unique_ptr<Stream>> user_streams;
@@ -165,7 +170,8 @@ const char* cudaGetErrorString(cudaError_t) {
 cudaError_t cudaGetLastError() {
   return cudaSuccess;
 }
-cudaError_t cudaThreadExchangeStreamCaptureMode(cudaStreamCaptureMode*) {
+cudaError_t cudaThreadExchangeStreamCaptureMode(cudaStreamCaptureMode* mode) {
+  std::swap(*mode, fakes::capture_mode());
   return cudaSuccess;
 }
 

@@ -8,7 +8,11 @@
 
 namespace {
 
-std::atomic<int> live{0};
+std::atomic<int> live{0}, unsafe{0};
+
+void note_mode() {
+  if (fakes::capture_mode() != cudaStreamCaptureModeRelaxed) ++unsafe;
+}
 
 const fakes::Image& image_of(cudaLibrary_t library) {
   return *reinterpret_cast<const fakes::Image*>(library);
@@ -19,6 +23,9 @@ const fakes::Image& image_of(cudaLibrary_t library) {
 int fakes::live_libraries() {
   return live;
 }
+int fakes::unsafe_calls() {
+  return unsafe;
+}
 
 extern "C" {
 
@@ -26,6 +33,7 @@ extern "C" {
 cudaError_t cudaLibraryLoadData(cudaLibrary_t* library, const void* code, cudaJitOption*, void**,
                                 unsigned num_jit, cudaLibraryOption*, void**,
                                 unsigned num_options) {
+  note_mode();
   const auto* const image = static_cast<const fakes::Image*>(code);
   if (fakes::call("cudaLibraryLoadData")) return cudaErrorUnknown;
   if (num_jit != 0 || num_options != 0) return cudaErrorInvalidValue;
@@ -47,6 +55,7 @@ cudaError_t cudaLibraryEnumerateKernels(cudaKernel_t* kernels, unsigned count,
   return cudaSuccess;
 }
 cudaError_t cudaLibraryUnload(cudaLibrary_t library) {
+  note_mode();
   delete reinterpret_cast<fakes::Image*>(library);
   --live;
   return cudaSuccess;

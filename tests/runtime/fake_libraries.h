@@ -13,5 +13,7 @@ struct Image {
 
 // How many libraries are loaded.
 int live_libraries();
+// How many were loaded and unloaded in a way that would have ended a capture.
+int unsafe_calls();
 
 }  // namespace fakes

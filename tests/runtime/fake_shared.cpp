@@ -123,7 +123,8 @@ cudaError_t launch_access_test(const AccessTest& test, cudaStream_t stream) {
 cudaError_t launch_shared_begin(const SharedFlags& flags, const RunBeginning& beginning,
                                 cudaStream_t stream) {
   fakes::Stream& s = stream_of(stream);
-  const cudaError_t error = launched("shared_begin " + s.name);
+  const char* const replay = beginning.replay.counts ? " replay" : "";
+  const cudaError_t error = launched("shared_begin " + s.name + replay);
   ranks::begin_replay(flags.page, beginning.replay);
   if (error == cudaSuccess && world().threads) return ranks::begin(flags, beginning);
   const std::lock_guard lock(world().mutex);
@@ -242,7 +243,8 @@ static cudaError_t end_shared(const SharedFlags& flags, const fakes::Stream& s, 
 
 cudaError_t launch_shared_end(const SharedFlags& flags, bool captured, cudaStream_t stream) {
   fakes::Stream& s = stream_of(stream);
-  const cudaError_t error = end_shared(flags, s, launched("shared_end " + s.name));
+  const cudaError_t error =
+      end_shared(flags, s, launched("shared_end " + s.name + (captured ? " replay" : "")));
   if (captured && !s.hang.holds()) flags.page->replays_ended = flags.page->replays_begun;
   return error;
 }

@@ -270,6 +270,9 @@ bool call(const std::string& line);
 
 // A stream of the caller's, which is not counted as live.
 CUstream_st* user_stream(const std::string& name, int device = 0);
+// Which calls this thread may make while streams are captured
+// (cudaThreadExchangeStreamCaptureMode).
+cudaStreamCaptureMode& capture_mode();
 Stream& stream_of(CUstream_st* handle);
 // Executes the stream's `late` work.
 void settle(Stream& stream);

@@ -40,6 +40,15 @@ TEST_CASE_METHOD(Operation, "loader: an operation runs a loaded kernel") {
   CHECK(fakes::live_libraries() == 0);
 }
 
+TEST_CASE_METHOD(OnFakes, "loader: a kernel comes and goes while streams are captured") {
+  const int before = fakes::unsafe_calls();
+  const Load load(fakes::Image{});
+  REQUIRE(load.result == TILEPOST_OK);
+  loader().unload(load.module);
+  CHECK(fakes::unsafe_calls() == before);
+  CHECK(fakes::capture_mode() == cudaStreamCaptureModeGlobal);
+}
+
 TEST_CASE_METHOD(OnFakes, "loader: an image has one kernel") {
   for (const unsigned kernels : {0u, 2u}) {
     fakes::Image image;

@@ -209,6 +209,10 @@ TEST_CASE_METHOD(OneRun, "tasks: the run ends with the GEMM") {
     CHECK(order.count(call) == 0);
   // The kernels that begin and end the run count its replays.
   CHECK(order.count("replay_begin") + order.count("replay_end") == 0);
+  for (const char* call : {"shared_begin", "shared_end"})
+    CHECK(std::ranges::count_if(world().log, [&](const std::string& line) {
+            return line.starts_with(call) && line.ends_with(" replay");
+          }) == (captured ? 1 : 0));
   if (!way.gathers()) return;
   // The copy to the caller's memory for the gathered rows.
   REQUIRE(order.count("cudaMemcpyAsync") == 1);

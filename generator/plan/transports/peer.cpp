@@ -49,6 +49,7 @@ class Peer final : public Transport {
   bool may_try(const Spec& spec, const Plan& plan, const MachineProfile& profile) const override {
     return may_share(plan, profile) && !is_routed(plan) && !pushes_beside_neighbours(spec) &&
            !sums_for_too_many(row_of(plan), plan.ranks) &&
+           !(row_of(plan).combines() && spec.schedule.comm_sms) &&
            spec.schedule.wait.value != TILEPOST_WAIT_STREAM;
   }
   std::string why_not_rows(const std::string& why_not_tma) const override {

@@ -49,7 +49,7 @@ std::string quoted_transport(const Spec& spec) {
 }
 
 void note_transport(const Spec& spec, Diagnostics& diagnostics) {
-  diagnostics.note(spec.transport.where, "transport is given here");
+  if (spec.transport.value) diagnostics.note(spec.transport.where, "transport is given here");
 }
 
 void check_whole_rows(const Spec& spec, Diagnostics& diagnostics) {

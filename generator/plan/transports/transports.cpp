@@ -78,7 +78,13 @@ bool bounds_sums_on_gpus(const Plan& plan) {
 bool check_bound(const Spec& spec, const MachineProfile& profile, Diagnostics& diagnostics) {
   const std::optional<tilepost_transport_t> wish = spec.transport.value;
   const bool other = wish && *wish != TILEPOST_TRANSPORT_PEER;
-  if (!other && profile.peers.peer_access) return true;
+  if (!other && profile.peers.peer_access) {
+    const int before = diagnostics.errors();
+    if (!wish) transport_of(TILEPOST_TRANSPORT_PEER).check(spec, diagnostics);
+    const bool right = diagnostics.errors() == before;
+    if (!right) diagnostics.note(spec.max_rows->where, "max_rows needs transport 'peer' here");
+    return right;
+  }
   const std::string why = other ? fmt::format(
                                       "transport {} would write the output of a run that "
                                       "has too many rows; use 'peer'",

@@ -73,6 +73,11 @@ void check_carrier(const Spec& spec, Diagnostics& diagnostics) {
 // Refuses what the kernel that sums, or the runtime, cannot do yet.
 void check_combine(const Spec& spec, Diagnostics& diagnostics) {
   const std::string pattern = quote(pattern_name(spec));
+  if (spec.neighbours.value)
+    diagnostics.error(spec.neighbours.where,
+                      fmt::format("neighbours is not possible with pattern {}: ranks wait for each "
+                                  "other's sums; remove neighbours",
+                                  pattern));
   if (spec.schedule.sum.value == TILEPOST_SUM_ADDED)
     diagnostics.error(spec.schedule.sum.where,
                       fmt::format("schedule.sum 'added' is not available with pattern {}, whose "

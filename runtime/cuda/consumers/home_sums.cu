@@ -54,7 +54,9 @@ __device__ __forceinline__ bool wait_for_part(const SharedFlags& flags, uint32_t
   if (lane < flags.ranks && lane != flags.rank)
     here = wait_for_run(flags, flag_of_part(flags, flags.rank, run, part, lane), run,
                         flags.page->shared + stored_wait(0));
-  return __all_sync(kAllLanes, here);
+  const bool all = __all_sync(kAllLanes, here);
+  __syncwarp();  // hands what each lane has acquired on to the others (PTX ISA, bar.warp.sync)
+  return all;
 }
 
 // A row that a warp makes, or some of its columns. Vectors of eight elements are counted.
@@ -212,11 +214,14 @@ __device__ __forceinline__ void make_parts(const HomeSumArguments& args) {
   }
 }
 
-// Where a rank has too many rows, all ranks find that, and none waits for another.
+// Where a rank has too many rows, all ranks find that, and none waits for another. After a wait
+// that was given up before, other ranks may still read what the run before has brought: nothing may
+// be stored there.
 template <DType kType>
 __global__ void __launch_bounds__(kThreads, 1)
     home_sums_kernel(const __grid_constant__ HomeSumArguments args) {
-  const bool over = threadIdx.x == 0 && is_over(args.bound, &args.words->over);
+  const bool over =
+      threadIdx.x == 0 && (is_given_up(args.flags) || is_over(args.bound, &args.words->over));
   if (__syncthreads_or(over ? 1 : 0) == 0) make_parts<kType>(args);
   clear_words(*args.words);
 }

@@ -43,8 +43,7 @@ cudaError_t preload_home_sums(tilepost_dtype_t type);
 // How many warps a launch on `sms` SMs has. A block fills an SM.
 int home_sum_warps(int sms);
 
-// All pointers to elements are aligned to 16 bytes. All blocks have to be resident, because blocks
-// wait for those of other ranks: `sms` is at most the number of SMs.
+// All pointers to elements are aligned to 16 bytes. There is a block for each of `sms` SMs.
 cudaError_t launch_home_sums(const HomeSumArguments& arguments, tilepost_dtype_t type, int sms,
                              cudaStream_t stream);
 

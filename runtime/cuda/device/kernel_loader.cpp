@@ -4,11 +4,16 @@
 // a kernel's address takes its cudaKernel_t too, since CUDA 12.8 those that ask for attributes and
 // occupancy as well. CUDA copies the image.
 #include "runtime/cuda/device/check.h"
+#include "runtime/cuda/device/resources.h"
 #include "tilepost/program.h"
 
 namespace {
 
 using tilepost::fail;
+
+// Libraries are loaded and unloaded whenever the caller likes, in Python also when garbage is
+// collected. A capture that is under way meanwhile has to remain valid.
+using tilepost::cuda::CaptureModeGuard;
 
 // The only kernel of the library.
 tilepost_result_t find_kernel(cudaLibrary_t library, const char* name, cudaKernel_t& kernel) {
@@ -23,6 +28,7 @@ tilepost_result_t find_kernel(cudaLibrary_t library, const char* name, cudaKerne
 
 tilepost_result_t load_kernel(const void* image, size_t /*bytes*/, const char* name,
                               const void** function, void** module) {
+  const CaptureModeGuard relaxed;
   cudaLibrary_t library = nullptr;
   TILEPOST_CUDA(cudaLibraryLoadData(&library, image, nullptr, nullptr, 0, nullptr, nullptr, 0));
   cudaKernel_t kernel = nullptr;
@@ -38,6 +44,7 @@ tilepost_result_t load_kernel(const void* image, size_t /*bytes*/, const char* n
 
 // An error cannot be reported here, and must not surface in the caller's next call.
 void unload_kernel(void* module) {
+  const CaptureModeGuard relaxed;
   if (cudaLibraryUnload(static_cast<cudaLibrary_t>(module)) != cudaSuccess) cudaGetLastError();
 }
 

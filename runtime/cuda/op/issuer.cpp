@@ -85,7 +85,7 @@ tilepost_result_t RunIssuer::run_captured(Run& run) {
   if (RunBoard* board = state_.traits.board) board->say_captured();
   TILEPOST_TRY(start(run));
   TILEPOST_TRY(finish(run));
-  state_.captured = true;
+  state_.captured = state_.captured || run.path().whole_run || counts_replays(run);
   watchdog_.wake();
   return TILEPOST_OK;
 }
@@ -131,10 +131,10 @@ tilepost_result_t RunIssuer::start(Run& run) {
 }
 
 // Whether replays of the run are counted, and by another kernel than the GEMM: where something
-// waits for other ranks.
+// waits for other ranks, or a timeline says of which captured run a replay was.
 bool RunIssuer::counts_replays(const Run& run) const {
-  return run.bank == kCaptured && !run.path().whole_run &&
-         row_of(*state_.traits.plan).communicates();
+  const bool watched = row_of(*state_.traits.plan).communicates() || timeline_.is_on();
+  return run.bank == kCaptured && !run.path().whole_run && watched;
 }
 
 // Whether a kernel begins the run in the memory that ranks share. It counts replays too.

@@ -33,7 +33,9 @@
 //   user stream:  begin  GEMM with tasks  end
 //   comm stream:                         wait(end)  announce the end
 // Where the GEMM also begins and ends the run by itself (RunPath::whole_run), there is only the
-// GEMM.
+// GEMM. Where sums of tokens are added up at home (RunPath::sums_at_home), ranks meet behind the
+// GEMM, which touches nothing that they share:
+//   user stream:  GEMM  begin  sums  end
 #pragma once
 
 #include "runtime/cuda/op/communication.h"

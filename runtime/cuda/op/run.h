@@ -29,7 +29,7 @@ struct Run {
   Buffers buffers;
   RegisteredOutput output;
   GemmArguments gemm;  // filled in if this rank has work to do
-  bool begun;          // whether the run has begun for the other ranks, by kernels beside the GEMM
+  bool begun;          // whether the run has begun for the other ranks, by a kernel of its own
   bool ends_apart;     // whether the end is announced to the ranks on the communication stream,
                        // behind `end`
 

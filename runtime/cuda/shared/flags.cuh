@@ -34,22 +34,26 @@ __device__ __forceinline__ bool is_given_up(const SharedFlags& flags) {
 
 // Waits until one of this rank's flags has reached `target`, and acquires what was released with
 // it. Returns false if the wait was given up. Nothing may be announced then, or the other ranks
-// would take data that is not there and end their run with it. `place` reports the wait to the
-// host, and `seen()` is what it has seen. The host needs only the first wait that was given up, so
+// would take data that is not there and end their run with it. `is_here(value)` says whether the
+// word has come so far. `place` reports the wait to the host, and `seen()` is what it has seen. The
+// host needs only the first wait that was given up, so
 // later waits give up at once.
-template <class Seen>
+template <class Seen, class IsHere>
 __device__ __forceinline__ bool wait_for(const SharedFlags& flags, const uint32_t* word,
                                          uint32_t target, SharedWait* place, int group,
-                                         const Seen& seen) {
+                                         const Seen& seen, const IsHere& is_here) {
   if (is_given_up(flags)) return false;
   bool told = false;
   const auto tell = [&](WaitState state) {
     tell_host(place, state, group, seen(), target);
     told = true;
   };
-  const PollEnd end = poll({word, target, flags.deadline_ns, flags.page}, [&] {
-    if (!told) tell(kWaiting);
-  });
+  // Polling orders nothing, and one acquire comes behind it (polling.cuh).
+  const PollEnd end = poll_until([&] { return is_here(ptx::load_relaxed_sys(word)); },
+                                 flags.deadline_ns, flags.page,
+                                 [&] {
+                                   if (!told) tell(kWaiting);
+                                 });
   if (end == PollEnd::late) {
     tell(kGaveUp);
     stay_for_host(flags.page);
@@ -66,14 +70,18 @@ __device__ __forceinline__ bool wait_for(const SharedFlags& flags, const uint32_
 // The same, where what the word holds is what has been seen.
 __device__ inline bool wait_for(const SharedFlags& flags, const uint32_t* word, uint32_t target,
                                 SharedWait* place, int group) {
-  return wait_for(flags, word, target, place, group, [&] { return ptx::load_relaxed_sys(word); });
+  return wait_for(
+      flags, word, target, place, group, [&] { return ptx::load_relaxed_sys(word); },
+      [&](uint32_t value) { return has_reached(value, target); });
 }
 
-// The same for a flag of a part, which holds the number of the last run in which it was raised. It
-// is reported as one signal that is missing.
+// The same for a flag of a part, which holds the number of the last run in which it was raised, and
+// is compared for equality (flag_to_renew). It is reported as one signal that is missing.
 __device__ __forceinline__ bool wait_for_run(const SharedFlags& flags, const uint32_t* flag,
                                              uint32_t run, SharedWait* place) {
-  return wait_for(flags, flag, run, place, 0, [run] { return run - 1; });
+  return wait_for(
+      flags, flag, run, place, 0, [run] { return run - 1; },
+      [run](uint32_t value) { return value == run; });
 }
 
 }  // namespace tilepost::cuda

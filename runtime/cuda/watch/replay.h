@@ -6,9 +6,9 @@
 namespace tilepost::cuda {
 
 // Counts the replay, records which captured run it is of, and resets its progress and the counters
-// of `groups` groups.
+// of `groups` groups, if there are any.
 struct ReplayBeginning {
-  bool counts = false;  // false: the run is not captured, and nothing is marked
+  bool counts = false;  // false: nothing is marked
   uint32_t which = 0;
   uint32_t* counters = nullptr;
   int groups = 0;

@@ -187,6 +187,25 @@ TEST_CASE("on GPUs a bound on rows whose sums go home takes peer, or is refused 
   CHECK(only(spec).planned_transport == TILEPOST_TRANSPORT_NCCL);
 }
 
+TEST_CASE("a bound that takes peer is refused where peer is") {
+  Spec spec = sums_spec(16384, 2048, 768);
+  spec.max_rows = wish(int64_t{100000});
+  SECTION("more ranks than there are flags for") {
+    spec.ranks.value = 16;
+    CHECK(refusal(spec).find("sums tokens for at most 8") != std::string::npos);
+  }
+  SECTION("SMs for communication") {
+    spec.schedule.comm_sms = wish(int64_t{4});
+    CHECK(refusal(spec).find("schedule.comm_sms is not possible") != std::string::npos);
+  }
+}
+
+TEST_CASE("SMs for communication leave sums of tokens to other transports than peer") {
+  Spec spec = sums_spec(16384, 2048, 768);
+  spec.schedule.comm_sms = wish(int64_t{4});
+  CHECK(only(spec).planned_transport != TILEPOST_TRANSPORT_PEER);
+}
+
 TEST_CASE("sums at home are for the ranks that have flags") {
   Spec spec = sums_spec(16384, 2048, 768);
   spec.ranks.value = 16;

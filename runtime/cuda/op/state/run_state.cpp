@@ -118,8 +118,8 @@ std::string RunState::explain_given_up(const std::optional<RunInFlight>& started
   return explainer_.gave_up_on_others() ? explainer_.late(started.value_or(latest())) : "";
 }
 
-// The run that an error names if a wait gave up before the run was seen to begin. A replay counts
-// itself only after its first wait.
+// The run that an error names if a wait gave up before the run was seen to begin. A kernel that
+// is a whole run counts its replay only after its first wait.
 RunInFlight RunState::latest() const {
   if (captured && !tracker.has_any()) return {kCaptured, load(page()->replayed), Clock::now()};
   return {kEager, ledger.runs(), Clock::now()};
