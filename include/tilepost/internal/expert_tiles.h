@@ -3,10 +3,10 @@
 // alone. So there is no table of tiles: kernels, the host target and tests compute tiles with this
 // code, from the ends of the experts' rows.
 //
-// An expert's rows are cut into tile rows of tile_m rows. The last two tile rows share what is left
-// evenly, because a tile of very few rows takes hardly less time than one of half the height. An
-// expert without rows has no tile. The tiles of an expert follow those of the expert before it, and
-// are swept in bands, as TileGrid's are.
+// An expert's rows are cut into as few tile rows of at most tile_m rows as there can be. They are
+// equally high, but for a unit, because CTAs that compute some of them at the same time go on
+// together. An expert without rows has no tile. The tiles of an expert follow those of the expert
+// before it, and are swept in bands, as TileGrid's are.
 #ifndef TILEPOST_EXPERT_TILES_H
 #define TILEPOST_EXPERT_TILES_H
 
@@ -20,7 +20,7 @@ constexpr int kMostExperts = 512;
 // The bytes of a CTA's table of experts (ExpertTable), whole lines of 128 bytes.
 constexpr int kExpertTableBytes = ((kMostExperts + 1) * 8 + 127) / 128 * 128;
 
-// Tile rows that are not the last one of an expert have a multiple of this many rows.
+// A unit of rows. Tile rows that are not the last one of an expert have whole units.
 constexpr int kExpertUnit = 16;
 
 // Rows [first, first + count) of an expert, counted from the expert's first row.
@@ -32,15 +32,14 @@ TILEPOST_INLINE constexpr int count_tile_rows(int rows, int tile_m) {
   return (rows + tile_m - 1) / tile_m;
 }
 
-// Tile row `index` of an expert with `rows` rows. tile_m is a multiple of kExpertUnit.
+// Tile row `index` of an expert with `rows` rows. The first ones have a unit more than the others.
+// tile_m is a multiple of kExpertUnit.
 TILEPOST_INLINE constexpr ExpertRows tile_row_at(int rows, int tile_m, int index) {
-  const int count = count_tile_rows(rows, tile_m);
-  if (index < count - 2) return {index * tile_m, tile_m};
-  if (count < 2) return {0, rows};
-  const int begin = (count - 2) * tile_m, left = rows - begin;
-  const int half = (left + 2 * kExpertUnit - 1) / (2 * kExpertUnit) * kExpertUnit;
-  if (index == count - 2) return {begin, half};
-  return {begin + half, left - half};
+  const int count = count_tile_rows(rows, tile_m), units = (rows + kExpertUnit - 1) / kExpertUnit;
+  const int each = units / count, more = units % count;  // as many tile rows have a unit more
+  const int first = (index * each + (index < more ? index : more)) * kExpertUnit;
+  const int height = (each + (index < more ? 1 : 0)) * kExpertUnit;
+  return {first, rows - first < height ? rows - first : height};
 }
 
 // The most tile rows that m rows of A have, however experts divide them.

@@ -69,12 +69,20 @@ TEST_CASE("Tiles of experts cover every row once, for random experts") {
   }
 }
 
-TEST_CASE("The last two tile rows of an expert share what is left") {
+TEST_CASE("Tile rows of an expert are equally high, but for a unit") {
   REQUIRE(tile_row_at(200, 192, 0).count == 112);
   REQUIRE(tile_row_at(200, 192, 1).count == 88);
-  REQUIRE(tile_row_at(1024, 192, 3).count == 192);
-  REQUIRE(tile_row_at(1024, 192, 4).count == 128);
-  REQUIRE(tile_row_at(1024, 192, 5).count == 128);
+  REQUIRE(tile_row_at(1024, 192, 3).count == 176);
+  REQUIRE(tile_row_at(1024, 192, 4).first == 704);
+  REQUIRE(tile_row_at(1024, 192, 5).count == 160);
+  for (const int tile_m : {16, 80, 192, 256})
+    for (int rows = 1; rows <= 5 * tile_m; ++rows) {
+      const int most = tile_row_at(rows, tile_m, 0).count;
+      const int least = tile_row_at(rows, tile_m, count_tile_rows(rows, tile_m) - 1).count;
+      INFO(rows << " rows in tiles of " << tile_m);
+      REQUIRE(most <= tile_m);
+      REQUIRE(least > most - 2 * kExpertUnit);  // the last one may also lack some of a unit
+    }
 }
 
 TEST_CASE("The most tile rows are reached where experts have a row more than whole tiles") {
