@@ -6,12 +6,14 @@
 // one expert. Its rows are columns of the matrix instruction, whose extent may be any multiple of
 // eight, so that a tile of fewer rows takes less time.
 //
-// The roles are those of gemm_sm90.cu with PINGPONG and SWAP: one thread of warpgroup 0 loads
-// operands with TMA. Two warpgroups, the consumers, take turns at whole tiles, so that one rounds
-// and stores while the other multiplies. A warp for each consumer stores panels: by TMA where all
-// rows of a panel are the tile's, and otherwise row by row, as the rows behind are another
-// expert's. The CTAs of a cluster, ACROSS of them, have tile columns side by side and share rows of
-// A: each loads some boxes of them for all.
+// The roles are those of gemm_sm90.cu with SWAP: one thread of warpgroup 0 loads operands with TMA.
+// Two warpgroups, the consumers, multiply blocks of B. With PINGPONG they take turns at whole
+// tiles, so that one rounds and stores while the other multiplies. Otherwise they share tiles of
+// twice as many columns: fewer bytes are moved for as many products, and both round at the same
+// time. A warp for each consumer stores panels: by TMA where all rows of a panel are the tile's,
+// and otherwise row by row, as the rows behind are another expert's. The CTAs of a cluster, ACROSS
+// of them, have tile columns side by side and share rows of A: each loads some boxes of them for
+// all.
 //
 // If GATHERS, rows are those of tokens. They lie apart in A, and some arrive while the kernel runs.
 // A further warpgroup copies them. Tiles come in the order of a list that was made before the
@@ -20,13 +22,14 @@
 // share B: each loads a block of it for both.
 //
 // With an operation that combines gate and up a tile has half as many columns of the output, and
-// the CTA loads rows of gate and of up from where B has them (INTERLEAVED or in halves).
+// the CTA loads rows of gate and of up from where B has them (INTERLEAVED or in halves). In shared
+// memory rows of up lie behind those of gate.
 //
 // Launch: kThreads threads, kSharedBytes of dynamic shared memory, clusters (ACROSS * DOWN, 1, 1),
 // a grid of whole clusters. The tensor maps have the 128-byte swizzle. A is {k, m}, box {kTileK,
-// BOX_M}; with GATHERS it is not read. B is {k, experts * rows of B}, box {kTileK, kTileN}, or 64
-// rows if DOWN is 2; INTERLEAVED: {2 k, experts * n}; NN: {rows of B, experts * k}, box {64,
-// kTileK}. C is {n, m}, box {64, kPanelM}. n is a multiple of 8. NN and INTERLEAVED: k is a
+// BOX_M}; with GATHERS it is not read. B is {k, experts * rows of B}, box {kTileK, kTileN}, or half
+// of a CTA's rows if DOWN is 2; INTERLEAVED: {2 k, experts * n}; NN: {rows of B, experts * k}, box
+// {64, kTileK}. C is {n, m}, box {64, kPanelM}. n is a multiple of 8. NN and INTERLEAVED: k is a
 // multiple of kTileK, because the elements behind belong to others. GATHERS: a row of A is a
 // multiple of sixteen bytes.
 #include <tilepost/plan.h>
@@ -53,6 +56,7 @@ constexpr int kStages = tilepost::tunable("STAGES", 5);    // stages of the load
 constexpr int kPanelM = tilepost::tunable("PANEL_M", 64);  // rows of a panel of C
 constexpr int kPanels = tilepost::tunable("PANELS", 1);    // buffers for C per consumer
 constexpr int kBand = tilepost::tunable("BAND", 8);        // tile rows swept together
+constexpr bool kPingPong = tilepost::tunable("PINGPONG", 1);  // consumers take turns at tiles
 constexpr bool kNN = tilepost::tunable("NN", 0);  // B is [k, rows of B], not [rows of B, k]
 constexpr bool kPrecise = tilepost::tunable("PRECISE", 0);  // e4m3: adds stages' sums in fp32
 constexpr bool kInterleaved = tilepost::tunable("INTERLEAVED", 0);  // tilepost_gate_t
@@ -64,8 +68,9 @@ constexpr tilepost::DType kOutput = tilepost::tunable("OUTPUT", tilepost::DType:
 constexpr int kRowBytes = 128;  // an operand's row in shared memory, swizzled
 constexpr int kTileK = kRowBytes / static_cast<int>(sizeof(tilepost::DeviceElement<kElement>));
 constexpr int kBlock = 64;  // rows of one wgmma: rows of B
-constexpr int kBlocks = 2;  // of a CTA
+constexpr int kBlocks = 2;  // of a consumer
 constexpr int kConsumers = 2;
+constexpr int kSharers = kPingPong ? 1 : kConsumers;  // consumers of a tile
 constexpr bool kGated = tilepost::combines_gate(kEpilogue);
 constexpr int kParts = kGated ? 2 : 1;     // of B: gate and up
 constexpr int kTileN = kWholeN / kAcross;  // columns of a CTA
@@ -73,13 +78,14 @@ constexpr int kTileM = kWholeM / kDown;    // rows of a CTA, up to 192, a multip
 
 constexpr int kPanelBytes = kPanelM * tilepost::panel::kRowBytes;
 constexpr int kHeights = kTileM / kPanelM;  // panels one below the other
-constexpr int kWidths = kTileN / kBlock;    // panels side by side
+constexpr int kPart = kTileN / kSharers;    // columns of a consumer
+constexpr int kWidths = kPart / kBlock;     // panels side by side
 
-constexpr int kBytesA = kTileM * kRowBytes, kBytesB = kBlocks * kBlock * kRowBytes;
+constexpr int kBytesA = kTileM * kRowBytes, kBytesB = kSharers * kBlocks * kBlock * kRowBytes;
 constexpr int kPipelineBytes = kStages * (kBytesA + kBytesB);
 
 using Mates = tilepost::Mates<kDown, kAcross>;
-using Positions = tilepost::Positions<kConsumers, Mates::kAll>;
+using Positions = tilepost::Positions<kPingPong ? kConsumers : 1, Mates::kAll>;
 using LoaderPositions = tilepost::Positions<1, Mates::kAll>;
 using StageBarriers = tilepost::StageBarriers<0, kStages>;
 using PanelBarriers = tilepost::PanelBarriers<StageBarriers::kEnd, kConsumers, kPanels>;
@@ -91,8 +97,10 @@ constexpr int kThreads = 128 * (kMovers + kConsumers);
 constexpr int kPanelsEnd = kPipelineBytes + kConsumers * kPanels * kPanelBytes;
 constexpr int kSharedBytes = kPanelsEnd + tilepost::ExpertTable::kBytes + kBarrierBytes;
 
-using Products =
-    tilepost::ExpertProducts<kBlocks, kTileM, kStages, kNN, kPrecise, kElement, kGathers>;
+constexpr int kBlockStep =
+    kGated ? kTileN : kBlock;  // rows of B from a consumer's block to the next
+using Products = tilepost::ExpertProducts<kBlocks, kBlockStep, kTileM, kStages, kNN, kPrecise,
+                                          kElement, kGathers>;
 using Sums = Products::Sums;
 using TokenRows =
     tilepost::TokenRows<kTileM, static_cast<int>(sizeof(tilepost::DeviceElement<kElement>))>;
@@ -104,7 +112,8 @@ constexpr int kMoverRegisters = 40, kCopierRegisters = kGathers ? 72 : 0;
 constexpr int kConsumerRegisters =
     ((kGathers ? 512 : 504) - kMoverRegisters - kCopierRegisters) / kConsumers;
 
-static_assert(kTileN * kParts == kBlocks * kBlock, "a CTA has two blocks of 64 rows of B");
+static_assert(kTileN * kParts == kSharers * kBlocks * kBlock,
+              "a consumer has two blocks of 64 rows of B");
 static_assert(kTileM % tilepost::kExpertUnit == 0 && kTileM % kBoxM == 0 && kBoxM % 8 == 0 &&
               kTileM % kPanelM == 0 && kPanelM % 16 == 0);
 static_assert(kSumsHeld <= 192, "the sums of a tile do not fit the registers");
@@ -137,7 +146,7 @@ struct Shared {
 };
 
 __device__ __forceinline__ void init_barriers(const Shared& shared) {
-  shared.stages().init(Mates::kSenders, kGathers ? TokenRows::kThreads : 0);
+  shared.stages().init(kSharers * Mates::kSenders, kGathers ? TokenRows::kThreads : 0);
   for (int consumer = 0; consumer < kConsumers; ++consumer) {
     tilepost::ptx::init_barrier(shared.turn(consumer), 1);
     shared.panels().init(consumer);
@@ -176,17 +185,24 @@ __device__ __forceinline__ int first_column(const tilepost::ExpertTile& tile) {
   return tile.column * kWholeN + Mates::of_this_cta().column() * kTileN;
 }
 
+// The first column of the output that a consumer has of a tile.
+__device__ __forceinline__ int first_column(const tilepost::ExpertTile& tile, int consumer) {
+  return first_column(tile) + (kPingPong ? 0 : consumer * kPart);
+}
+
 // Loads a stage of B: of each part kTileN rows, from the expert's row of `column` on, and elements
-// of K from k on. Where DOWN is 2, this CTA loads one of the two blocks, for both CTAs.
+// of K from k on. Where DOWN is 2, this CTA loads half of them, for both CTAs.
 __device__ __forceinline__ void load_b(uint32_t to, const CUtensorMap* map, uint32_t full,
                                        const tilepost_shape_t& shape, int expert, int column,
                                        int k) {
   const Mates mates = Mates::of_this_cta();
-  constexpr int kBox = kDown == 1 && !kGated && !kNN ? kBlocks : 1;  // blocks that a box has
+  constexpr int kAll = kSharers * kBlocks, kHalf = kAll / 2;           // blocks of the CTA
+  constexpr int kBox = kNN ? 1 : kDown == 2 || kGated ? kHalf : kAll;  // blocks that a box has
 #pragma unroll
-  for (int block = 0; block < kBlocks; block += kBox) {
-    if (kDown == 2 && block != mates.row()) continue;
-    const int part = kGated ? block : 0, from = column + (kGated ? 0 : block * kBlock);
+  for (int block = 0; block < kAll; block += kBox) {
+    if (kDown == 2 && block / kHalf != mates.row()) continue;
+    const int part = kGated ? block / kHalf : 0;
+    const int from = column + (kGated ? block % kHalf : block) * kBlock;
     const uint32_t at = to + block * kBlock * kRowBytes;
     if constexpr (kNN)
       mates.load_for_column(at, map, full, part * shape.n + from, expert * shape.k + k);
@@ -266,7 +282,8 @@ __device__ __forceinline__ void copy_rows(uint32_t source, void* out, const tile
         tilepost::panel::read(source, i, lane % kChunks);
 }
 
-// A store warp. Each consumer has one. Lane 0 stores whole panels by TMA.
+// A store warp. Each consumer has one. Lane 0 stores whole panels by TMA, and gives a buffer back
+// when the next one is on its way, or at once where there is only one.
 __device__ __forceinline__ void store_tiles(const Shared& shared, const CUtensorMap* map_c,
                                             void* out, const Tiles& tiles,
                                             const tilepost_shape_t& shape, int consumer, int lane) {
@@ -276,24 +293,27 @@ __device__ __forceinline__ void store_tiles(const Shared& shared, const CUtensor
   for (int position = positions.first; position < tiles.count(); position += positions.stride) {
     tilepost::ExpertTile tile = tiles.at(position);
     tile.rows = tilepost::same_in_warp(tile.rows);
-    const tilepost::Tile place{tile.row, first_column(tile), tile.row, tile.group};
+    tilepost::PanelReturns<PanelBarriers, kPanels> returns{shared.panels(), consumer};
+    const tilepost::Tile place{tile.row, first_column(tile, consumer), tile.row, tile.group};
+    const int whole = tile.rows / kPanelM * kWidths;
+    const int panels = (tile.rows + kPanelM - 1) / kPanelM * kWidths;
 #pragma unroll 1
-    for (int panel = 0; panel < kHeights * kWidths; ++panel) {
-      const int row = panel / kWidths * kPanelM, rows = tile.rows - row;
-      if (rows <= 0) break;
+    for (int panel = 0; panel < panels; ++panel) {
+      const int row = panel / kWidths * kPanelM;
       const tilepost::Coord at =
           tilepost::out_coord(tilepost::TileGrid{}, place, row, panel % kWidths * kBlock);
       const uint32_t source = shared.panel(consumer, ring.index);
       tilepost::ptx::wait_barrier(shared.panels().full(consumer, ring.index), ring.parity);
-      if (rows < kPanelM) {
-        copy_rows(source, out, shape, at, rows, lane);
+      if (panel >= whole) {
+        copy_rows(source, out, shape, at, tile.rows - row, lane);
         __syncwarp();
+        if (lane == 0) tilepost::ptx::arrive(shared.panels().empty(consumer, ring.index));
       } else if (lane == 0) {
         tilepost::panel::store<false>(map_c, source, at);
         tilepost::ptx::commit_bulk();
-        tilepost::ptx::wait_bulk_read<0>();
+        returns.stored(panel, ring.index);
+        if (panel == whole - 1) returns.finish();
       }
-      if (lane == 0) tilepost::ptx::arrive(shared.panels().empty(consumer, ring.index));
       ring.advance();
     }
     __syncwarp();  // puts rows that other lanes have copied before lane 0's release
@@ -310,7 +330,7 @@ __device__ __forceinline__ void write_panels(const Shared& shared, tilepost::Rin
                                              int thread) {
   constexpr int kColumns = 2;  // of a thread in a block
   const tilepost::panel::Place first =
-      tilepost::panel::first_sum_transposed({tile.row, first_column(tile)}, thread);
+      tilepost::panel::first_sum_transposed({tile.row, first_column(tile, consumer)}, thread);
   tilepost::epilogue::ColumnInputs<kEpilogue, kOutput, kColumns * kBlocks> inputs;
 #pragma unroll
   for (int i = 0; i < kColumns * kBlocks; ++i) {
@@ -334,6 +354,15 @@ __device__ __forceinline__ void write_panels(const Shared& shared, tilepost::Rin
   }
 }
 
+// Where a consumer finds what it multiplies: its own blocks of B.
+struct ConsumerStages : Shared {
+  int consumer;
+
+  __device__ __forceinline__ uint32_t b(int stage) const {
+    return Shared::b(stage) + (kPingPong ? 0 : consumer * kPart * kRowBytes);
+  }
+};
+
 // The work of a consumer. All of its 128 threads call this.
 __device__ __forceinline__ void multiply_tiles(const Shared& shared, const tilepost_shape_t& shape,
                                                const tilepost_epilogue_t& epilogue,
@@ -344,18 +373,22 @@ __device__ __forceinline__ void multiply_tiles(const Shared& shared, const tilep
   tilepost::Ring<kPanels> panels(1);
   uint32_t turn_parity = consumer == 0 ? 1 : 0;
   Sums sums;
-  if (consumer == 1) ring.skip(stages);
+  if (kPingPong && consumer == 1) ring.skip(stages);
 #pragma unroll 1
   for (int position = positions.first; position < tiles.count(); position += positions.stride) {
     tilepost::ExpertTile tile = tiles.at(position);
     tile.rows = tilepost::same_in_warp(tile.rows);
-    tilepost::ptx::wait_barrier(shared.turn(consumer), turn_parity);
-    turn_parity ^= 1;
+    if constexpr (kPingPong) {
+      tilepost::ptx::wait_barrier(shared.turn(consumer), turn_parity);
+      turn_parity ^= 1;
+    }
     // The other consumer's first stage may be issued behind this consumer's last stage.
-    Products::multiply_rows(max(tile.rows, 1), shared, ring, sums, stages, thread, [&] {
-      if (thread == 0) tilepost::ptx::arrive(shared.turn(1 - consumer));
-    });
-    ring.skip(stages);
+    Products::multiply_rows(max(tile.rows, 1), ConsumerStages{shared, consumer}, ring, sums, stages,
+                            thread, [&] {
+                              if (kPingPong && thread == 0)
+                                tilepost::ptx::arrive(shared.turn(1 - consumer));
+                            });
+    if constexpr (kPingPong) ring.skip(stages);
     write_panels(shared, panels, sums, shape, epilogue, tile, consumer, thread);
   }
 }

@@ -13,16 +13,16 @@
 
 namespace tilepost {
 
-// A warpgroup has kBlocks blocks of 64 rows of B, which are rows of the matrix instruction, and up
-// to kMost rows of A, which are its columns. A thread holds kMost / 2 sums of each block. Of a tile
-// with fewer rows it holds the first ones. kNN: B has K in rows. kPrecise: the sums of each stage
-// are added in fp32. kCopied: threads have copied rows of A (token_rows.cuh). `Shared` is as for
-// Products (products.cuh).
-template <int kBlocks, int kMost, int kStages, bool kNN, bool kPrecise, DType kElement,
-          bool kCopied>
+// A warpgroup has kBlocks blocks of 64 rows of B, which are rows of the matrix instruction. From
+// one to the next are kBlockStep rows. It has up to kMost rows of A, which are its columns. A
+// thread holds kMost / 2 sums of each block. Of a tile with fewer rows it holds the first ones.
+// kNN: B has K in rows. kPrecise: the sums of each stage are added in fp32. kCopied: threads have
+// copied rows of A (token_rows.cuh). `Shared` is as for Products (products.cuh).
+template <int kBlocks, int kBlockStep, int kMost, int kStages, bool kNN, bool kPrecise,
+          DType kElement, bool kCopied>
 struct ExpertProducts {
   static constexpr int kBlockSums = kMost / 2;
-  static constexpr int kBlock = 64, kRowBytes = 128, kSteps = 4;
+  static constexpr int kRowBytes = 128, kSteps = 4;
   using Sums = float[kBlocks * kBlockSums];
 
   // Waits until the ring's next stage has been filled, and may be read by matrix instructions.
@@ -43,7 +43,7 @@ struct ExpertProducts {
     const uint64_t y = ptx::matrix_descriptor(shared.a(stage));
 #pragma unroll
     for (int block = 0; block < kBlocks; ++block) {
-      const uint64_t x = ptx::matrix_descriptor(shared.b(stage) + block * kBlock * kRowBytes);
+      const uint64_t x = ptx::matrix_descriptor(shared.b(stage) + block * kBlockStep * kRowBytes);
 #pragma unroll
       for (int step = 0; step < kSteps; ++step)
         ptx::wgmma<kRows, kElement, false, kNN>(

@@ -51,6 +51,40 @@ TEST_CASE("a tile of gate and up has half as many columns, and boxes of one kind
   CHECK(host_twin(pairs).source.file == "gemm_host_experts.cpp");
 }
 
+TEST_CASE("consumers share tiles where K is long and experts have many rows") {
+  const auto of_4 = [](int64_t m, int64_t k) {
+    Spec spec = experts_spec(m, 28672, k);
+    spec.gemm.experts.value = 4;
+    return spec;
+  };
+  const Plan together = only(of_4(16384, 4096));
+  CHECK(together.source.tunables.at("PINGPONG") == "0");
+  CHECK((together.map.tile_m == 192 && together.map.tile_n == 512));
+  CHECK(together.kernel.box_b.rows == 256);
+  CHECK(host_twin(together).map.tile_m == 192);
+  const Plan gated = only(with_swiglu(of_4(16384, 4096), TILEPOST_GATE_HALVES));
+  CHECK(gated.source.tunables.at("PINGPONG") == "0");
+  CHECK((gated.map.tile_n == 256 && gated.kernel.box_b.rows == 128));
+  for (const Spec& spec : {of_4(16384, 2048), of_4(1024, 4096)}) {
+    const Plan in_turns = only(spec);
+    CHECK(in_turns.source.tunables.at("PINGPONG") == "1");
+    CHECK((in_turns.map.tile_m == 192 && in_turns.map.tile_n == 256));
+    CHECK(in_turns.kernel.box_b.rows == 128);
+  }
+}
+
+TEST_CASE("where K is long, experts with hundreds of rows have fewer stages") {
+  CHECK(only(experts_spec(64 * 512, 4096, 7168)).source.tunables.at("STAGES") == "4");
+  CHECK(only(experts_spec(64 * 256, 4096, 7168)).source.tunables.at("STAGES") == "5");
+  CHECK(only(experts_spec(64 * 512, 4096, 2048)).source.tunables.at("STAGES") == "5");
+}
+
+TEST_CASE("scales leave a tile registers for fewer rows") {
+  Spec spec = experts_spec(16384, 28672, 4096);
+  spec.gemm.epilogue.push_back(wish(TILEPOST_SCALE_ROWS));
+  CHECK(only(spec).map.tile_m == 160);
+}
+
 TEST_CASE("what kernels of experts cannot do is refused, with the reason") {
   CHECK_THAT(refusal(experts_spec(4096, 2048, 768, Arch::sm_80)),
              Catch::Contains("has no kernel for sm_80: its kernels are for sm_90a"));

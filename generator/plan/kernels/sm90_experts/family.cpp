@@ -15,7 +15,7 @@ namespace tilepost {
 namespace {
 
 constexpr int kRowBytes = 128;  // of an operand or a panel in shared memory: the swizzle's span
-constexpr int kRowsOfB = 128;   // of a CTA
+constexpr int kRowsOfB = 128;   // of a consumer
 constexpr int kBarrierBytes = 1024;
 constexpr int kConsumers = 2;
 
@@ -23,7 +23,7 @@ const ExpertsShape& shape_of(const KernelConfig& config) {
   return static_cast<const ExpertsShape&>(*config.shape);
 }
 
-// The columns of the output that a CTA has of a tile: gate and up share its rows of B.
+// The columns of the output that a consumer has of a tile: gate and up share its rows of B.
 int columns_of(const Plan& plan) {
   return combines_gate(plan.epilogue) ? kRowsOfB / 2 : kRowsOfB;
 }
@@ -33,32 +33,75 @@ struct Ctas {
   int down, across;
 };
 
-KernelConfig experts(const Plan& plan, int tile_m, int panel_m, int stages, Ctas ctas) {
-  const int across = ctas.across;
+// What a CTA has: tiles of up to tile_m rows, and `panels` panels of panel_m rows for each
+// consumer.
+struct Form {
+  int tile_m, stages;
+  int panel_m, panels = 1;
+  int sharers = 1;
+};
+
+KernelConfig config_of(const Plan& plan, const Form& form, Ctas ctas) {
   ExpertsShape shape;
-  shape.panel_m = panel_m;
+  shape.panel_m = form.panel_m;
+  shape.panels = form.panels;
+  shape.sharers = form.sharers;
   shape.down = ctas.down;
   shape.copiers = row_of(plan).dispatches() ? 1 : 0;
-  if (tile_m % shape.box_m != 0) shape.box_m = kExpertUnit;  // boxes divide a tile
+  if (form.tile_m % shape.box_m != 0) shape.box_m = kExpertUnit;  // boxes divide a tile
   KernelConfig config{};
   config.family = &sm90_experts_family();
   config.row = "gemm_sm90/128x128/2";  // its clock: as much is moved for as many products
-  config.tile_m = shape.down * tile_m;
-  config.tile_n = across * columns_of(plan);
+  config.tile_m = ctas.down * form.tile_m;
+  config.tile_n = ctas.across * form.sharers * columns_of(plan);
   config.tile_k = kRowBytes / 2;
-  config.stages = stages;
+  config.stages = form.stages;
   config.ctas_per_sm = 1;
-  config.across = across * shape.down;
+  config.across = ctas.across * ctas.down;
   config.epilogue = true;
   config.shape = std::make_shared<const ExpertsShape>(shape);
   return config;
 }
 
-// Rows of tokens cannot be shared by multicast. So CTAs share nothing, or B, which is worth it
-// where experts have rows for two CTAs.
-std::vector<Ctas> clusters(const Plan& plan) {
-  if (row_of(plan).dispatches()) return {{1, 1}, {2, 1}};
-  return {{1, plan.map.n > columns_of(plan) ? 2 : 1}};
+// CTAs side by side share rows of A. A narrow output leaves nothing to share them with.
+KernelConfig side_by_side(const Plan& plan, const Form& form) {
+  return config_of(plan, form, {1, plan.map.n > form.sharers * columns_of(plan) ? 2 : 1});
+}
+
+// The rows of an expert, if all have as many. Tokens are sent to all ranks' experts evenly.
+int64_t rows_of_all(const Plan& plan) {
+  return row_of(plan).has_tokens() ? std::max<int64_t>(1, plan.map.m * plan.top / plan.ranks)
+                                   : plan.map.m;
+}
+int rows_of_expert(const Plan& plan) {
+  const int64_t all = rows_of_all(plan);
+  return static_cast<int>(ceil_div(all, std::min<int64_t>(all, plan.experts)));
+}
+
+// Where K is long and experts have many rows, other things decide than elsewhere: not what a tile
+// waits for, but how many bytes are moved for its products (docs/internals/experts.md).
+bool has_many_products(const Plan& plan, int64_t least_rows) {
+  constexpr int64_t kLongK = 4096;
+  return plan.k >= kLongK && rows_of_expert(plan) >= least_rows;
+}
+
+// The stages of consumers that take turns.
+int stages_in_turns(const Plan& plan) {
+  return has_many_products(plan, 384) ? 4 : 5;
+}
+
+// Whether consumers may share tiles. Sums of tokens want many tiles.
+bool may_share(const Plan& plan) {
+  return has_many_products(plan, 1024) && !row_of(plan).combines();
+}
+
+// How many tiles the chip computes one after the other if it computes at_once of `tiles` tiles at a
+// time. Experts have different numbers of rows, so that CTAs end at any time in their last tile.
+// With rows of tokens, whose two forms were compared by them, these are whole waves.
+double rounds(const Plan& plan, int64_t tiles, int at_once) {
+  if (tiles <= at_once || row_of(plan).dispatches())
+    return static_cast<double>(ceil_div(tiles, at_once));
+  return static_cast<double>(tiles) / at_once + 0.5;
 }
 
 // What sums of tokens take behind a GEMM of so many rows. They read every row, and write one for
@@ -91,14 +134,24 @@ class Sm90ExpertsFamily final : public KernelFamily {
     return "";
   }
 
-  // Tiles are as high as the experts' rows need, up to tile_m, so one configuration serves all.
-  // Sums that are kept twice leave registers for fewer: with 80 rows ptxas serialises the matrix
-  // instructions. A narrow output leaves nothing to share rows of A with.
+  // Tiles are as high as the experts' rows need, up to tile_m, so few configurations serve all.
+  // Sums that are kept twice leave registers for fewer: with 80 rows, or 64 in eight stages,
+  // ptxas serialises the matrix instructions. With four warpgroups, and with some operations of the
+  // epilogue, 192 rows spill.
   std::vector<KernelConfig> configs(const Plan& plan, const MachineProfile&) const override {
+    const bool twice = sums_twice(plan.input, plan.accumulate);
+    const Form low = twice ? Form{64, 7, 64} : Form{160, 5, 80};
+    // Rows of tokens cannot be shared by multicast. So CTAs share nothing, or B, which is worth it
+    // where experts have rows for two CTAs.
+    if (row_of(plan).dispatches())
+      return {config_of(plan, low, {1, 1}), config_of(plan, low, {2, 1})};
+    constexpr int kRegisters =
+        TILEPOST_SCALE_ROWS | TILEPOST_SCALE_COLUMNS | TILEPOST_GELU | TILEPOST_GEGLU;
+    if (twice || (plan.epilogue & kRegisters) != 0) return {side_by_side(plan, low)};
+    // Where two forms take about as long, the first one is chosen.
     std::vector<KernelConfig> configs;
-    for (const Ctas& ctas : clusters(plan))
-      configs.push_back(sums_twice(plan.input, plan.accumulate) ? experts(plan, 64, 64, 8, ctas)
-                                                                : experts(plan, 160, 80, 5, ctas));
+    if (may_share(plan)) configs.push_back(side_by_side(plan, {192, 3, 64, 3, 2}));
+    configs.push_back(side_by_side(plan, {192, stages_in_turns(plan), 64}));
     return configs;
   }
 
@@ -108,7 +161,8 @@ class Sm90ExpertsFamily final : public KernelFamily {
 
   int64_t shared_bytes(const KernelConfig& config) const override {
     const ExpertsShape& shape = shape_of(config);
-    return int64_t{config.stages} * (config.tile_m / shape.down + kRowsOfB) * kRowBytes +
+    return int64_t{config.stages} * (config.tile_m / shape.down + shape.sharers * kRowsOfB) *
+               kRowBytes +
            int64_t{kConsumers} * shape.panels * shape.panel_m * kRowBytes + kExpertTableBytes +
            kBarrierBytes;
   }
@@ -118,36 +172,35 @@ class Sm90ExpertsFamily final : public KernelFamily {
   bool fits_cluster(const KernelConfig&, int tiles) const override { return tiles == 1; }
   bool is_swapped(const KernelConfig&) const override { return true; }
 
-  // An expert has the same number of rows as the others here, of m rows in all.
+  // An expert has as many rows as the others here.
   GemmModel model(const MachineProfile& profile, const Plan& plan, const KernelConfig& config,
                   const KernelRequest& request) const override {
-    constexpr double kEfficiency = 0.93, kStart = 5;
-    // Tokens are sent to all ranks' experts evenly.
-    const int64_t all = row_of(plan).has_tokens()
-                            ? std::max<int64_t>(1, plan.map.m * plan.top / plan.ranks)
-                            : plan.map.m;
-    const int64_t experts = std::min<int64_t>(all, plan.experts);
-    const int rows = static_cast<int>((all + experts - 1) / experts);
-    const int count = count_tile_rows(rows, config.tile_m);
-    const int down = shape_of(config).down, across = config.across / down;
+    constexpr double kInTurns = 0.93, kInFewStages = 0.95, kShared = 0.98;  // of the tensor peak
+    constexpr double kStart = 5;
+    constexpr double kEpilogue = 1500;  // cycles, which consumers that take turns hide
+    const ExpertsShape& shape = shape_of(config);
+    const int64_t all = rows_of_all(plan), experts = std::min<int64_t>(all, plan.experts);
+    const int rows = rows_of_expert(plan), count = count_tile_rows(rows, config.tile_m);
+    const int down = shape.down, across = config.across / down;
+    const bool shares = shape.sharers > 1;
+    const double efficiency = shares ? kShared : config.stages < 5 ? kInFewStages : kInTurns;
     const double height = std::max(1.0 * rows / count, 64.0 * down);
-    const double products = multiply_cycles(plan, config, request, kEfficiency) * height /
+    const double products = multiply_cycles(plan, config, request, efficiency) * height /
                             config.tile_m * kRowsOfB / columns_of(plan);
-    const double delivered = (height / down / across + 1.0 * kRowsOfB / down) * kRowBytes /
-                             profile.chip.l2_bytes_per_clock;
+    const double delivered = (height / down / across + 1.0 * shape.sharers * kRowsOfB / down) *
+                             kRowBytes / profile.chip.l2_bytes_per_clock;
     TileModel tile;
-    tile.cycles = stages_of_tile(plan, config, request) * std::max(products, delivered);
+    tile.cycles = stages_of_tile(plan, config, request) * std::max(products, delivered) +
+                  (shares ? kEpilogue : 0);
     tile.ghz = profile.gemm.times_of(config.row).ghz * profile.gemm.sustained;
     tile.start_us = kStart;
     GemmModel model = gemm_of_tiles(profile, plan, config, request, tile);
     // The plan's table has the tiles of one expert with all rows.
     const int64_t columns = ceil_div(plan.map.n, config.tile_n);
     const int at_once = resident_sms(profile, plan, config.across) / config.across;
-    const auto waves = [&](int64_t tile_rows) {
-      return static_cast<double>(ceil_div(tile_rows * columns, at_once));
-    };
-    const double in_table = waves(count_tile_rows(static_cast<int>(plan.map.m), config.tile_m));
-    model.wave *= waves(experts * count) / in_table;
+    const auto in_table = static_cast<double>(
+        ceil_div(count_tile_rows(static_cast<int>(plan.map.m), config.tile_m) * columns, at_once));
+    model.wave *= rounds(plan, experts * count * columns, at_once) / in_table;
     if (row_of(plan).combines()) model.wave += sums_of_tokens_us(profile, plan, all) / in_table;
     model.read_b *= static_cast<double>(experts) * kRowsOfB / columns_of(plan);
     return model;
@@ -163,6 +216,7 @@ class Sm90ExpertsFamily final : public KernelFamily {
     tunables["STAGES"] = std::to_string(config.stages);
     tunables["ACROSS"] = std::to_string(config.across / shape.down);
     tunables["DOWN"] = std::to_string(shape.down);
+    tunables["PINGPONG"] = shape.sharers > 1 ? "0" : "1";
     tunables["BOX_M"] = std::to_string(shape.box_m);
     tunables["PANEL_M"] = std::to_string(shape.panel_m);
     tunables["PANELS"] = std::to_string(shape.panels);
@@ -174,7 +228,8 @@ class Sm90ExpertsFamily final : public KernelFamily {
     plan.kernel.box_b =
         nn ? tilepost_box_t{kSlab, plan.kernel.tile_k, kRowBytes, 0}
            : tilepost_box_t{plan.kernel.tile_k,
-                            shape.down > 1 ? kSlab : config.tile_n / config.across, kRowBytes, 0};
+                            shape.down > 1 ? kSlab * shape.sharers : config.tile_n / config.across,
+                            kRowBytes, 0};
     plan.kernel.box_c = {kSlab, shape.panel_m, kRowBytes, 0};
   }
 };

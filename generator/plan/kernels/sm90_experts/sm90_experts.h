@@ -8,6 +8,7 @@ namespace tilepost {
 // What a configuration has besides its tile. `tile_m` is the most rows of a tile.
 struct ExpertsShape : FamilyShape {
   int panel_m = 64;  // rows of a panel
+  int sharers = 1;   // consumers that share a tile; otherwise they take turns at whole tiles
   int down = 1;      // CTAs one below the other that share B
   int copiers = 0;   // warpgroups that copy rows of tokens
   int panels = 1;    // of a consumer

@@ -2,8 +2,8 @@
 //   out[65536, 768] = A[65536, 2048] * B[1536, 2048]^T of each row's expert, of 64, bf16 in, bf16 out
 //   epilogue swiglu
 //   for any m up to 65536
-//   sm_90a: gemm_sm90_experts, tile 160x128, 38 waves in 1 group, panel layout
-//   plan 09aa43eeddfd6565
+//   sm_90a: gemm_sm90_experts, tile 192x128, 32 waves in 1 group, panel layout
+//   plan 82bb7d86817c7b34
 #ifndef TILEPOST_GENERATED_experts_up_H
 #define TILEPOST_GENERATED_experts_up_H
 
@@ -17,12 +17,12 @@ extern "C" {
 const tilepost_program_t* experts_up_program(void);
 
 // The source of this set alone defines it: what includes this header does not link with another's.
-extern const char tilepost_plan_experts_up_e63bcb1d50caeb08;
+extern const char tilepost_plan_experts_up_6db61d262b53d502;
 #if __has_attribute(retain)
 __attribute__((retain))
 #endif
 __attribute__((used)) static const char* const tilepost_linked_experts_up =
-    &tilepost_plan_experts_up_e63bcb1d50caeb08;
+    &tilepost_plan_experts_up_6db61d262b53d502;
 
 #ifdef __cplusplus
 }  // extern "C"
@@ -35,7 +35,7 @@ inline constexpr int64_t kM = 65536;  // most rows of the product
 inline constexpr int64_t kN = 768;  // columns of the result
 inline constexpr int64_t kK = 2048;  // products of a sum, on each rank
 inline constexpr int kRanks = 1;
-inline constexpr uint64_t kFiles = 0xe63bcb1d50caeb08;  // the same in the source that belongs to this header
+inline constexpr uint64_t kFiles = 0x6db61d262b53d502;  // the same in the source that belongs to this header
 inline constexpr int64_t kOutElements = 50331648;  // what `out` holds
 
 }  // namespace tilepost_gen_experts_up
