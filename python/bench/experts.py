@@ -15,7 +15,6 @@ from __future__ import annotations
 import argparse
 import contextlib
 import functools
-import math
 import random
 import sys
 from typing import NamedTuple, Union
@@ -53,11 +52,8 @@ SHAPES = {"qwen3-30b": Shape(128, 8, 2048, 768), "qwen3-235b": Shape(128, 8, 409
 def random_shapes(count: int, seed: int) -> list[tuple[Shape, int]]:
     """Shapes of layers, and the tokens of a rank. The logarithms of all but `top` are uniform."""
     draw = random.Random(seed)
+    uniform = functools.partial(specs.log_uniform, draw)
     shapes: list[tuple[Shape, int]] = []
-
-    def uniform(least: int, most: int, step: int = 1) -> int:
-        return min(int(math.exp(draw.uniform(math.log(least), math.log(most + step)))) // step * step, most)
-
     while len(shapes) < count:
         tokens = uniform(1024, 16384)
         shape = Shape(uniform(8, 256, 2), draw.randint(1, 8), uniform(1024, 7168, 128), uniform(512, 8192, 128))

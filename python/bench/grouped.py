@@ -16,16 +16,17 @@ from __future__ import annotations
 import argparse
 import collections
 import contextlib
-import json
+import functools
 import math
 import sys
-import time
-from typing import NamedTuple
+from typing import Callable, NamedTuple
 
 import torch
 
 import grouped_forms as forms
+import others
 import ranks
+import reports
 import specs
 import timing
 import tilepost
@@ -89,15 +90,12 @@ def draw_counts(product: Product, seed: int) -> list[int]:
 
 def baselines_of(product: Product, operands: forms.Operands) -> tuple[dict[str, forms.Form], dict[str, str]]:
     """The other forms, and of those that are not here the reasons."""
-    made, missing = {}, {}
-    for name, make in forms.BASELINES.items():
-        try:
-            form = make(product, operands)
-            form.call()
-            made[name] = form
-        except Exception as error:  # pylint: disable=broad-except  # a library's own
-            missing[name] = (str(error).splitlines() or [type(error).__name__])[0]
-    return made, missing
+    def called(make: Callable[[Product, forms.Operands], forms.Form]) -> forms.Form:
+        form = make(product, operands)
+        form.call()
+        return form
+
+    return others.that_run({name: functools.partial(called, make) for name, make in forms.BASELINES.items()})
 
 
 class Result(NamedTuple):
@@ -118,8 +116,8 @@ class Result(NamedTuple):
 def measure(product: Product, operands: forms.Operands, comm: tilepost.Comm, options: argparse.Namespace) -> Result:
     """Checks and times all forms of a product."""
     with contextlib.closing(forms.Ours(product, operands, comm, options.kernels)) as ours:
-        others, missing = baselines_of(product, operands)
-        every = {"tilepost": ours.form, **others}
+        baselines, missing = baselines_of(product, operands)
+        every = {"tilepost": ours.form, **baselines}
         checker = forms.Checker(product, operands)
         if not torch.isfinite(ours.form.call().sum(dtype=torch.float32)):
             raise SystemExit(f"{product}: tilepost left rows unwritten, or infinite")
@@ -133,9 +131,8 @@ def measure(product: Product, operands: forms.Operands, comm: tilepost.Comm, opt
 
 
 def table_head() -> str:
-    names = ["layer", "product", "type", "experts", "n, k", "rows of an expert", "tilepost", "TFLOP/s",
-             *(f"{name} / tilepost" for name in forms.BASELINES)]
-    return "| " + " | ".join(names) + " |\n|" + "---|" * len(names)
+    return reports.head(["layer", "product", "type", "experts", "n, k", "rows of an expert", "tilepost", "TFLOP/s",
+                         *(f"{name} / tilepost" for name in forms.BASELINES)])
 
 
 def name_of(product: Product) -> str:
@@ -147,13 +144,12 @@ def table_line(result: Result) -> str:
     cells = [product.layer, name_of(product), product.type, str(product.experts), f"{product.columns}, {product.k}",
              f"{product.rows / product.experts:.4g}", f"{result.times['tilepost']:.1f}", f"{result.tflops():.0f}"]
     cells += [f"{ratios[name]:.3f}" if name in ratios else "" for name in forms.BASELINES]
-    return "| " + " | ".join(cells) + " |"
+    return reports.line(cells)
 
 
 def summary(results: list[Result]) -> str:
     """Geometric means of the others' times over tilepost's, and the least."""
-    names = ["type", "product", "rows of an expert", "products", *forms.BASELINES]
-    lines = ["| " + " | ".join(names) + " |", "|" + "---|" * len(names)]
+    lines = [reports.head(["type", "product", "rows of an expert", "products", *forms.BASELINES])]
     groups: dict[tuple[str, str, str], list[Result]] = collections.defaultdict(list)
     for result in results:
         mean = result.product.rows / result.product.experts
@@ -162,38 +158,26 @@ def summary(results: list[Result]) -> str:
         for place in ((kind, size), (kind, "all")):
             groups[(result.product.type, *place)].append(result)
     for key in sorted(groups):
-        cells = [*key, str(len(groups[key]))]
-        for name in forms.BASELINES:
-            ratios = [each.ratios()[name] for each in groups[key] if name in each.times]
-            cells.append(f"{math.exp(sum(map(math.log, ratios)) / len(ratios)):.3f} ({min(ratios):.3f})"
-                         if ratios else "")
-        lines.append("| " + " | ".join(cells) + " |")
+        ratios = ([each.ratios()[name] for each in groups[key] if name in each.times] for name in forms.BASELINES)
+        lines.append(reports.line([*key, str(len(groups[key])), *map(reports.mean_and_least, ratios)]))
     return "\n".join(lines)
 
 
 def warm(options: argparse.Namespace) -> int:
-    """Calls DeepGEMM's form of a part of the products. Parts may run at the same time, and keep what they compile."""
-    part, parts = map(int, options.warm.split("/"))
+    """Calls DeepGEMM's form of a part of the products, and in the first part what PyTorch compiles."""
     device = torch.device("cuda", 0)
-    longest, begin = 0.0, time.perf_counter()
-    for product, *_ in [shared for shared in chosen_products(options) if shared[0].type == "bf16"][part::parts]:
+
+    def deep_gemm(product: Product) -> None:
         operands = forms.Operands(product, draw_counts(product, options.seed), device, filled=False)
-        before = time.perf_counter()
-        try:
-            forms.deep_gemm(product, operands).call()
-        except Exception as error:  # pylint: disable=broad-except  # a library's own
-            print(f"# no DeepGEMM: {error}")
-            return 1
-        torch.cuda.synchronize()
-        longest = max(longest, time.perf_counter() - before)
-        del operands
-        torch.cuda.empty_cache()
-    if part == 0:
+        forms.deep_gemm(product, operands).call()
+
+    products = [shared[0] for shared in chosen_products(options) if shared[0].type == "bf16"]
+    status = others.first_calls(options.warm, [functools.partial(deep_gemm, product) for product in products])
+    if status == 0 and others.part_of(options.warm)[0] == 0:
         for product in chosen_products(options)[0][1:]:
             product = product._replace(rows=1024, experts=1)
             forms.torch_grouped(product, forms.Operands(product, [1024], device)).call()
-    print(f"part {part} of {parts}: {time.perf_counter() - begin:.1f} s, the longest first call {longest:.1f} s")
-    return 0
+    return status
 
 
 def parsed() -> argparse.Namespace:
@@ -231,14 +215,14 @@ def main() -> int:
             print(f"PyTorch {torch.__version__}, tilepost {tilepost.__version__}; microseconds"
                   + ("; the CPU's times mean nothing" if options.host else ""))
             print(table_head(), flush=True)
-        results, said = [], set()
+        results, reasons = [], reports.Reasons()
         for shared in chosen_products(options):
             operands = forms.Operands(shared[0], draw_counts(shared[0], options.seed), device)
             for product in shared:
                 result = measure(product, operands, comm, options)
                 results.append(result)
                 if rank == 0:
-                    report(result, said, options)
+                    report(result, reasons, options)
             del operands
             if device.type == "cuda":
                 torch.cuda.empty_cache()
@@ -249,17 +233,11 @@ def main() -> int:
     return ranks.run(body, options.host)
 
 
-def report(result: Result, said: set[str], options: argparse.Namespace) -> None:
+def report(result: Result, reasons: reports.Reasons, options: argparse.Namespace) -> None:
     """Prints a product's line, and the reasons of missing forms that have not been said."""
     print(table_line(result), flush=True)
-    for name, reason in result.missing.items():
-        text = f"# no {name} of {result.product.type}: {reason}"
-        if text not in said:
-            said.add(text)
-            print(text, flush=True)
-    if options.json:
-        with open(options.json, "a", encoding="utf-8") as file:
-            file.write(json.dumps({**result.product._asdict(), "us": result.times, "missing": result.missing}) + "\n")
+    reasons.say(result.missing, f"of {result.product.type}")
+    reports.append_json(options.json, {**result.product._asdict(), "us": result.times, "missing": result.missing})
 
 
 if __name__ == "__main__":

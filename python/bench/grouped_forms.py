@@ -6,8 +6,10 @@ from typing import Callable, NamedTuple, Optional, Union
 
 import torch
 
+import others
 import tilepost
 from experts import compiled_swiglu, swiglu
+from others import Unavailable
 from tilepost._plan import Value
 
 TYPES = {"bf16": torch.bfloat16, "e4m3": torch.float8_e4m3fn, "e4m3_fast": torch.float8_e4m3fn}
@@ -72,21 +74,12 @@ class Form(NamedTuple):
     one_b: bool = False  # whether the B of the first expert multiplies all rows
 
 
-class Unavailable(Exception):
-    """A form that this machine or this type lacks. Its text says why."""
-
-
 def _activated(product: Product, form: Form, on_gpu: bool = True) -> Form:
     """The form with the activation behind it that tilepost has within."""
     if not product.swiglu:
         return form
     activation = compiled_swiglu if on_gpu else swiglu
     return form._replace(call=lambda: activation(form.call()))
-
-
-def _need_gpu(operands: Operands) -> None:
-    if operands.device.type != "cuda":
-        raise Unavailable("it needs a GPU")
 
 
 class Ours:
@@ -124,7 +117,7 @@ def torch_grouped(product: Product, operands: Operands) -> Form:
     a, b, ends = operands.a, operands.b.transpose(-2, -1), operands.ends
     on_gpu = operands.device.type == "cuda"
     if product.type != "bf16":
-        _need_gpu(operands)
+        others.need_gpu(operands.device)
         fast = product.type == "e4m3_fast"
         return _activated(product, Form(lambda: torch._scaled_grouped_mm(
             a, b, operands.scale_a, operands.scale_b, offs=ends, out_dtype=torch.bfloat16, use_fast_accum=fast)))
@@ -137,7 +130,7 @@ def one_gemm(product: Product, operands: Operands) -> Form:
     on_gpu = operands.device.type == "cuda"
     if product.type == "bf16":
         return _activated(product, Form(lambda: torch.mm(a, b), one_b=True), on_gpu)
-    _need_gpu(operands)
+    others.need_gpu(operands.device)
     scale_a, scale_b = operands.scale_a.unsqueeze(1), operands.scale_b[:1]
     fast = product.type == "e4m3_fast"
     return _activated(product, Form(lambda: torch._scaled_mm(
@@ -146,13 +139,10 @@ def one_gemm(product: Product, operands: Operands) -> Form:
 
 def deep_gemm(product: Product, operands: Operands) -> Form:
     """DeepGEMM's, whose experts begin at multiples of an alignment: rows are padded before times are taken."""
-    _need_gpu(operands)
+    others.need_gpu(operands.device)
     if product.type != "bf16":
         raise Unavailable("its e4m3 has scales of blocks")
-    try:
-        import deep_gemm as library  # pylint: disable=import-outside-toplevel
-    except Exception as error:  # pylint: disable=broad-except
-        raise Unavailable(f"no deep_gemm here: {type(error).__name__}: {error}") from error
+    library = others.deep_gemm_library()
     alignment = int(library.get_mk_alignment_for_contiguous_layout())
     padded = [-(-count // alignment) * alignment for count in operands.counts]
     experts = torch.full((sum(padded),), -1, dtype=torch.int32)
@@ -218,7 +208,7 @@ class _Cublas:
 
 def cublas_grouped(product: Product, operands: Operands) -> Form:
     """cuBLAS's grouped GEMM, which knows the experts' numbers of rows on the host."""
-    _need_gpu(operands)
+    others.need_gpu(operands.device)
     if product.type != "bf16":
         raise Unavailable("it has no scales of rows and columns")
     return _activated(product, Form(_Cublas(product, operands)))

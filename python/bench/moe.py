@@ -15,8 +15,6 @@ from __future__ import annotations
 import argparse
 import contextlib
 import functools
-import json
-import math
 import sys
 from typing import NamedTuple
 
@@ -26,6 +24,7 @@ import torch.distributed as dist
 import experts
 import moe_forms as forms
 import ranks
+import reports
 import specs
 import tilepost
 import timing
@@ -45,16 +44,6 @@ class Result(NamedTuple):
     def ratios(self) -> dict[str, float]:
         """How many times as long as tilepost the others took."""
         return {name: us / self.times["tilepost"] for name, us in self.times.items() if name != "tilepost"}
-
-
-def repeated(call: timing.Call, count: int) -> timing.Call:
-    """So many calls as one, which returns the last result."""
-    def calls() -> object:
-        for _ in range(count - 1):
-            call()
-        return call()
-
-    return calls
 
 
 def other_forms(layer: experts.Layer, names: list[str]) -> tuple[dict[str, timing.Call], dict[str, str]]:
@@ -78,7 +67,7 @@ def graphs_of(calls: dict[str, timing.Call], runs: int, device: torch.device,
     graphs: dict[str, timing.Call] = {}
 
     def capture(name: str, call: timing.Call) -> None:
-        graphs[name] = timing.captured(repeated(call, runs), device)
+        graphs[name] = timing.captured(timing.in_turn([call], runs), device)
 
     for name, call in calls.items():
         if name == "tilepost":
@@ -114,7 +103,7 @@ def measure(case: Case, rank: int, device: torch.device, comm: tilepost.Comm, op
 def table_head(names: list[str]) -> str:
     names = ["layer", "experts, top, hidden, inner", "tokens", "load", "mode", "tilepost", *names,
              *(f"{name} / tilepost" for name in names)]
-    return "| " + " | ".join(names) + " |\n|" + "---|" * len(names)
+    return reports.head(names)
 
 
 def table_line(result: Result, names: list[str]) -> str:
@@ -122,37 +111,27 @@ def table_line(result: Result, names: list[str]) -> str:
     cells = [case.layer, ", ".join(map(str, case.shape)), str(case.tokens), case.load, case.mode]
     cells += [f"{result.times[name]:.1f}" if name in result.times else "" for name in ["tilepost", *names]]
     cells += [f"{ratios[name]:.3f}" if name in ratios else "" for name in names]
-    return "| " + " | ".join(cells) + " |"
+    return reports.line(cells)
 
 
 def summary(results: list[Result], names: list[str]) -> str:
     """Geometric means of the others' times over tilepost's, and the least."""
-    head = ["tokens", "mode", "cases", *names]
-    lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
+    lines = [reports.head(["tokens", "mode", "cases", *names])]
     for few in (True, False):
         for mode in ("eager", "graph"):
             mine = [each for each in results if (each.case.tokens <= FEW_TOKENS) == few and each.case.mode == mode]
             cells = [f"up to {FEW_TOKENS}" if few else "more", mode, str(len(mine))]
-            for name in names:
-                ratios = [each.ratios()[name] for each in mine if name in each.times]
-                cells.append(f"{math.exp(sum(map(math.log, ratios)) / len(ratios)):.3f} ({min(ratios):.3f})"
-                             if ratios else "")
+            ratios = ([each.ratios()[name] for each in mine if name in each.times] for name in names)
             if mine:
-                lines.append("| " + " | ".join(cells) + " |")
+                lines.append(reports.line([*cells, *map(reports.mean_and_least, ratios)]))
     return "\n".join(lines)
 
 
-def report(result: Result, said: set[str], options: argparse.Namespace) -> None:
+def report(result: Result, reasons: reports.Reasons, options: argparse.Namespace) -> None:
     """Prints a case's line, and the reasons of missing forms that have not been said."""
     print(table_line(result, options.forms), flush=True)
-    for name, reason in result.missing.items():
-        text = f"# no {name} in mode {result.case.mode}: {reason}"
-        if text not in said:
-            said.add(text)
-            print(text, flush=True)
-    if options.json:
-        with open(options.json, "a", encoding="utf-8") as file:
-            file.write(json.dumps({**result.case._asdict(), "us": result.times, "missing": result.missing}) + "\n")
+    reasons.say(result.missing, f"in mode {result.case.mode}")
+    reports.append_json(options.json, {**result.case._asdict(), "us": result.times, "missing": result.missing})
 
 
 def cases_of(options: argparse.Namespace) -> list[Case]:
@@ -198,11 +177,11 @@ def main() -> int:
                   "microseconds" + ("; the CPU's times mean nothing" if options.host else ""))
             print(table_head(options.forms), flush=True)
         results: list[Result] = []
-        said: set[str] = set()
+        reasons = reports.Reasons()
         for case in cases:
             results.append(measure(case, rank, device, comm, options))
             if rank == 0:
-                report(results[-1], said, options)
+                report(results[-1], reasons, options)
         if rank == 0:
             print("\n" + summary(results, options.forms))
         comm.close()

@@ -2,6 +2,8 @@
 from __future__ import annotations
 
 import argparse
+import math
+import random
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
@@ -13,6 +15,11 @@ from tilepost._plan import Value
 def add_argument(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--specs", metavar="FOLDER", help="writes the specs of what the other options measure, for "
                                                           "`tilepost catalogue`, and ends")
+
+
+def log_uniform(draw: random.Random, least: int, most: int, step: int = 1) -> int:
+    """A number of steps, of which the logarithms are uniform."""
+    return min(int(math.exp(draw.uniform(math.log(least), math.log(most + step)))) // step * step, most)
 
 
 def write(folder: str, programs: Iterable[Mapping[str, Value]]) -> int:

@@ -30,6 +30,16 @@ def captured(call: Call, device: torch.device) -> Call:
     return Replays(call, graph, kept)
 
 
+def in_turn(calls: list[Call], count: int) -> Call:
+    """So many calls as one, those of the list in turn, which returns the last result."""
+    def every() -> object:
+        for index in range(count - 1):
+            calls[index % len(calls)]()
+        return calls[(count - 1) % len(calls)]()
+
+    return every
+
+
 class Replays(NamedTuple):
     """Replays of a captured call. A graph holds the memory that it allocated itself, and none that it only reads: that
     has to be kept for it. PyTorch gives back to CUDA what is free when the next graph is captured, and from then on a

@@ -67,7 +67,7 @@ class Programs(unittest.TestCase):
 
     def test_layers_that_no_graph_captures(self):
         def captured(call, _device):
-            if not isinstance(inspect.getclosurevars(call).nonlocals["call"], moe_forms.Ours):
+            if not isinstance(inspect.getclosurevars(call).nonlocals["calls"][0], moe_forms.Ours):
                 raise RuntimeError("a sync")
             return call
 
@@ -178,6 +178,12 @@ class Graphs(unittest.TestCase):
         made.clear()
         gc.collect()
         self.assertTrue(all(each() is None for each in kept), "a tensor is kept that no graph reads")
+
+    def test_calls_in_turn(self):
+        called = []
+        calls = [lambda name=name: called.append(name) or name for name in "abc"]
+        self.assertEqual(timing.in_turn(calls, 5)(), "b")
+        self.assertEqual("".join(called), "abcab")
 
     def test_a_replay_gives_the_captured_result(self):
         results = [torch.zeros(1) for _ in range(4)]
