@@ -23,8 +23,12 @@ except ImportError as error:
 ROOT = Path(__file__).parent.parent.parent
 BENCH = ROOT / "python" / "bench"
 sys.path.insert(0, str(BENCH))  # as the programs have it
+import blocks  # noqa: E402
+import blocks_forms  # noqa: E402
 import grouped_forms  # noqa: E402
 import moe_forms  # noqa: E402
+import reports  # noqa: E402
+import tilepost  # noqa: E402
 import timing  # noqa: E402
 
 
@@ -85,8 +89,24 @@ class Programs(unittest.TestCase):
         self.expect("| tiny | up swiglu | bf16 | 4 | 64, 64 | 25 |", BENCH / "grouped.py")
         self.expect("| tiny | down | e4m3 | 4 | 64, 32 | 25 |", BENCH / "grouped.py", "--type", "e4m3")
 
+    def test_scales_of_blocks(self):
+        for text in ("| tiny | 37 x 192 x 208 |", "# no DeepGEMM here: it needs a GPU",
+                     "# no cuBLASLt here: it needs a GPU", "| tiny | fewer | 1 |"):
+            self.expect(text, BENCH / "blocks.py")
+
+    def test_scales_of_blocks_of_other_rows(self):
+        run = tilepost.Op.run
+
+        def run_with_others(op, *operands, scale_a, **named):
+            run(op, *operands, scale_a=scale_a.flip(0), **named)
+
+        with unittest.mock.patch.object(tilepost.Op, "run", run_with_others):
+            status, out = run_program(BENCH / "blocks.py", "--host", "--catalogue",
+                                      os.environ["TILEPOST_TEST_CATALOGUE"])
+        self.assertIn("tilepost differs from sums in fp32", f"{status} {out}")
+
     def test_specs(self):
-        for program, wanted in (("grouped.py", 3), ("experts.py", 4), ("moe.py", 2)):
+        for program, wanted in (("blocks.py", 2), ("grouped.py", 3), ("experts.py", 4), ("moe.py", 2)):
             with tempfile.TemporaryDirectory() as folder:
                 status, out = run_program(BENCH / program, "--host", "--specs", folder)
                 self.assertEqual(status, 0, out)
@@ -152,6 +172,60 @@ class GroupedGemms(unittest.TestCase):
         padded[places] = form.call().float()
         self.assertFalse(self.errors(form._replace(places=places), padded).any())
         self.assertTrue(self.errors(form, padded[:self.product.rows]).any())
+
+
+class ScalesOfBlocks(unittest.TestCase):
+    """The sampled rows by which results with scales of blocks are checked, and the orders of scales."""
+
+    def setUp(self):
+        patch = unittest.mock.patch.object(timing.dist, "all_reduce")  # there is one rank
+        patch.start()
+        self.addCleanup(patch.stop)
+        self.operands = blocks_forms.Operands(blocks_forms.Shape("tiny", 30, 136, 1040), torch.device("cpu"), 0)
+        self.checker = blocks_forms.Checker(self.operands)
+
+    def product(self, blocks=True):
+        """All rows, from scales that are looked up one by one."""
+        operands = self.operands
+        if not blocks:
+            return (operands.a.double() * operands.one_a) @ (operands.b.double() * operands.one_b).T
+        rows, columns, k = (torch.arange(size) for size in (30, 136, 1040))
+        a = operands.a.double() * operands.scale_a[rows.unsqueeze(1), k // 128]
+        return a @ (operands.b.double() * operands.scale_b[columns.unsqueeze(1) // 128, k // 128]).T
+
+    def test_right_results(self):
+        for blocks in (True, False):
+            self.assertLess(self.checker.error(self.product(blocks).bfloat16(), blocks), 5e-3)
+
+    def test_a_wrong_scale(self):
+        for scale in (self.operands.scale_a[29:, 8:], self.operands.scale_b[1:, :1]):  # of the last, smaller, blocks
+            right = scale.clone()
+            scale *= 4
+            wrong = self.product().bfloat16()
+            scale.copy_(right)
+            self.assertGreater(self.checker.error(wrong, True), 1e-2)
+
+    def test_rows_that_are_not_sampled(self):
+        self.checker.rows = torch.tensor([0, 29])
+        result = self.product().bfloat16()
+        result[5, 135] = float("nan")
+        self.assertEqual(self.checker.error(result, True), float("inf"))
+
+    def test_the_better_library(self):
+        shape = self.operands.shape
+        results = [blocks.Result(shape, {"tilepost": 10.0, "one scale": 9.0, "DeepGEMM": 40.0, "cuBLASLt": 20.0}, {}),
+                   blocks.Result(shape, {"tilepost": 10.0, "one scale": 10.0, "DeepGEMM": 5.0}, {"cuBLASLt": "why"})]
+        self.assertEqual([each.ratios()["better"] for each in results], [2.0, 0.5])
+        line = "| tiny | fewer | 2 | 1.414 (0.500) | 2.000 (2.000) | 1.000 (0.500) | 0.949 (0.900) |"
+        self.assertEqual(blocks.summary(results).splitlines()[2], line)
+        self.assertEqual(reports.mean_and_least([]), "")
+
+    def test_scales_in_columns(self):
+        scales = self.operands.scale_a
+        columns = blocks_forms.in_columns(scales, blocks_forms.padded(30))
+        self.assertEqual((columns.shape, columns.stride()), ((32, 9), (1, 32)))
+        self.assertTrue(torch.equal(columns[:30], scales))
+        self.assertFalse(columns[30:].any())
 
 
 class Graphs(unittest.TestCase):

@@ -26,3 +26,6 @@ grouped=(-D pattern=grouped_gemm -D ranks=1 -D gemm.experts=4)
 kernels "${grouped[@]}" --sweep 'gemm.epilogue=[],[swiglu]'
 kernels "${grouped[@]}" -D gemm.a=e4m3 \
   --sweep 'gemm.epilogue=[scale_rows, scale_columns],[scale_rows, scale_columns, swiglu]'
+gemm=(-D pattern=gemm -D ranks=1 -D gemm.a=e4m3)
+kernels "${gemm[@]}" -D gemm.scales=blocks
+kernels "${gemm[@]}" -D 'gemm.epilogue=[scale]'

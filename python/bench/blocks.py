@@ -1,0 +1,226 @@
+#!/usr/bin/env python3
+"""GEMMs of e4m3 with scales of blocks on one GPU: tilepost's beside DeepGEMM's and cuBLASLt's.
+
+    blocks.py --specs FOLDER …        specs of what the same options measure, for `tilepost catalogue`
+    blocks.py --warm PART/PARTS …     compiles what DeepGEMM compiles at first use
+    torchrun --nproc-per-node 1 blocks.py --catalogue KERNELS --deepseek --random 30 --seed 1
+
+128 elements of a row of A have a scale, and 128 of each of 128 rows of B. Every form gets its scales in the order that
+it reads as it is. cuBLASLt is called by PyTorch. "one scale" is tilepost's own GEMM of the same e4m3, with one scale
+for all of A and one for all of B, which also adds precisely. Every form is checked before it is timed. It is timed in a
+graph of several runs, so that what a launch costs the host does not count, and on so many operands in turn that no run
+finds its own in the L2 cache, up to 20. Prints microseconds, and how many times as long as tilepost's the others took.
+"""
+from __future__ import annotations
+
+import argparse
+import collections
+import contextlib
+import functools
+import random
+import sys
+from typing import NamedTuple
+
+import torch
+
+import blocks_forms as forms
+import others
+import ranks
+import reports
+import specs
+import timing
+import tilepost
+from blocks_forms import Form, Shape
+
+LIMIT = 1e-2  # of the relative error; bf16 rounds to 2e-3
+LEAST_MS, PAUSE_MS = 10.0, 4.0  # of a burst, and before it
+MANY_ROWS = 2000
+ROTATED_BYTES = 128 << 20  # more than twice the L2 cache
+MOST_RUNS, GRAPH_US = 20, 1000.0  # of a graph
+FLOPS_OF_US, BYTES_OF_US = 1.2e9, 4e6  # what a GPU does in a microsecond, about
+ONE_SCALE = "one scale"
+DEEPSEEK = [Shape("DeepSeek-V3", 4096, n, k) for n, k in ((24576, 1536), (7168, 16384), (7168, 2048), (4096, 7168))]
+
+
+def random_shapes(options: argparse.Namespace) -> list[Shape]:
+    """Shapes whose logarithms are uniform."""
+    uniform = functools.partial(specs.log_uniform, random.Random(options.seed))
+    return [Shape("random", uniform(*options.rows), uniform(512, 16384, 64), uniform(512, 16384, 16))
+            for _ in range(options.random)]
+
+
+def chosen_shapes(options: argparse.Namespace) -> list[Shape]:
+    """All shapes that the options name. On the host target there is a tiny one, whose last blocks are smaller."""
+    if options.host:
+        return [Shape("tiny", 37, 192, 208)]
+    return (DEEPSEEK if options.deepseek else []) + random_shapes(options)
+
+
+class Repeats(NamedTuple):
+    """How a shape is timed."""
+    sets: int  # of operands
+    runs: int  # of a graph
+
+
+def repeats_of(shape: Shape, host: bool) -> Repeats:
+    if host:
+        return Repeats(2, 3)
+    sets = min(-(-ROTATED_BYTES // shape.bytes()), MOST_RUNS)
+    once = max(shape.flops() / FLOPS_OF_US, shape.bytes() / BYTES_OF_US)
+    return Repeats(sets, max(sets, min(int(GRAPH_US / once), MOST_RUNS)))
+
+
+class Result(NamedTuple):
+    """What one shape took, in us, and why forms are missing."""
+    shape: Shape
+    times: dict[str, float]
+    missing: dict[str, str]
+
+    def ratios(self) -> dict[str, float]:
+        """How many times as long as tilepost the others took, and the better of the other libraries."""
+        ratios = {name: us / self.times["tilepost"] for name, us in self.times.items() if name != "tilepost"}
+        libraries = [ratios[name] for name in forms.BASELINES if name in ratios]
+        return {**ratios, "better": min(libraries)} if libraries else ratios
+
+    def tflops(self) -> float:
+        return self.shape.flops() / self.times["tilepost"] / 1e6
+
+
+COLUMNS = [*forms.BASELINES, "better", ONE_SCALE]
+
+
+def baselines_of(sets: list[forms.Operands]) -> tuple[dict[str, Form], dict[str, str]]:
+    """The other libraries' forms, and of those that are not here the reasons."""
+    def called(name: str) -> Form:
+        form = Form([forms.BASELINES[name](operands) for operands in sets])
+        form.calls[0]()
+        return form
+
+    return others.that_run({name: functools.partial(called, name) for name in forms.BASELINES})
+
+
+def checked(shape: Shape, name: str, checker: forms.Checker, result: object, blocks: bool) -> None:
+    """Ends the program where a result is wrong. Collective."""
+    error = checker.error(result, blocks)
+    if not error < LIMIT:
+        raise SystemExit(f"{shape}: {name} differs from sums in fp32 by {error:.2e}, the limit is {LIMIT}")
+
+
+def replayed(graph: timing.Call) -> torch.Tensor:
+    """What a graph computes, where a NaN is before."""
+    graph().fill_(float("nan"))
+    return graph()
+
+
+def measure(shape: Shape, device: torch.device, comm: tilepost.Comm, options: argparse.Namespace) -> Result:
+    """Checks and times all forms of a shape."""
+    repeats = repeats_of(shape, options.host)
+    sets = [forms.Operands(shape, device, seed) for seed in range(repeats.sets)]
+    with contextlib.ExitStack() as stack:
+        def ours(blocks: bool) -> Form:
+            return stack.enter_context(contextlib.closing(
+                forms.Ours(shape, sets, comm, options.kernels, blocks))).form
+
+        every = {"tilepost": ours(True), ONE_SCALE: ours(False)}
+        baselines, missing = baselines_of(sets)
+        every.update(baselines)
+        first, last = forms.Checker(sets[0]), forms.Checker(sets[(repeats.runs - 1) % repeats.sets])
+        for name, form in every.items():
+            checked(shape, name, first, form.calls[0](), form.blocks)
+        graphs = {name: timing.captured(timing.in_turn(form.calls, repeats.runs), device)
+                  for name, form in every.items()}
+        for name, graph in graphs.items():
+            checked(shape, f"{name} in a graph", last, replayed(graph), every[name].blocks)
+        times = timing.interleaved(graphs, options.rounds, device, least_ms=LEAST_MS,
+                                   pause_ms=0 if options.host else PAUSE_MS)
+        graphs.clear()  # they go before what they use
+    return Result(shape, {name: us / repeats.runs for name, us in times.items()}, missing)
+
+
+def table_head() -> str:
+    return reports.head(["shapes", "m x n x k", "tilepost", "TFLOP/s", *(f"{name} / tilepost" for name in COLUMNS)])
+
+
+def table_line(result: Result) -> str:
+    shape, ratios = result.shape, result.ratios()
+    return reports.line([shape.set, f"{shape.m} x {shape.n} x {shape.k}", f"{result.times['tilepost']:.1f}",
+                         f"{result.tflops():.0f}",
+                         *(f"{ratios[name]:.3f}" if name in ratios else "" for name in COLUMNS)])
+
+
+def summary(results: list[Result]) -> str:
+    """Geometric means of the others' times over tilepost's, and the least."""
+    groups: dict[tuple[str, str], list[Result]] = collections.defaultdict(list)
+    for result in results:
+        rows = f"{MANY_ROWS} and more" if result.shape.m >= MANY_ROWS else "fewer"
+        groups[(result.shape.set, rows)].append(result)
+    lines = [reports.head(["shapes", "rows", "number", *COLUMNS])]
+    for key, mine in sorted(groups.items()):
+        ratios = ([each.ratios()[name] for each in mine if name in each.ratios()] for name in COLUMNS)
+        lines.append(reports.line([*key, str(len(mine)), *map(reports.mean_and_least, ratios)]))
+    return "\n".join(lines)
+
+
+def warm(options: argparse.Namespace) -> int:
+    """Calls DeepGEMM's form of a part of the shapes."""
+    def deep_gemm(shape: Shape) -> None:
+        forms.deep_gemm(forms.Operands(shape, torch.device("cuda", 0), 0))()
+
+    return others.first_calls(options.warm, [functools.partial(deep_gemm, shape) for shape in chosen_shapes(options)])
+
+
+def parsed() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    ranks.add_arguments(parser)
+    parser.add_argument("--deepseek", action="store_true", help="four products of DeepSeek-V3")
+    parser.add_argument("--random", type=int, default=0, metavar="N", help="so many random shapes")
+    parser.add_argument("--rows", type=int, nargs=2, default=[1, 16384], metavar=("LEAST", "MOST"),
+                        help="of the random shapes")
+    parser.add_argument("--seed", type=int, default=1, help="of the random shapes")
+    parser.add_argument("--json", metavar="FILE", help="appends a line for each shape")
+    specs.add_argument(parser)
+    parser.add_argument("--warm", metavar="PART/PARTS", help="compiles what DeepGEMM compiles at first use, and ends")
+    options = parser.parse_args()
+    if options.host:
+        options.rounds = 2
+    return options
+
+
+def main() -> int:
+    options = parsed()
+    if options.specs:
+        return specs.write(options.specs, (shape.fields(blocks, options.host) for shape in chosen_shapes(options)
+                                           for blocks in (True, False)))
+    if options.warm:
+        return warm(options)
+    options.kernels = tilepost.Catalogue(options.catalogue) if options.catalogue else None
+
+    def body(rank: int, device: torch.device) -> None:
+        comm = tilepost.Comm.host(1)[0] if options.host else tilepost.Comm.init_with(lambda own: [own], 0, 1)
+        if rank == 0:
+            print(f"PyTorch {torch.__version__}, tilepost {tilepost.__version__}; microseconds"
+                  + ("; the CPU's times mean nothing" if options.host else ""))
+            print(table_head(), flush=True)
+        results, reasons = [], reports.Reasons()
+        for shape in chosen_shapes(options):
+            results.append(measure(shape, device, comm, options))
+            if rank == 0:
+                report(results[-1], reasons, options)
+            if device.type == "cuda":
+                torch.cuda.empty_cache()
+        if rank == 0:
+            print("\n" + summary(results))
+        comm.close()
+
+    return ranks.run(body, options.host)
+
+
+def report(result: Result, reasons: reports.Reasons, options: argparse.Namespace) -> None:
+    """Prints a shape's line, and the reasons of missing forms that have not been said."""
+    print(table_line(result), flush=True)
+    reasons.say(result.missing, "here")
+    reports.append_json(options.json, {**result.shape._asdict(), "us": result.times, "missing": result.missing})
+
+
+if __name__ == "__main__":
+    sys.exit(main())
