@@ -7,9 +7,10 @@
 
 128 elements of a row of A have a scale, and 128 of each of 128 rows of B. Every form gets its scales in the order that
 it reads as it is. cuBLASLt is called by PyTorch. "one scale" is tilepost's own GEMM of the same e4m3, with one scale
-for all of A and one for all of B, which also adds precisely. Every form is checked before it is timed. It is timed in a
-graph of several runs, so that what a launch costs the host does not count, and on so many operands in turn that no run
-finds its own in the L2 cache, up to 20. Prints microseconds, and how many times as long as tilepost's the others took.
+for all of A and one for all of B, which also adds precisely. Every form is checked before it is timed, on so many
+operands in turn that no run finds its own in the L2 cache, up to 20. In mode "graph" a graph has several runs, so that
+what a launch costs the host does not count. Bursts are those of `tilepost bench --mode cool`. Prints microseconds, and
+how many times as long as tilepost's the others took.
 """
 from __future__ import annotations
 
@@ -33,7 +34,6 @@ import tilepost
 from blocks_forms import Form, Shape
 
 LIMIT = 1e-2  # of the relative error; bf16 rounds to 2e-3
-LEAST_MS, PAUSE_MS = 10.0, 4.0  # of a burst, and before it
 MANY_ROWS = 2000
 ROTATED_BYTES = 128 << 20  # more than twice the L2 cache
 MOST_RUNS, GRAPH_US = 20, 1000.0  # of a graph
@@ -59,7 +59,7 @@ def chosen_shapes(options: argparse.Namespace) -> list[Shape]:
 class Repeats(NamedTuple):
     """How a shape is timed."""
     sets: int  # of operands
-    runs: int  # of a graph
+    runs: int  # of a graph, and of a call without one
 
 
 def repeats_of(shape: Shape, host: bool) -> Repeats:
@@ -73,6 +73,7 @@ def repeats_of(shape: Shape, host: bool) -> Repeats:
 class Result(NamedTuple):
     """What one shape took, in us, and why forms are missing."""
     shape: Shape
+    mode: str  # graph, eager
     times: dict[str, float]
     missing: dict[str, str]
 
@@ -99,21 +100,45 @@ def baselines_of(sets: list[forms.Operands]) -> tuple[dict[str, Form], dict[str,
     return others.that_run({name: functools.partial(called, name) for name in forms.BASELINES})
 
 
-def checked(shape: Shape, name: str, checker: forms.Checker, result: object, blocks: bool) -> None:
+def checked(shape: Shape, name: str, checker: forms.Checker, result: torch.Tensor, blocks: bool) -> None:
     """Ends the program where a result is wrong. Collective."""
     error = checker.error(result, blocks)
     if not error < LIMIT:
         raise SystemExit(f"{shape}: {name} differs from sums in fp32 by {error:.2e}, the limit is {LIMIT}")
 
 
-def replayed(graph: timing.Call) -> torch.Tensor:
-    """What a graph computes, where a NaN is before."""
-    graph().fill_(float("nan"))
-    return graph()
+def graphs_of(calls: dict[str, timing.Call], device: torch.device,
+              missing: dict[str, str]) -> dict[str, timing.Call]:
+    """The calls, each captured. Those of other libraries that cannot be captured are noted as missing."""
+    own = {name: timing.captured(call, device) for name, call in calls.items() if name not in forms.BASELINES}
+    graphs, failed = others.that_run({name: functools.partial(timing.captured, call, device)
+                                      for name, call in calls.items() if name in forms.BASELINES})
+    missing.update({name: f"it is not captured: {reason}" for name, reason in failed.items()})
+    return {**own, **graphs}
 
 
-def measure(shape: Shape, device: torch.device, comm: tilepost.Comm, options: argparse.Namespace) -> Result:
-    """Checks and times all forms of a shape."""
+def recomputed(call: timing.Call) -> torch.Tensor:
+    """What a call computes where NaN were before."""
+    call().fill_(float("nan"))
+    return call()
+
+
+def measure_mode(shape: Shape, mode: str, every: dict[str, Form], checker: forms.Checker, missing: dict[str, str],
+                 options: argparse.Namespace) -> Result:
+    """Checks and times all forms in one mode. Graphs go with this call, before what they use."""
+    runs, device = repeats_of(shape, options.host).runs, checker.operands.device
+    calls = {name: timing.in_turn(form.calls, runs) for name, form in every.items()}
+    missing = dict(missing)
+    if mode == "graph":
+        calls = graphs_of(calls, device, missing)
+    for name, call in calls.items():
+        checked(shape, f"{name} in mode {mode}", checker, recomputed(call), every[name].blocks)
+    times = timing.interleaved(calls, options.rounds, device, least_ms=options.burst, pause_ms=options.pause)
+    return Result(shape, mode, {name: us / runs for name, us in times.items()}, missing)
+
+
+def measure(shape: Shape, device: torch.device, comm: tilepost.Comm, options: argparse.Namespace) -> list[Result]:
+    """Checks and times all forms of a shape, in each mode."""
     repeats = repeats_of(shape, options.host)
     sets = [forms.Operands(shape, device, seed) for seed in range(repeats.sets)]
     with contextlib.ExitStack() as stack:
@@ -124,37 +149,28 @@ def measure(shape: Shape, device: torch.device, comm: tilepost.Comm, options: ar
         every = {"tilepost": ours(True), ONE_SCALE: ours(False)}
         baselines, missing = baselines_of(sets)
         every.update(baselines)
-        first, last = forms.Checker(sets[0]), forms.Checker(sets[(repeats.runs - 1) % repeats.sets])
-        for name, form in every.items():
-            checked(shape, name, first, form.calls[0](), form.blocks)
-        graphs = {name: timing.captured(timing.in_turn(form.calls, repeats.runs), device)
-                  for name, form in every.items()}
-        for name, graph in graphs.items():
-            checked(shape, f"{name} in a graph", last, replayed(graph), every[name].blocks)
-        times = timing.interleaved(graphs, options.rounds, device, least_ms=LEAST_MS,
-                                   pause_ms=0 if options.host else PAUSE_MS)
-        graphs.clear()  # they go before what they use
-    return Result(shape, {name: us / repeats.runs for name, us in times.items()}, missing)
+        checker = forms.Checker(sets[(repeats.runs - 1) % repeats.sets])
+        return [measure_mode(shape, mode, every, checker, missing, options) for mode in options.mode]
 
 
 def table_head() -> str:
-    return reports.head(["shapes", "m x n x k", "tilepost", "TFLOP/s", *(f"{name} / tilepost" for name in COLUMNS)])
+    return reports.head(["shapes", "m x n x k", "mode", "tilepost", "TFLOP/s", *(f"{name} / tilepost" for name in COLUMNS)])
 
 
 def table_line(result: Result) -> str:
     shape, ratios = result.shape, result.ratios()
-    return reports.line([shape.set, f"{shape.m} x {shape.n} x {shape.k}", f"{result.times['tilepost']:.1f}",
-                         f"{result.tflops():.0f}",
+    return reports.line([shape.set, f"{shape.m} x {shape.n} x {shape.k}", result.mode,
+                         f"{result.times['tilepost']:.1f}", f"{result.tflops():.0f}",
                          *(f"{ratios[name]:.3f}" if name in ratios else "" for name in COLUMNS)])
 
 
 def summary(results: list[Result]) -> str:
     """Geometric means of the others' times over tilepost's, and the least."""
-    groups: dict[tuple[str, str], list[Result]] = collections.defaultdict(list)
+    groups: dict[tuple[str, str, str], list[Result]] = collections.defaultdict(list)
     for result in results:
         rows = f"{MANY_ROWS} and more" if result.shape.m >= MANY_ROWS else "fewer"
-        groups[(result.shape.set, rows)].append(result)
-    lines = [reports.head(["shapes", "rows", "number", *COLUMNS])]
+        groups[(result.shape.set, rows, result.mode)].append(result)
+    lines = [reports.head(["shapes", "rows", "mode", "number", *COLUMNS])]
     for key, mine in sorted(groups.items()):
         ratios = ([each.ratios()[name] for each in mine if name in each.ratios()] for name in COLUMNS)
         lines.append(reports.line([*key, str(len(mine)), *map(reports.mean_and_least, ratios)]))
@@ -177,12 +193,15 @@ def parsed() -> argparse.Namespace:
     parser.add_argument("--rows", type=int, nargs=2, default=[1, 16384], metavar=("LEAST", "MOST"),
                         help="of the random shapes")
     parser.add_argument("--seed", type=int, default=1, help="of the random shapes")
-    parser.add_argument("--json", metavar="FILE", help="appends a line for each shape")
+    parser.add_argument("--mode", nargs="+", choices=["graph", "eager"], default=["graph", "eager"])
+    parser.add_argument("--burst", type=float, default=3.0, metavar="MS", help="how long a form is timed at a time")
+    parser.add_argument("--pause", type=float, default=8.0, metavar="MS", help="before a burst, for the chip to cool")
+    parser.add_argument("--json", metavar="FILE", help="appends a line for each shape and mode")
     specs.add_argument(parser)
     parser.add_argument("--warm", metavar="PART/PARTS", help="compiles what DeepGEMM compiles at first use, and ends")
     options = parser.parse_args()
     if options.host:
-        options.rounds = 2
+        options.rounds, options.pause = 2, 0.0
     return options
 
 
@@ -203,9 +222,10 @@ def main() -> int:
             print(table_head(), flush=True)
         results, reasons = [], reports.Reasons()
         for shape in chosen_shapes(options):
-            results.append(measure(shape, device, comm, options))
+            measured = measure(shape, device, comm, options)
+            results += measured
             if rank == 0:
-                report(results[-1], reasons, options)
+                report(measured, reasons, options)
             if device.type == "cuda":
                 torch.cuda.empty_cache()
         if rank == 0:
@@ -215,11 +235,13 @@ def main() -> int:
     return ranks.run(body, options.host)
 
 
-def report(result: Result, reasons: reports.Reasons, options: argparse.Namespace) -> None:
-    """Prints a shape's line, and the reasons of missing forms that have not been said."""
-    print(table_line(result), flush=True)
-    reasons.say(result.missing, "here")
-    reports.append_json(options.json, {**result.shape._asdict(), "us": result.times, "missing": result.missing})
+def report(results: list[Result], reasons: reports.Reasons, options: argparse.Namespace) -> None:
+    """Prints a shape's lines, and the reasons of missing forms that have not been said."""
+    for result in results:
+        print(table_line(result), flush=True)
+        reasons.say(result.missing, f"in mode {result.mode}")
+        reports.append_json(options.json, {**result.shape._asdict(), "mode": result.mode, "us": result.times,
+                                           "missing": result.missing})
 
 
 if __name__ == "__main__":

@@ -77,6 +77,22 @@ class Form(NamedTuple):
     blocks: bool = True  # whether blocks have scales
 
 
+def _run_of(op: tilepost.Op, operands: Operands, blocks: bool) -> timing.Call:
+    shape, on_gpu = operands.shape, operands.device.type == "cuda"
+    # A row that is not written stays NaN, and fails the check.
+    out = torch.full((shape.m, shape.n), float("nan"), dtype=torch.bfloat16, device=operands.device)
+    scales = (operands.scale_a, operands.scale_b) if blocks else (operands.one_a, operands.one_b)
+
+    def call() -> torch.Tensor:
+        op.run(operands.a, operands.b, out, scale_a=scales[0], scale_b=scales[1],
+               stream=torch.cuda.current_stream().cuda_stream if on_gpu else 0)
+        if not on_gpu:
+            op.synchronize()
+        return out
+
+    return call
+
+
 class Ours:
     """tilepost's operation."""
 
@@ -84,22 +100,7 @@ class Ours:
                  catalogue: Union[tilepost.Catalogue, None], blocks: bool) -> None:
         self.on_gpu = sets[0].device.type == "cuda"
         self.op = tilepost.Op(comm, tilepost.Plan(shape.fields(blocks, host=not self.on_gpu)).load(catalogue))
-        self.form = Form([self._call(operands, blocks) for operands in sets], blocks)
-
-    def _call(self, operands: Operands, blocks: bool) -> timing.Call:
-        shape = operands.shape
-        # A row that is not written stays NaN, and fails the check.
-        out = torch.full((shape.m, shape.n), float("nan"), dtype=torch.bfloat16, device=operands.device)
-        scales = (operands.scale_a, operands.scale_b) if blocks else (operands.one_a, operands.one_b)
-
-        def call() -> torch.Tensor:
-            self.op.run(operands.a, operands.b, out, scale_a=scales[0], scale_b=scales[1],
-                        stream=torch.cuda.current_stream().cuda_stream if self.on_gpu else 0)
-            if not self.on_gpu:
-                self.op.synchronize()
-            return out
-
-        return call
+        self.form = Form([_run_of(self.op, operands, blocks) for operands in sets], blocks)
 
     def close(self) -> None:
         if self.on_gpu:

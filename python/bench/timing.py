@@ -1,14 +1,30 @@
 """Times of calls on all ranks, in turn with each other."""
 from __future__ import annotations
 
+import contextlib
+import gc
 import statistics
 import time
+from collections.abc import Iterator
 from typing import Callable, NamedTuple
 
 import torch
 import torch.distributed as dist
 
 Call = Callable[[], object]
+
+
+@contextlib.contextmanager
+def no_garbage_collection() -> Iterator[None]:
+    """Keeps Python from finalising what happens to be garbage: a plan's end unloads its kernels, which ends a capture
+    with an error."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
 
 
 def captured(call: Call, device: torch.device) -> Call:
@@ -24,7 +40,7 @@ def captured(call: Call, device: torch.device) -> Call:
     torch.cuda.current_stream().wait_stream(stream)
     torch.cuda.synchronize()
     graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph, stream=stream):
+    with no_garbage_collection(), torch.cuda.graph(graph, stream=stream):
         kept = call()
 
     return Replays(call, graph, kept)

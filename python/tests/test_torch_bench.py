@@ -90,8 +90,8 @@ class Programs(unittest.TestCase):
         self.expect("| tiny | down | e4m3 | 4 | 64, 32 | 25 |", BENCH / "grouped.py", "--type", "e4m3")
 
     def test_scales_of_blocks(self):
-        for text in ("| tiny | 37 x 192 x 208 |", "# no DeepGEMM here: it needs a GPU",
-                     "# no cuBLASLt here: it needs a GPU", "| tiny | fewer | 1 |"):
+        for text in ("| tiny | 37 x 192 x 208 | graph |", "# no DeepGEMM in mode graph: it needs a GPU",
+                     "# no cuBLASLt in mode eager: it needs a GPU", "| tiny | fewer | eager | 1 |"):
             self.expect(text, BENCH / "blocks.py")
 
     def test_scales_of_blocks_of_other_rows(self):
@@ -103,7 +103,7 @@ class Programs(unittest.TestCase):
         with unittest.mock.patch.object(tilepost.Op, "run", run_with_others):
             status, out = run_program(BENCH / "blocks.py", "--host", "--catalogue",
                                       os.environ["TILEPOST_TEST_CATALOGUE"])
-        self.assertIn("tilepost differs from sums in fp32", f"{status} {out}")
+        self.assertIn("tilepost in mode graph differs from sums in fp32", f"{status} {out}")
 
     def test_specs(self):
         for program, wanted in (("blocks.py", 2), ("grouped.py", 3), ("experts.py", 4), ("moe.py", 2)):
@@ -213,10 +213,11 @@ class ScalesOfBlocks(unittest.TestCase):
 
     def test_the_better_library(self):
         shape = self.operands.shape
-        results = [blocks.Result(shape, {"tilepost": 10.0, "one scale": 9.0, "DeepGEMM": 40.0, "cuBLASLt": 20.0}, {}),
-                   blocks.Result(shape, {"tilepost": 10.0, "one scale": 10.0, "DeepGEMM": 5.0}, {"cuBLASLt": "why"})]
+        results = [blocks.Result(shape, "graph", times, {}) for times in (
+            {"tilepost": 10.0, "one scale": 9.0, "DeepGEMM": 40.0, "cuBLASLt": 20.0},
+            {"tilepost": 10.0, "one scale": 10.0, "DeepGEMM": 5.0})]
         self.assertEqual([each.ratios()["better"] for each in results], [2.0, 0.5])
-        line = "| tiny | fewer | 2 | 1.414 (0.500) | 2.000 (2.000) | 1.000 (0.500) | 0.949 (0.900) |"
+        line = "| tiny | fewer | graph | 2 | 1.414 (0.500) | 2.000 (2.000) | 1.000 (0.500) | 0.949 (0.900) |"
         self.assertEqual(blocks.summary(results).splitlines()[2], line)
         self.assertEqual(reports.mean_and_least([]), "")
 
@@ -252,6 +253,12 @@ class Graphs(unittest.TestCase):
         made.clear()
         gc.collect()
         self.assertTrue(all(each() is None for each in kept), "a tensor is kept that no graph reads")
+
+    def test_no_garbage_is_collected_in_a_capture(self):
+        enabled = []
+        timing.captured(lambda: enabled.append(gc.isenabled()), torch.device("cuda"))
+        self.assertEqual(enabled, [True, True, True, False])
+        self.assertTrue(gc.isenabled())
 
     def test_calls_in_turn(self):
         called = []
