@@ -9,8 +9,9 @@
 it reads as it is. cuBLASLt is called by PyTorch. "one scale" is tilepost's own GEMM of the same e4m3, with one scale
 for all of A and one for all of B, which also adds precisely. Every form is checked before it is timed, on so many
 operands in turn that no run finds its own in the L2 cache, up to 20. In mode "graph" a graph has several runs, so that
-what a launch costs the host does not count. Bursts are those of `tilepost bench --mode cool`. Prints microseconds, and
-how many times as long as tilepost's the others took.
+what a launch costs the host does not count. Bursts are those of `tilepost bench --mode cool`. In mode "kernels", of
+eager calls, only what PyTorch's profiler sees on the GPU counts. Prints microseconds, and how many times as long as
+tilepost's the others took.
 """
 from __future__ import annotations
 
@@ -73,7 +74,7 @@ def repeats_of(shape: Shape, host: bool) -> Repeats:
 class Result(NamedTuple):
     """What one shape took, in us, and why forms are missing."""
     shape: Shape
-    mode: str  # graph, eager
+    mode: str  # graph, eager, kernels
     times: dict[str, float]
     missing: dict[str, str]
 
@@ -133,6 +134,8 @@ def measure_mode(shape: Shape, mode: str, every: dict[str, Form], checker: forms
         calls = graphs_of(calls, device, missing)
     for name, call in calls.items():
         checked(shape, f"{name} in mode {mode}", checker, recomputed(call), every[name].blocks)
+    if mode == "kernels":
+        return Result(shape, mode, {name: timing.kernel_time(call) for name, call in calls.items()}, missing)
     times = timing.interleaved(calls, options.rounds, device, least_ms=options.burst, pause_ms=options.pause)
     return Result(shape, mode, {name: us / runs for name, us in times.items()}, missing)
 
@@ -154,7 +157,8 @@ def measure(shape: Shape, device: torch.device, comm: tilepost.Comm, options: ar
 
 
 def table_head() -> str:
-    return reports.head(["shapes", "m x n x k", "mode", "tilepost", "TFLOP/s", *(f"{name} / tilepost" for name in COLUMNS)])
+    return reports.head(["shapes", "m x n x k", "mode", "tilepost", "TFLOP/s",
+                         *(f"{name} / tilepost" for name in COLUMNS)])
 
 
 def table_line(result: Result) -> str:
@@ -193,7 +197,7 @@ def parsed() -> argparse.Namespace:
     parser.add_argument("--rows", type=int, nargs=2, default=[1, 16384], metavar=("LEAST", "MOST"),
                         help="of the random shapes")
     parser.add_argument("--seed", type=int, default=1, help="of the random shapes")
-    parser.add_argument("--mode", nargs="+", choices=["graph", "eager"], default=["graph", "eager"])
+    parser.add_argument("--mode", nargs="+", choices=["graph", "eager", "kernels"], default=["graph", "eager"])
     parser.add_argument("--burst", type=float, default=3.0, metavar="MS", help="how long a form is timed at a time")
     parser.add_argument("--pause", type=float, default=8.0, metavar="MS", help="before a burst, for the chip to cool")
     parser.add_argument("--json", metavar="FILE", help="appends a line for each shape and mode")
@@ -201,6 +205,8 @@ def parsed() -> argparse.Namespace:
     parser.add_argument("--warm", metavar="PART/PARTS", help="compiles what DeepGEMM compiles at first use, and ends")
     options = parser.parse_args()
     if options.host:
+        if "kernels" in options.mode:
+            parser.error("kernels are of a GPU; leave --host out")
         options.rounds, options.pause = 2, 0.0
     return options
 

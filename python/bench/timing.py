@@ -1,6 +1,7 @@
 """Times of calls on all ranks, in turn with each other."""
 from __future__ import annotations
 
+import collections
 import contextlib
 import gc
 import statistics
@@ -10,6 +11,7 @@ from typing import Callable, NamedTuple
 
 import torch
 import torch.distributed as dist
+from torch.profiler import ProfilerActivity, profile
 
 Call = Callable[[], object]
 
@@ -112,6 +114,22 @@ def _time(call: Call, count: int, device: torch.device) -> float:
     end.record()
     torch.cuda.synchronize()
     return begin.elapsed_time(end) * 1000 / count
+
+
+def kernel_time(call: Call) -> float:
+    """Microseconds that kernels take on the GPU by PyTorch's profiler: the median of each kernel, added up. The call
+    has any number of runs, in each of which a kernel is launched once."""
+    call()
+    torch.cuda.synchronize()
+    with profile(activities=[ProfilerActivity.CUDA]) as profiler:
+        for _ in range(3):
+            call()
+            torch.cuda.synchronize()
+    spent: dict[str, list[float]] = collections.defaultdict(list)
+    for event in profiler.events():
+        if event.device_type == torch.autograd.DeviceType.CUDA:
+            spent[event.name].append(event.device_time)
+    return sum(map(statistics.median, spent.values()))
 
 
 def relative_error(have: torch.Tensor, want: torch.Tensor) -> float:

@@ -9,6 +9,7 @@ import runpy
 import subprocess
 import sys
 import tempfile
+import types
 import unittest
 import unittest.mock
 import weakref
@@ -93,6 +94,11 @@ class Programs(unittest.TestCase):
         for text in ("| tiny | 37 x 192 x 208 | graph |", "# no DeepGEMM in mode graph: it needs a GPU",
                      "# no cuBLASLt in mode eager: it needs a GPU", "| tiny | fewer | eager | 1 |"):
             self.expect(text, BENCH / "blocks.py")
+
+    def test_kernels_without_a_gpu(self):
+        status, out = run_program(BENCH / "blocks.py", "--host", "--mode", "kernels")
+        self.assertEqual(status, 2, out)
+        self.assertIn("kernels are of a GPU; leave --host out", out)
 
     def test_scales_of_blocks_of_other_rows(self):
         run = tilepost.Op.run
@@ -253,6 +259,14 @@ class Graphs(unittest.TestCase):
         made.clear()
         gc.collect()
         self.assertTrue(all(each() is None for each in kept), "a tensor is kept that no graph reads")
+
+    def test_the_time_of_kernels(self):
+        cuda, cpu = torch.autograd.DeviceType.CUDA, torch.autograd.DeviceType.CPU
+        seen = [("gemm", cuda, 9.0), ("gemm", cuda, 2.0), ("gemm", cuda, 3.0), ("memset", cuda, 1.0), ("run", cpu, 5.0)]
+        with unittest.mock.patch.object(timing, "profile") as profiler:
+            profiler.return_value.__enter__.return_value.events.return_value = [
+                types.SimpleNamespace(name=name, device_type=device, device_time=us) for name, device, us in seen]
+            self.assertEqual(timing.kernel_time(lambda: None), 4.0)
 
     def test_no_garbage_is_collected_in_a_capture(self):
         enabled = []
