@@ -363,13 +363,14 @@ def main() -> int:
     parser.add_argument("--routed-before", action="store_true",
                         help="sort, and make the tables of the routing, before times are taken")
     specs.add_argument(parser)
+    specs.add_ranks(parser)
     options = parser.parse_args()
     if options.host:
         options.layer, options.tokens, options.mode, options.rounds = ["tiny"], [24, 3], ["eager"], 2
     cases = [Case(layer, SHAPES[layer], half, tokens, load, mode) for layer in options.layer for half in options.half
              for tokens in options.tokens for load in options.load for mode in options.mode]
     if options.specs:
-        return specs.write(options.specs, (case.fields(ranks.RANKS, options.host) for case in cases))
+        return specs.write(options.specs, (case.fields(options.ranks, options.host) for case in cases))
     options.kernels = tilepost.Catalogue(options.catalogue) if options.catalogue else None
 
     def body(rank: int, device: torch.device) -> None:

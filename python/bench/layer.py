@@ -3,6 +3,7 @@
 
     torchrun --nproc-per-node 2 python/bench/layer.py --model 8b 70b --rows 8192 2048 512 64
     torchrun --nproc-per-node 2 python/bench/layer.py --train --rows 8192
+    layer.py --specs FOLDER --ranks 4 …    specs of what the same options run on H200, for `tilepost catalogue`
 
 Every form is checked against NCCL's before it is timed. Prints microseconds per layer, and the ratios by which
 tilepost's better form is faster; exits 1 where a result is wrong or there is no GPU.
@@ -11,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Iterator
 from typing import Callable, NamedTuple
 
 import torch
@@ -19,9 +21,13 @@ import torch.nn.functional as F
 
 import forms
 import ranks
+import specs
 import timing
 import tilepost
 import tilepost.torch as tp
+from tilepost._plan import Value
+from tilepost.torch._group import _LEAST_ROWS
+from tilepost.torch._layer import Layer, Machine
 
 LAYERS = 2
 CACHED_TOKENS = 1024  # that decoding attends to
@@ -172,6 +178,19 @@ def _training(a, layers, shape, form, world):
     return call
 
 
+def programs(options: argparse.Namespace) -> Iterator[dict[str, Value]]:
+    """What the forms of tilepost make for these models and numbers of rows, by their fields."""
+    machine = Machine("h200", "sm_90a", 132)
+    for shape in (SHAPES[model] for model in options.model):
+        heads = shape.heads * shape.head_dim // options.ranks
+        columns = ((shape.heads + 2 * shape.kv_heads) * shape.head_dim, 2 * shape.inner)
+        layers = [Layer("all_gather_gemm", n // options.ranks, shape.hidden) for n in columns]
+        layers += [Layer(pattern, shape.hidden, k, norm=norm) for k in (heads, shape.inner // options.ranks)
+                   for pattern in ("gemm_all_reduce", "gemm_reduce_scatter") for norm in (False, True)]
+        for most_rows in sorted({max(_LEAST_ROWS, 1 << (rows - 1).bit_length()) for rows in options.rows}):
+            yield from (layer.fields(options.ranks, most_rows, machine) for layer in layers)
+
+
 COLUMNS = [form.name for form in (*forms.BASELINES, *forms.OURS)]
 
 
@@ -199,7 +218,11 @@ def main() -> int:
     parser.add_argument("--without", nargs="+", choices=COLUMNS, default=[], metavar="FORM",
                         help="forms to leave out, as the table names them, such as \"async-TP SP\" on one GPU")
     parser.add_argument("--train", action="store_true", help="forward and backward, with sequence parallelism")
+    specs.add_argument(parser)
+    specs.add_ranks(parser)
     options = parser.parse_args()
+    if options.specs:
+        return specs.write(options.specs, programs(options))
     if options.host:
         options.model, options.rows, options.mode = ["tiny"], [128, 2], ["eager"]
         options.rounds = 2

@@ -157,6 +157,7 @@ def parsed() -> argparse.Namespace:
     parser.add_argument("--seed", type=int, default=1, help="of the random layers")
     parser.add_argument("--json", metavar="FILE", help="appends a line for each case")
     specs.add_argument(parser)
+    specs.add_ranks(parser)
     options = parser.parse_args()
     if options.host:
         options.layer, options.tokens, options.random, options.rounds = ["tiny"], [24, 3], 0, 2
@@ -167,7 +168,7 @@ def main() -> int:
     options = parsed()
     cases = cases_of(options)
     if options.specs:
-        return specs.write(options.specs, (case.fields(ranks.RANKS, options.host) for case in cases))
+        return specs.write(options.specs, (case.fields(options.ranks, options.host) for case in cases))
     options.kernels = tilepost.Catalogue(options.catalogue) if options.catalogue else None
 
     def body(rank: int, device: torch.device) -> None:

@@ -10,7 +10,7 @@ from typing import Callable
 import torch
 import torch.distributed as dist
 
-RANKS = 2  # on the host, and of the programs whose specs are written
+RANKS = 2  # on the host, and of the programs whose specs are written unless another number is asked for
 
 Body = Callable[[int, torch.device], None]
 

@@ -7,6 +7,7 @@ import random
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+import ranks
 import tilepost
 from tilepost import _jit
 from tilepost._plan import Value
@@ -20,6 +21,11 @@ def add_argument(parser: argparse.ArgumentParser) -> None:
 def log_uniform(draw: random.Random, least: int, most: int, step: int = 1) -> int:
     """A number of steps, of which the logarithms are uniform."""
     return min(int(math.exp(draw.uniform(math.log(least), math.log(most + step)))) // step * step, most)
+
+
+def add_ranks(parser: argparse.ArgumentParser) -> None:
+    """How many ranks the programs have whose specs are written. What is measured has those of torchrun."""
+    parser.add_argument("--ranks", type=int, default=ranks.RANKS, help="with --specs: of each program")
 
 
 def write(folder: str, programs: Iterable[Mapping[str, Value]]) -> int:
