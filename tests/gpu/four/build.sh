@@ -1,0 +1,180 @@
+# shellcheck shell=bash disable=SC2034 # four.sh reads the variables
+# What four.sh compiles: `make` on any machine, and `run` the rest in the background, while it verifies. To be sourced.
+#
+# A build has a name. OUT/made/NAME says that it is done, and OUT/made/NAME.failed that it went wrong; its log is
+# OUT/logs/NAME.
+
+# Prints the names of all builds, those first that the first parts need.
+builds() {
+  local number
+  for ((number = 0; number < sets; ++number)); do echo "verify_$number"; done
+  [ "$ranks" = 1 ] || printf '%s\n' drivers experts
+  printf '%s\n' bench_six bench_random bench_few kernels profile
+}
+
+# bench_flags NAME: sets `flags` to what `tilepost bench` is told of a set of shapes.
+bench_flags() {
+  local m
+  flags=(--mode cool)
+  case $1 in
+    bench_six)
+      flags+=(--rounds 2 --registered)
+      for m in "${six[@]}"; do flags+=(--shape "$m"); done
+      ;;
+    bench_random)
+      flags+=(--rounds 2 --registered)
+      for m in $("$python" "$here/four/bench_points.py" shapes "$seed" 10); do flags+=(--shape "$m"); done
+      ;;
+    bench_few)
+      flags+=(--rounds 4)
+      for m in "${few[@]}"; do flags+=(--shape "$m"); done
+      ;;
+  esac
+}
+
+# The specs of the parts layer and moe, which these programs write in a Python that has PyTorch.
+python_specs() {
+  local bench=$root/python/bench
+  rm -rf "$out"/specs/python_*
+  (
+    export PYTHONPATH=$out/package
+    "$python" "$bench/layer.py" --specs "$out/specs/python_layer" --ranks "$ranks" "${layer_options[@]}" &&
+      "$python" "$bench/moe.py" --specs "$out/specs/python_moe" --ranks "$ranks" "${moe_options[@]}" &&
+      "$python" "$bench/experts.py" --specs "$out/specs/python_experts" --ranks "$ranks" "${experts_options[@]}"
+  )
+}
+
+# kept NAME WORD …: compiles a harness into OUT/NAME, and keeps of that folder the harness and the words behind it.
+kept() {
+  local name=$1
+  shift
+  rm -rf "${out:?}/$name"
+  "$tool" "$@" --no-run --keep "$out/$name" --cache "$out/cache/${name%%_*}" --jobs "$many" \
+    >"$out/logs/$name.command" || return 1
+  sed -n 's/^not run: [^ ]* *//p' "$out/logs/$name.command" | tr ' ' '\n' >"$out/$name.words"
+  find "$out/$name" -mindepth 1 -maxdepth 1 ! -name harness -exec rm -rf {} +
+  [ -x "$out/$name/harness" ]
+}
+
+# drivers FOLDER TARGET …: compiles drivers of tests/gpu with the programs of OUT/FOLDER.
+drivers() {
+  local folder=$1 build=$out/build_$1 generator=()
+  shift
+  ! command -v ninja >/dev/null || generator=(-G Ninja)
+  cmake -S "$here" -B "$build" "${generator[@]}" -DTILEPOST_GENERATED_DIR="$out/$folder" -DCMAKE_BUILD_TYPE=Release \
+    -DCMAKE_CUDA_ARCHITECTURES=90a -DTILEPOST_TEST_ONE_GPU="${ONE_GPU:+ON}" &&
+    cmake --build "$build" -j "$many" --target "$@"
+}
+
+# compile NAME: does the work of a build.
+compile() {
+  case $1 in
+    verify_*)
+      find "$out/specs/$1" -name '*.yaml' | sort | {
+        mapfile -t specs
+        kept "$1" verify "${specs[@]}" --target cuda --runs 1 --seed "$seed"
+      }
+      ;;
+    bench_*)
+      local flags
+      bench_flags "$1"
+      kept "$1" bench "${bench_files[@]/#/$out/specs/bench/}" "${flags[@]}"
+      ;;
+    profile) kept profile profile --machine h200 ;;
+    kernels)
+      [ -d "$out/specs/python_layer" ] || python_specs || return 1
+      "$tool" catalogue "$out"/specs/python_*/*.yaml -o "$out/kernels" --jobs "$many"
+      ;;
+    drivers) drivers programs gpu_faults ;;
+    experts) drivers experts gpu_experts_ranks gpu_expert_sums gpu_expert_layers ;;
+  esac
+}
+
+# build NAME JOBS: compiles, unless that is done, and notes how it ended.
+build() {
+  local name=$1 many=$2 begin=$SECONDS
+  [ ! -e "$out/made/$name" ] || return 0
+  rm -f "$out/made/$name.failed"
+  if compile "$name" >"$out/logs/$name" 2>&1; then
+    echo "compiled $name in $((SECONDS - begin)) s"
+    touch "$out/made/$name"
+  else
+    echo "could not compile $name: $out/logs/$name"
+    grep -E -m5 'error|FAILED' "$out/logs/$name" || tail -n 5 "$out/logs/$name"
+    touch "$out/made/$name.failed"
+    return 1
+  fi
+}
+
+# chain NAME …: builds one after the other in the background, with a part of the cores. Drivers and harnesses that run
+# meanwhile come first.
+chain() {
+  local name many=$((jobs > 2 ? jobs / 2 : 1))
+  (
+    for name in "$@"; do
+      renice -n 10 -p "$BASHPID" >/dev/null
+      build "$name" "$many"
+    done
+  ) >>"$results/builds.log" 2>&1 &
+  chains+=($!)
+}
+
+# start_builds PART …: begins to compile what these parts lack. Each chain is a process group, to be stopped as one.
+start_builds() {
+  local part name first=() second=() third=()
+  chains=()
+  rm -f "$out"/made/*.failed
+  for part in "$@"; do
+    [ "$gpus" -ge "$(gpus_of "$part")" ] || continue
+    for name in $(needs "$part"); do
+      [ ! -e "$out/made/$name" ] || continue
+      case $name in
+        verify_*) first+=("$name") ;;
+        drivers | experts | kernels) second+=("$name") ;;
+        *) third+=("$name") ;;
+      esac
+    done
+  done
+  set -m
+  [ ${#first[@]} = 0 ] || chain "${first[@]}"
+  [ ${#second[@]} = 0 ] || chain "${second[@]}"
+  [ ${#third[@]} = 0 ] || chain "${third[@]}"
+  set +m
+}
+
+stop_builds() {
+  local group
+  for group in "${chains[@]}"; do kill -- "-$group" 2>/dev/null; done
+  chains=()
+}
+
+# wait_for NAME …: waits for builds. False if one has failed, or if the time is over.
+wait_for() {
+  local name said=
+  for name in "$@"; do
+    while [ ! -e "$out/made/$name" ]; do
+      if [ -e "$out/made/$name.failed" ]; then
+        note "$name" "FAILED to compile: $(grep -E -m1 'error|FAILED' "$out/logs/$name" || tail -n 1 "$out/logs/$name")"
+        cp "$out/logs/$name" "$results/$name.build.log"
+        failed=1
+        return 1
+      fi
+      if [ "$(left)" -lt 10 ]; then
+        note "$name" "no time left to compile it"
+        late=1
+        return 1
+      fi
+      [ -n "$said" ] || echo "== waiting for the compilers of $name"
+      said=1
+      sleep 1
+    done
+  done
+}
+
+# wait_for_all: waits until nothing is compiled any more, for parts whose times or deadlines that would change.
+wait_for_all() {
+  local group
+  for group in "${chains[@]}"; do
+    while kill -0 "$group" 2>/dev/null && [ "$(left)" -ge 10 ]; do sleep 1; done
+  done
+}

@@ -1,0 +1,217 @@
+# shellcheck shell=bash disable=SC2034 # four.sh and build.sh read the variables
+# The parts of four.sh, and what they measure. To be sourced.
+
+parts=(verify faults bench layer profile moe)
+# Those of docs/benchmarks-four-h200.md.
+six=(4096x8192x2048 8192x8192x2048 16384x8192x2048 8192x8192x7168 8192x4096x3584 4096x12288x3072)
+few=(1x8192x2048 16x8192x2048 64x8192x2048 256x8192x2048 512x8192x2048 64x8192x7168)
+bench_files=(reduce_scatter.yaml all_reduce.yaml all_to_all.yaml all_gather.yaml)
+# A program for each way in which ranks wait for each other: through memory of the host, tiles in other GPUs' memory,
+# and sums by helper warps and in the epilogue.
+fault_programs=(ar_host_copies ag_host_copies a2a_rows_host_copies in_rows_host_copies ar_tiles_two ar_tiles_lines
+  rs_tiles_one a2a_even_tiles_lines ag_tiles ar_peer rs_peer ar_whole)
+layer_options=(--model 70b 8b --rows 8192 2048 64)
+moe_options=(--layer qwen3-30b mixtral --tokens 8192 64)
+experts_options=(--layer qwen3-30b mixtral --tokens 8192 64)
+
+# gpus_of PART: prints how many GPUs its steps need.
+gpus_of() {
+  case $1 in
+    faults) echo "${ONE_GPU:+1}" | grep . || echo "$ranks" ;;
+    profile) echo 1 ;;
+    *) echo "$ranks" ;;
+  esac
+}
+
+# needs PART: prints the builds of a part.
+needs() {
+  case $1 in
+    verify) builds | grep '^verify_' ;;
+    faults) [ "$ranks" = 1 ] || printf '%s\n' drivers experts ;;
+    bench) printf '%s\n' bench_six bench_random bench_few ;;
+    layer | moe) echo kernels ;;
+    profile) echo profile ;;
+  esac
+}
+
+# The limits of the parts' steps, in seconds. What is expected is about half.
+print_plan() {
+  cat <<'TEXT'
+Seconds that are expected on four H200 with 64 cores, estimated and not measured yet, and the most that steps may take:
+  part     expected   most  steps
+  start         60          the first set of verify is compiled; the other builds go on beside part verify
+  verify       200    480  4 sets of 165 plans, 33 pairs of pattern and transport with 5 plans each
+  faults       200    480  12 programs x 3 ways to fail; routings, sums and layers of experts
+  bench        260    670  4 patterns of 6 + 10 shapes and of 6 with few rows; 3 patterns of these by PyTorch
+  layer        110    200  2 models x 3 numbers of rows x eager and graph x 7 forms
+  profile      180    360  with and without peer access
+  moe          120    240  2 layers x 2 numbers of tokens x eager and graph, whole and by halves
+  together    1130         with COMPILE=there; `run` ends after LIMIT, 1400 s unless it is told otherwise
+TEXT
+}
+
+# ---- Where it runs
+
+# Sets `gpus`, and how PyTorch's and NCCL's libraries are found.
+find_gpus() {
+  local nccl harness
+  gpus=$(nvidia-smi -L 2>/dev/null | grep -c '^GPU') || true
+  echo "== $gpus GPUs here, $ranks ranks, $(nproc) cores; tool: $("$tool" --version)"
+  { nvidia-smi; nvidia-smi topo -m; } >"$results/machine.txt" 2>&1 || true
+  # A harness that another machine has compiled may look for NCCL where it is not. PyTorch has one, too.
+  for harness in "$out"/*/harness; do
+    [ -x "$harness" ] && ldd "$harness" 2>/dev/null | grep -q 'libnccl.*not found' || continue
+    nccl=$("$python" -c 'import nvidia.nccl; print(list(nvidia.nccl.__path__)[0] + "/lib")') || continue
+    export LD_LIBRARY_PATH=${LD_LIBRARY_PATH:+$LD_LIBRARY_PATH:}$nccl
+    break
+  done
+  export PYTHONPATH=$out/package PYTHONUNBUFFERED=1
+}
+
+# enough STEP [GPUS]: whether there are as many GPUs as it needs; says so if not.
+enough() {
+  local needed=${2:-$ranks}
+  [ "$gpus" -lt "$needed" ] || return 0
+  skip "$1" "needs $needed GPUs, and there are $gpus"
+  return 1
+}
+
+# ---- Parts
+
+part_verify() {
+  local number words
+  for ((number = 0; number < sets; ++number)); do
+    enough "verify_$number" || continue
+    wait_for "verify_$number" || continue
+    mapfile -t words <"$out/verify_$number.words"
+    step "verify_$number" 120 "$out/verify_$number/harness" "${words[@]}" || continue
+    grep '^FAIL' "$results/verify_$number.out" | head -20
+  done
+}
+
+# driver FOLDER NAME: prints the driver that was compiled with the programs of this folder.
+driver() { find "$out/build_$1" -type f -name "$2" -perm -u+x | head -1; }
+
+part_faults() {
+  local where=() name counts
+  if [ "$ranks" = 1 ]; then
+    skip faults "one rank waits for no other"
+    return
+  fi
+  [ -z "${ONE_GPU:-}" ] || where=(--devices same)
+  wait_for_all
+  if enough faults "$(gpus_of faults)" && wait_for drivers; then
+    step faults 240 "$(driver programs faults)" --kinds stop,kill,late --modes eager --deadline 2 --seed "$seed" \
+      "${where[@]}" --seconds 220 --tsv "$results/faults.tsv" --resume "$results/faults.tsv"
+    grep -s $'\tFAIL\t' "$results/faults.tsv"
+  fi
+  for name in experts_ranks expert_sums expert_layers; do
+    enough "$name" "$(gpus_of faults)" && wait_for experts || continue
+    counts=(60 100)  # routings and replays
+    [ "$name" != expert_layers ] || counts=()
+    step "$name" 80 "$(driver experts "$name")" "$ranks" "${counts[@]}"
+    tail -n 30 "$results/$name.out" 2>/dev/null
+  done
+}
+
+# torch_beside NAME SECONDS: PyTorch's fused operations at the points of a set of shapes.
+torch_beside() {
+  local name=${1/bench/torch} shapes rounds=5 flags
+  bench_flags "$1"
+  shapes=$(printf '%s\n' "${flags[@]}" | grep -E '^[0-9]+x' | paste -sd ,)
+  # With few rows it also measures graphs, as `tilepost bench` does.
+  step "$name" "$2" "$python" "$root/runtime/bench/async_tp.py" --ranks "$ranks" --shapes "$shapes" --rounds "$rounds" \
+    --seed "$seed" --timeout "$2" --json "$results/$name.json"
+}
+
+part_bench() {
+  local name words flags
+  wait_for_all
+  for name in bench_six:150 bench_random:190 bench_few:120; do
+    local seconds=${name#*:}
+    name=${name%:*}
+    enough "$name" && wait_for "$name" || continue
+    mapfile -t words <"$out/$name.words"
+    step "$name" "$seconds" "$out/$name/harness" "${words[@]}" || continue
+    bench_flags "$name"
+    timeout 60 "$tool" bench "${bench_files[@]/#/$out/specs/bench/}" "${flags[@]}" --from "$results/$name.out" \
+      --json "$results/$name.json" >"$results/$name.txt" 2>"$results/$name.table.err"
+    cat "$results/$name.txt"
+  done
+  [ "$ranks" -gt 1 ] || return 0
+  for name in bench_six bench_random bench_few; do
+    enough "${name/bench/torch}" && torch_beside "$name" 70
+  done
+  "$python" "$here/four/bench_points.py" table "$results" | tee "$results/bench.md"
+}
+
+# torchrun_step NAME SECONDS PROGRAM WORD …: a program of python/bench on all ranks.
+torchrun_step() {
+  local name=$1 seconds=$2
+  shift 2
+  enough "$name" && wait_for kernels || return 1
+  step "$name" "$seconds" "$python" -m torch.distributed.run --nproc-per-node "$ranks" --master-port 29711 \
+    "$root/python/bench/$1" --catalogue "$out/kernels" "${@:2}"
+  cat "$results/$name.out" 2>/dev/null
+}
+
+part_layer() {
+  wait_for_all
+  torchrun_step layer_70b 110 layer.py --model 70b --rows 8192 2048 64 --rounds 5
+  torchrun_step layer_8b 90 layer.py --model 8b --rows 8192 2048 64 --rounds 5
+}
+
+# profile_step NAME SECONDS PEER_ACCESS WORD …: measures the machine, and makes its profile of what was measured. The
+# first line says whether peers were reached, as `tilepost profile` writes it.
+profile_step() {
+  local name=$1 seconds=$2 reach=$3
+  shift 3
+  step "$name" "$seconds" "$out/profile/harness" "$@" || return 1
+  { echo "{\"record\": \"measurements\", \"peer_access\": $reach}"; cat "$results/$name.out"; } >"$results/$name.jsonl"
+  timeout 60 "$tool" profile --from "$results/$name.jsonl" -o "$results/$name.yaml" >"$results/$name.txt" 2>&1 || {
+    note "$name" "FAILED: no profile of what was measured: $(tail -n 1 "$results/$name.txt")"
+    failed=1
+    return 1
+  }
+  grep -v '^  ' "$results/$name.txt" | head -40
+}
+
+part_profile() {
+  local machine pattern shapes=() shape
+  wait_for_all
+  enough profile_peers 1 && wait_for profile || return 0
+  profile_step profile_peers 180 1
+  profile_step profile_apart 180 0 --without-peer-access
+  [ "$ranks" -gt 1 ] || return 0
+  for shape in "${six[@]}" "${few[@]}"; do shapes+=(--shape "$shape"); done
+  for machine in h200 "$results/profile_peers.yaml" "$results/profile_apart.yaml"; do
+    [ "$machine" = h200 ] || [ -f "$machine" ] || continue
+    echo "# planned for $(basename "$machine")"
+    for pattern in "${bench_files[@]}"; do
+      echo "## ${pattern%.yaml}"
+      timeout 60 "$tool" explain "$out/specs/bench/$pattern" --machine "$machine" "${shapes[@]}"
+    done
+  done 2>"$results/explain.err" | tee "$results/explain.txt"
+}
+
+part_moe() {
+  wait_for_all
+  torchrun_step moe 140 moe.py "${moe_options[@]}" --rounds 5 --json "$results/moe.jsonl"
+  torchrun_step experts 100 experts.py "${experts_options[@]}" --rounds 5
+}
+
+# gist NAME: a few words on what a step has found, for the summary.
+gist() {
+  local file=$results/$1.out
+  [ -f "$file" ] || return 0
+  case $1 in
+    verify_*)
+      echo "$(grep -c '^ok' "$file") checks right, $(grep -c '^FAIL' "$file") wrong," \
+        "$(grep -c '^skip' "$file") programs skipped"
+      ;;
+    bench_*) grep -s '^# geometric' "$results/$1.txt" | head -3 | paste -sd ';' ;;
+    layer_* | moe | experts) echo "$(grep -c '^| [a-z0-9]' "$file") lines" ;;
+    profile_*) head -1 "$results/$1.txt" 2>/dev/null ;;
+    *) tail -n 1 "$file" | cut -c1-100 ;;
+  esac
+}

@@ -1,0 +1,96 @@
+#!/usr/bin/env bash
+# Checks `four.sh run` with stand-ins for GPUs and for what runs on them: its order, limits, marks and exit codes.
+# Usage: test_run.sh FOLDER
+set -euo pipefail
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+rm -rf "$1"
+mkdir -p "$1"
+work=$(readlink -f "$1")
+cd "$work"
+fail() { echo "FAIL: $*"; tail -n 40 log 2>/dev/null || true; exit 1; }
+
+# stand_in FILE: makes the standard input a program.
+stand_in() { mkdir -p "$(dirname "$1")"; { echo '#!/usr/bin/env bash'; cat; } >"$1"; chmod +x "$1"; }
+
+# A folder as `make` leaves it, all compiled, whose programs say what they were called with.
+mkdir -p out/made out/logs out/package out/specs/bench
+echo 'ranks=4 sets=2 plans=2 seed=1' >out/settings
+touch out/made/{verify_0,verify_1,drivers,experts,bench_six,bench_random,bench_few,kernels,profile}
+for name in verify_0 verify_1; do
+  printf -- '--runs\n1\n' >out/$name.words
+  stand_in out/$name/harness <<'SH'
+echo "ok    $(basename "$(dirname "$0")") $*"
+[ "$NCCL_NVLS_ENABLE$TORCH_SYMM_MEM_DISABLE_MULTICAST$NVSHMEM_DISABLE_NVLS" = 011 ] || exit 1
+SH
+done
+for name in bench_six bench_random bench_few; do
+  : >out/$name.words
+  stand_in out/$name/harness <<<'echo "{}"'
+done
+stand_in out/profile/harness <<<'echo "{\"record\": \"words\", \"text\": \"$*\"}"'
+stand_in out/build_programs/faults <<<'echo "# faults $*"'
+for name in experts_ranks expert_sums expert_layers; do stand_in out/build_experts/$name <<<'echo "$0 $*"'; done
+stand_in out/tilepost <<'SH'
+echo "tilepost $*"
+SH
+stand_in bin/nvidia-smi <<'SH'
+[ "$1" != -L ] || for ((i = 0; i < ${GPUS:-4}; ++i)); do echo "GPU $i: stand-in"; done
+SH
+# All of Python but what prints shapes and tables.
+stand_in bin/python <<'SH'
+case $1 in
+  */bench_points.py) exec python3 "$@" ;;
+  *) echo "| python $*" ;;
+esac
+SH
+export PATH=$work/bin:$PATH PYTHON=$work/bin/python
+run() { bash "$here/../four.sh" run out "$@" >log 2>&1; }
+
+# Everything in its order.
+run all || fail "exit code $?"
+cut -f1 all/steps.tsv >names
+printf '%s\n' verify_0 verify_1 faults experts_ranks expert_sums expert_layers bench_six bench_random bench_few \
+  torch_six torch_random torch_few layer_70b layer_8b profile_peers profile_apart moe experts |
+  cmp - names || fail "other steps: $(cat names)"
+grep -q '^ok    verify_1 --runs 1$' all/verify_1.out || fail "verify"
+grep -q -- '--without-peer-access' all/profile_apart.out || fail "profile"
+head -1 all/profile_apart.jsonl | grep -q '"peer_access": 0' || fail "the first line of a profile"
+grep -q '^| python -m torch.distributed.run --nproc-per-node 4 .*/moe.py --catalogue' all/moe.out || fail "moe"
+grep -q 'bench_few.out' all/bench_few.txt || fail "the table of bench_few"
+[ "$(grep -c '^| .*passed after' all/summary.md)" = 18 ] || fail "the summary"
+
+# What has passed is left out, and what has not is not.
+rm all/verify_1.done
+run all verify || fail "exit code $? of the second run"
+grep -q '^== verify_0: has passed before$' log || fail "verify_0 ran again"
+grep -q '^== verify_1: passed after' log || fail "verify_1 did not run again"
+
+# A step that fails leaves the others to run.
+stand_in out/verify_0/harness <<<'echo "FAIL  wrong"; exit 1'
+rc=0; run failing verify || rc=$?
+[ "$rc" = 1 ] || fail "exit code $rc after a failure"
+[ ! -e failing/verify_0.done ] && [ -e failing/verify_1.done ] || fail "marks after a failure"
+grep -q '^FAIL  wrong$' log || fail "the failure is not shown"
+
+# One that hangs is stopped when the time is over, with processes that have left its group; the rest has no time.
+stand_in out/verify_0/harness <<<'setsid sleep 987 & echo $! >'"$work"'/orphan; sleep 987'
+rc=0; LIMIT=12 run hanging verify || rc=$?
+[ "$rc" = 3 ] || fail "exit code $rc after the time was over"
+grep -q '^== verify_0: stopped' log || fail "verify_0 was not stopped"
+grep -q '^== verify_1: no time left' log || fail "verify_1 had time"
+sleep 0.2
+[[ $(ps -o stat= -p "$(cat orphan)") != [!Z]* ]] || fail "a process of the step is left"
+
+# Without GPUs nothing runs, and with one the parts that need no more. A build that fails is said.
+rc=0; GPUS=0 run none || rc=$?
+[ "$rc" = 77 ] || fail "exit code $rc without GPUs"
+GPUS=1 run one profile || fail "exit code $? with one GPU"
+[ -e one/profile_apart.done ] || fail "no profile of one GPU"
+rm out/made/profile
+stand_in out/tilepost <<<'echo "error: no compiler" >&2; exit 1'
+rc=0; run unbuilt profile || rc=$?
+[ "$rc" = 1 ] || fail "exit code $rc after a failed build"
+grep -q '^== profile: FAILED to compile: .*no compiler' log || fail "the failed build is not shown"
+rc=0; run other nothing || rc=$?
+[ "$rc" = 2 ] || fail "exit code $rc for a part that is none"
+echo "four.sh runs its steps, skips, stops and resumes them"
