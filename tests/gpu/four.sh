@@ -153,9 +153,11 @@ step() {
   fi
   [ "$seconds" -lt "$(left)" ] || seconds=$(left)
   echo "== $name, at most $seconds s: $*"
-  FOUR_STEP=$name.$$ timeout -k 10 "$seconds" "$@" >"$results/$name.out" 2>"$results/$name.err" </dev/null
+  mark=$name.$$
+  FOUR_STEP=$mark timeout -k 10 "$seconds" "$@" >"$results/$name.out" 2>"$results/$name.err" </dev/null &
+  wait $!
   rc=$?
-  end_left "$name.$$"
+  end_left "$mark"
   case $rc in
     0) ran=1; touch "$results/$name.done"; note "$name" "passed after $((SECONDS - begin)) s" ;;
     77) note "$name" "skipped: $(tail -qn 1 "$results/$name.err" "$results/$name.out" | head -1)"; return 1 ;;
@@ -193,7 +195,9 @@ run_all() {
   out=$(readlink -f "$out") results=$(readlink -f "$results")
   find_tool
   find_gpus
+  mark=
   trap stop_builds EXIT
+  trap '[ -z "$mark" ] || end_left "$mark"; exit 143' TERM INT HUP
   start_builds "$@"
   for part in "$@"; do "part_$part"; done
   stop_builds

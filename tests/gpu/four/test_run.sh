@@ -79,7 +79,20 @@ rc=0; LIMIT=12 run hanging verify || rc=$?
 grep -q '^== verify_0: stopped' log || fail "verify_0 was not stopped"
 grep -q '^== verify_1: no time left' log || fail "verify_1 had time"
 sleep 0.2
-[[ $(ps -o stat= -p "$(cat orphan)") != [!Z]* ]] || fail "a process of the step is left"
+# Whether the process has ended, or waits for somebody to ask how.
+gone() { [[ $(ps -o stat= -p "$(cat orphan)") != [!Z]* ]]; }
+gone || fail "a process of the step is left"
+
+# The same if the script is asked to end.
+rm orphan
+bash "$here/../four.sh" run out ended verify >log 2>&1 &
+script=$!
+for ((i = 0; i < 100; ++i)); do [ -s orphan ] && break || sleep 0.1; done
+kill $script
+rc=0; wait $script || rc=$?
+[ "$rc" = 143 ] || fail "exit code $rc after SIGTERM"
+sleep 0.2
+gone || fail "a process is left after SIGTERM"
 
 # Without GPUs nothing runs, and with one the parts that need no more. A build that fails is said.
 rc=0; GPUS=0 run none || rc=$?
