@@ -62,7 +62,7 @@ drivers() {
   shift
   ! command -v ninja >/dev/null || generator=(-G Ninja)
   cmake -S "$here" -B "$build" "${generator[@]}" -DTILEPOST_GENERATED_DIR="$out/$folder" -DCMAKE_BUILD_TYPE=Release \
-    -DCMAKE_CUDA_ARCHITECTURES=90a -DTILEPOST_TEST_ONE_GPU="${ONE_GPU:+ON}" &&
+    -DCMAKE_CUDA_ARCHITECTURES=90a -DTILEPOST_CUDA_ARCHITECTURES=90 -DTILEPOST_TEST_ONE_GPU="${ONE_GPU:+ON}" &&
     cmake --build "$build" -j "$many" --target "$@"
 }
 
