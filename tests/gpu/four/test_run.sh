@@ -72,6 +72,13 @@ rc=0; run failing verify || rc=$?
 [ ! -e failing/verify_0.done ] && [ -e failing/verify_1.done ] || fail "marks after a failure"
 grep -q '^FAIL  wrong$' log || fail "the failure is not shown"
 
+# Of a harness of which some programs do not run here, the others have passed; one that runs nothing has not.
+stand_in out/verify_0/harness <<<'echo "ok    one"; echo "# 1 of 2 programs skipped"; exit 77'
+stand_in out/verify_1/harness <<<'echo "# 2 of 2 programs skipped"; exit 77'
+run partly verify || fail "exit code $? where a program is skipped"
+grep -q '^== verify_0: skipped: # 1 of 2 programs skipped$' log || fail "what is skipped is not shown"
+[ -e partly/verify_0.done ] && [ ! -e partly/verify_1.done ] || fail "marks where programs are skipped"
+
 # One that hangs is stopped when the time is over, with processes that have left its group; the rest has no time.
 stand_in out/verify_0/harness <<<'setsid sleep 987 & echo $! >'"$work"'/orphan; sleep 987'
 rc=0; LIMIT=12 run hanging verify || rc=$?
