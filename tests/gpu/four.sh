@@ -18,7 +18,7 @@
 # the GPUs, which needs this repository, nvcc, NCCL, CMake, ninja and a Python with PyTorch. Each step of a part has a
 # time limit and a log in RESULTS. A step that has passed is left out when `run` is called again with the same RESULTS.
 #
-# Environment of make: RANKS (4); PLANS (20) of each pattern by each transport; SETS (4) over which they are spread,
+# Environment of make: RANKS (4); PLANS (12) of each pattern by each transport; SETS (4) over which they are spread,
 # each a program; SEED (1); COMPILE, `here` (default) or `there`, where all but the drivers is compiled; JOBS (all
 # cores) compilers at a time; PYTHON (python3), which needs PyTorch for the specs of the parts layer and moe. Without
 # it these are made where the GPUs are.
@@ -77,7 +77,7 @@ package() {
 }
 
 make_all() {
-  local plans=${PLANS:-20} seed=${SEED:-1} name
+  local plans=${PLANS:-12} seed=${SEED:-1} name
   ranks=${RANKS:-4} sets=${SETS:-4}
   [ "$sets" -le "$plans" ] || sets=$plans
   rm -rf "$out"

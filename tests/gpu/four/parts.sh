@@ -40,13 +40,13 @@ print_plan() {
 Seconds that are expected on four H200 with 64 cores, estimated and not measured yet, and the most that steps may take:
   part     expected   most  steps
   start         60          the first set of verify is compiled; the other builds go on beside part verify
-  verify       200    480  4 sets of 165 plans, 33 pairs of pattern and transport with 5 plans each
+  verify       320    560  4 sets of 99 plans, 33 pairs of pattern and transport with 3 plans each
   faults       200    480  12 programs x 3 ways to fail; routings, sums and layers of experts
   bench        260    670  4 patterns of 6 + 10 shapes and of 6 with few rows; 3 patterns of these by PyTorch
   layer        110    200  2 models x 3 numbers of rows x eager and graph x 7 forms
   profile      180    360  with and without peer access
   moe          120    240  2 layers x 2 numbers of tokens x eager and graph, whole and by halves
-  together    1130         with COMPILE=there; `run` ends after LIMIT, 1400 s unless it is told otherwise
+  together    1250         with COMPILE=there; `run` ends after LIMIT, 1400 s unless it is told otherwise
 TEXT
 }
 
@@ -84,7 +84,7 @@ part_verify() {
     enough "verify_$number" || continue
     wait_for "verify_$number" || continue
     mapfile -t words <"$out/verify_$number.words"
-    step "verify_$number" 120 "$out/verify_$number/harness" "${words[@]}" || continue
+    step "verify_$number" 140 "$out/verify_$number/harness" "${words[@]}" || continue
     grep '^FAIL' "$results/verify_$number.out" | head -20
   done
 }
@@ -208,6 +208,10 @@ gist() {
     verify_*)
       echo "$(grep -c '^ok' "$file") checks right, $(grep -c '^FAIL' "$file") wrong," \
         "$(grep -c '^skip' "$file") programs skipped"
+      ;;
+    faults)
+      [ ! -f "$results/faults.tsv" ] || echo "$(grep -c $'\tPASS\t' "$results/faults.tsv") cases passed," \
+        "$(grep -c $'\tFAIL\t' "$results/faults.tsv") failed"
       ;;
     bench_*) grep -s '^# geometric' "$results/$1.txt" | head -3 | paste -sd ';' ;;
     layer_* | moe | experts) echo "$(grep -c '^| [a-z0-9]' "$file") lines" ;;

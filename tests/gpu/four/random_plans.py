@@ -22,6 +22,8 @@ SHORT = {"gemm_all_reduce": "ar", "gemm_reduce_scatter": "rs", "gemm_all_to_all"
 TRANSPORTS = ("nccl", "nccl_symmetric", "host_copies", "copy_engine", "peer", "peer_tiles", "none")
 # Kernels read rows of K and write rows of N whole where 16 bytes divide them. Other widths are drawn less often.
 WIDTH = 8
+# What one rank has no use for, though `tilepost check` takes it: an operation by these is for two or more.
+SHARED = ("copy_engine", "peer", "peer_tiles")
 TRIES = 6  # drawn specs for each one that is wanted
 
 
@@ -125,6 +127,8 @@ def main():
     notes, total, pairs = [], 0, 0
     for pattern in SHORT:
         for transport in TRANSPORTS:
+            if ranks == 1 and transport in SHARED:
+                continue
             good, refused, reason = plans_of(tool, folder, pattern, transport, ranks, count, seed)
             for index, spec in enumerate(good):
                 path = folders[index * sets // count] / f"{spec['name']}.yaml"
