@@ -2,8 +2,8 @@
 //   out[8192, 2048] = this rank's tokens of 16384, the sum of their top 8 rows of A[rows, 768] on 2 ranks, by weights, * B[2048, 768]^T of each row's expert, of 64, bf16 in, bf16 out
 //   epilogue residual
 //   for any m up to 16384
-//   sm_90a: gemm_sm90_experts, tile 192x256, 11 waves in 5 groups, panel layout
-//   plan 23104b5dd536fa4a
+//   sm_90a: gemm_sm90_experts, tile 192x256, 11 waves in 1 group, panel layout
+//   plan d06f716c869d6dd5
 #ifndef TILEPOST_GENERATED_sums_of_experts_H
 #define TILEPOST_GENERATED_sums_of_experts_H
 
@@ -17,12 +17,12 @@ extern "C" {
 const tilepost_program_t* sums_of_experts_program(void);
 
 // The source of this set alone defines it: what includes this header does not link with another's.
-extern const char tilepost_plan_sums_of_experts_76608613662e6bcb;
+extern const char tilepost_plan_sums_of_experts_3221e893cf035432;
 #if __has_attribute(retain)
 __attribute__((retain))
 #endif
 __attribute__((used)) static const char* const tilepost_linked_sums_of_experts =
-    &tilepost_plan_sums_of_experts_76608613662e6bcb;
+    &tilepost_plan_sums_of_experts_3221e893cf035432;
 
 #ifdef __cplusplus
 }  // extern "C"
@@ -35,7 +35,7 @@ inline constexpr int64_t kM = 16384;  // most rows of the product
 inline constexpr int64_t kN = 2048;  // columns of the result
 inline constexpr int64_t kK = 768;  // products of a sum, on each rank
 inline constexpr int kRanks = 2;
-inline constexpr uint64_t kFiles = 0x76608613662e6bcb;  // the same in the source that belongs to this header
+inline constexpr uint64_t kFiles = 0x3221e893cf035432;  // the same in the source that belongs to this header
 inline constexpr int64_t kOutElements = 16777216;  // what `out` holds at most
 
 }  // namespace tilepost_gen_sums_of_experts
