@@ -27,7 +27,6 @@
 #include <cstdint>
 
 #include "runtime/cuda/shared/memory.h"
-#include "runtime/cuda/watch/replay.h"
 #include "runtime/cuda/watch/watch_page.h"
 #include "tilepost/internal/exchange_words.h"
 #include "tilepost/plan.h"

@@ -3,7 +3,6 @@
 #pragma once
 
 #include "runtime/cuda/watch/polling.cuh"
-#include "runtime/cuda/watch/replay.h"
 #include "tilepost/plan.h"
 
 namespace tilepost::cuda {

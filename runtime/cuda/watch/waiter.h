@@ -8,7 +8,6 @@
 
 #include <cuda_runtime_api.h>
 
-#include "runtime/cuda/watch/replay.h"
 #include "runtime/cuda/watch/watch_page.h"
 
 namespace tilepost::cuda {

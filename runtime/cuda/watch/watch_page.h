@@ -109,6 +109,16 @@ struct alignas(128) WatchPage {
   RowsFault rows_fault;             // written by the device
 };
 
+// What marks the begin of a captured run, on the device (replay.cuh). It counts the replay, records
+// which captured run it is of, and resets its progress and the counters of `groups` groups, if
+// there are any.
+struct ReplayBeginning {
+  bool counts = false;  // false: nothing is marked
+  uint32_t which = 0;
+  uint32_t* counters = nullptr;
+  int groups = 0;
+};
+
 // The bytes of a page and of its groups' wait records, which follow the page: [bank][group].
 constexpr size_t watch_page_bytes(int num_groups) {
   return sizeof(WatchPage) + sizeof(WaitRecord) * kBanks * static_cast<size_t>(num_groups);
