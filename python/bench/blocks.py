@@ -21,10 +21,11 @@ import contextlib
 import functools
 import random
 import sys
-from typing import NamedTuple
+from typing import Iterator, NamedTuple
 
 import torch
 
+import alone
 import blocks_forms as forms
 import others
 import ranks
@@ -218,36 +219,22 @@ def main() -> int:
                                            for blocks in (True, False)))
     if options.warm:
         return warm(options)
-    options.kernels = tilepost.Catalogue(options.catalogue) if options.catalogue else None
 
-    def body(rank: int, device: torch.device) -> None:
-        comm = tilepost.Comm.host(1)[0] if options.host else tilepost.Comm.init_with(lambda own: [own], 0, 1)
-        if rank == 0:
-            print(f"PyTorch {torch.__version__}, tilepost {tilepost.__version__}; microseconds"
-                  + ("; the CPU's times mean nothing" if options.host else ""))
-            print(table_head(), flush=True)
-        results, reasons = [], reports.Reasons()
+    def measured(device: torch.device, comm: tilepost.Comm) -> Iterator[Result]:
         for shape in chosen_shapes(options):
-            measured = measure(shape, device, comm, options)
-            results += measured
-            if rank == 0:
-                report(measured, reasons, options)
+            yield from measure(shape, device, comm, options)
             if device.type == "cuda":
                 torch.cuda.empty_cache()
-        if rank == 0:
-            print("\n" + summary(results))
-        comm.close()
 
-    return ranks.run(body, options.host)
+    return alone.run(options, table_head(), measured, functools.partial(report, options), summary)
 
 
-def report(results: list[Result], reasons: reports.Reasons, options: argparse.Namespace) -> None:
-    """Prints a shape's lines, and the reasons of missing forms that have not been said."""
-    for result in results:
-        print(table_line(result), flush=True)
-        reasons.say(result.missing, f"in mode {result.mode}")
-        reports.append_json(options.json, {**result.shape._asdict(), "mode": result.mode, "us": result.times,
-                                           "missing": result.missing})
+def report(options: argparse.Namespace, result: Result, reasons: reports.Reasons) -> None:
+    """Prints a shape's line in a mode, and the reasons of missing forms that have not been said."""
+    print(table_line(result), flush=True)
+    reasons.say(result.missing, f"in mode {result.mode}")
+    reports.append_json(options.json, {**result.shape._asdict(), "mode": result.mode, "us": result.times,
+                                       "missing": result.missing})
 
 
 if __name__ == "__main__":

@@ -19,10 +19,11 @@ import contextlib
 import functools
 import math
 import sys
-from typing import Callable, NamedTuple
+from typing import Callable, Iterator, NamedTuple
 
 import torch
 
+import alone
 import grouped_forms as forms
 import others
 import ranks
@@ -207,33 +208,20 @@ def main() -> int:
                                            for product in shared))
     if options.warm:
         return warm(options)
-    options.kernels = tilepost.Catalogue(options.catalogue) if options.catalogue else None
 
-    def body(rank: int, device: torch.device) -> None:
-        comm = tilepost.Comm.host(1)[0] if options.host else tilepost.Comm.init_with(lambda own: [own], 0, 1)
-        if rank == 0:
-            print(f"PyTorch {torch.__version__}, tilepost {tilepost.__version__}; microseconds"
-                  + ("; the CPU's times mean nothing" if options.host else ""))
-            print(table_head(), flush=True)
-        results, reasons = [], reports.Reasons()
+    def measured(device: torch.device, comm: tilepost.Comm) -> Iterator[Result]:
         for shared in chosen_products(options):
             operands = forms.Operands(shared[0], draw_counts(shared[0], options.seed), device)
             for product in shared:
-                result = measure(product, operands, comm, options)
-                results.append(result)
-                if rank == 0:
-                    report(result, reasons, options)
+                yield measure(product, operands, comm, options)
             del operands
             if device.type == "cuda":
                 torch.cuda.empty_cache()
-        if rank == 0:
-            print("\n" + summary(results))
-        comm.close()
 
-    return ranks.run(body, options.host)
+    return alone.run(options, table_head(), measured, functools.partial(report, options), summary)
 
 
-def report(result: Result, reasons: reports.Reasons, options: argparse.Namespace) -> None:
+def report(options: argparse.Namespace, result: Result, reasons: reports.Reasons) -> None:
     """Prints a product's line, and the reasons of missing forms that have not been said."""
     print(table_line(result), flush=True)
     reasons.say(result.missing, f"of {result.product.type}")
