@@ -88,12 +88,13 @@ constexpr int kTurnBarriers = PanelBarriers::kEnd;  // number of the first one
 constexpr int kSourceBarriers = kTurnBarriers + kConsumers;
 constexpr int kBarriersEnd = kSourceBarriers + (kSources > 0 ? kConsumers * kPanels : 0);
 using PanelReturns = tilepost::PanelReturns<PanelBarriers, kPanels, (kSources > 1)>;
-constexpr int kBarrierBytes = 1024;  // for barriers, and for notes at the end
-constexpr int kNotesBytes = 16;      // the loader's or the source warp's notes of the run
+constexpr int kBarrierBytes = 1024, kNotesBytes = 16;  // barriers, then notes of the run
 
 constexpr int kThreads = 128 * (1 + kConsumers);
 constexpr int kPanelsEnd = kPipelineBytes + kConsumers * kPanels * kPanelBytes;
-constexpr int kSharedBytes = kPanelsEnd + kHelper + kBarrierBytes;
+constexpr int kScaleBytes = kScales != 0 ? tilepost::scale_bytes(1, kBlocks) : 0;  // of a consumer
+constexpr int kHelperAt = kPanelsEnd + kConsumers * kScaleBytes;
+constexpr int kSharedBytes = kHelperAt + kHelper + kBarrierBytes;
 
 constexpr int kSumsHeld = kSums * (kBlocks + (kScales ? 1 : kPrecise ? kBlocks : 0));  // registers
 // An SM has 65536 registers, and a thread gets a multiple of 8. So 3 threads, one per warpgroup,
@@ -392,7 +393,8 @@ __device__ __forceinline__ bool open_scales(const Shared& shared,
   const tilepost::Tile tile = tilepost::tile(grid, position);
   const uint32_t run = kScalesArrive ? tilepost::ptx::load_shared_word(shared.notes().address) : 0;
   scales.open(shape, tilepost::in_scales(epilogue.scale_a, tile, run), epilogue.scale_b,
-              {tile.m + consumer.number * kStep, tile.n + own_column()}, consumer.thread);
+              {tile.m + consumer.number * kStep, tile.n + own_column()}, consumer.thread,
+              shared.base + kPanelsEnd + consumer.number * kScaleBytes);
   return true;
 }
 
@@ -458,9 +460,8 @@ __global__ void __launch_bounds__(kThreads, 1)
   const tilepost::TileGrid grid{tiles_m, tiles_n, kTileM, kWholeN, kCluster, kBand};
   const int tiles = tilepost::num_tiles(grid), stages = (shape.k + kTileK - 1) / kTileK;  // of one
   // The shuffle tells the compiler that the warp's number is the same in all its lanes.
-  const int warp = __shfl_sync(0xFFFFFFFF, threadIdx.x / 32, 0);
-  const int lane = threadIdx.x % 32;
-  const tilepost::HelperMemory helper{shared.base + kPanelsEnd, kHelper};
+  const int warp = __shfl_sync(0xFFFFFFFF, threadIdx.x / 32, 0), lane = threadIdx.x % 32;
+  const tilepost::HelperMemory helper{shared.base + kHelperAt, kHelper};
 
   tilepost::Tile first{};
   if (threadIdx.x == 0) {

@@ -122,9 +122,8 @@ void Fields::sm90(Sm90Profile& p) {
 void Fields::scaled(ScaledProfile& p) {
   v_.begin("scaled", "time with scales of blocks, against precise sums without them");
   ratio("shared", p.shared, "of gemm_sm90 where consumers share a tile");
-  ratio("shared_two", p.shared_two, "the same where each has two blocks of rows");
+  ratio("shared_narrow", p.shared_narrow, "the same where a CTA has fewer than 128 columns");
   ratio("turns", p.turns, "where consumers take turns");
-  ratio("turns_two", p.turns_two, "the same where each has two blocks of rows");
   cycles("small", p.small,
          "of gemm_sm90_small for a row of A, 64 columns and 128 of K, in addition");
   v_.end();

@@ -52,10 +52,10 @@ struct Sm90Profile {
 };
 
 // The time of GEMMs with scales of blocks, against the model of precise sums without them.
-// gemm_sm90 takes different factors where its consumers share a tile or take turns, and where a
-// consumer has one block of 64 rows or two.
+// gemm_sm90 takes different factors where its consumers share a tile, of 128 columns and more or of
+// fewer, and where they take turns: then nobody multiplies while one adds.
 struct ScaledProfile {
-  double shared, shared_two, turns, turns_two;
+  double shared, shared_narrow, turns;
   // gemm_sm90_small: cycles of a stage for each row of A, 64 columns of the tile and 128 elements
   // of K, besides those without scales: a consumer has to read the scales of all rows.
   double small;

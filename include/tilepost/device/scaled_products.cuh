@@ -31,55 +31,69 @@ struct ScaledProducts {
                                                       Sums& sums, int stages,
                                                       const Consumer& consumer, Scales& scales) {
     static_assert(!Scales::kUsed || !kSwap, "scales of A are those of the instruction's rows");
+    constexpr int kGroup = Scales::kGroup;
     int last = 0;
 #pragma unroll
     for (int i = 0; i < kBlocks * kSums; ++i) sums[i] = 0;
-#pragma unroll 1
-    for (int first = 0; first < stages; first += Scales::kAhead) {
-#pragma unroll
-      for (int slot = 0; slot < Scales::kAhead; ++slot) {
-        const int stage = first + slot;
-        if (stage >= stages) break;
-        multiply_stage(shared, ring, sums, stage, slot, stage < stages - 1, consumer, scales);
+    Stage next(shared, ring, consumer.number);
+    scales.with_border([&](auto border) {
+#pragma unroll kGroup
+      for (int stage = 0; stage < stages; ++stage) {
         last = ring.index;
-        ring.advance();
+        multiply_stage(shared, ring, next, sums, stage % kGroup, stage < stages - 1, consumer,
+                       scales, border);
       }
-    }
+    });
     return last;
   }
 
  private:
-  template <class Shared, class Consumer, class Scales>
-  static __device__ __forceinline__ void multiply_stage(const Shared& shared,
-                                                        const Ring<kStages>& ring, Sums& sums,
-                                                        int stage, int slot, bool releases,
-                                                        const Consumer& consumer, Scales& scales) {
-    ptx::wait_barrier(shared.stages().full(ring.index), ring.parity);
+  // Descriptors of a stage's operands: of the consumer's first block of rows, and of the columns.
+  struct Stage {
+    uint64_t x, y;
+
+    template <class Shared>
+    __device__ __forceinline__ Stage(const Shared& shared, const Ring<kStages>& ring, int consumer)
+        : x(ptx::matrix_descriptor(shared.a(ring.index) + consumer * kStep * kRowBytes)),
+          y(ptx::matrix_descriptor(shared.b(ring.index))) {}
+  };
+
+  // Multiplies the stage at which `ring` is and goes on to the next one. What the next one needs is
+  // computed while the tensor cores multiply: behind them it would delay the next products.
+  template <class Shared, class Consumer, class Scales, class Border>
+  static __device__ __forceinline__ void multiply_stage(const Shared& shared, Ring<kStages>& ring,
+                                                        Stage& stage, Sums& sums, int in_group,
+                                                        bool releases, const Consumer& consumer,
+                                                        Scales& scales, Border border) {
+    const int multiplied = ring.index;
+    ptx::wait_barrier(shared.stages().full(multiplied), ring.parity);
+    scales.take(in_group, consumer.thread);
 #pragma unroll
     for (int block = 0; block < kBlocks; ++block) {
       float products[kSums];
-      multiply_block(shared, ring.index, products, consumer.number, block);
-      if (block == 0) scales.take(stage, slot, consumer.thread);
+      multiply_block(stage, products, block);
+      if (block == 0) scales.advance(in_group);
+      if (block == kBlocks - 1) {
+        ring.advance();
+        stage = Stage(shared, ring, consumer.number);
+      }
       ptx::wgmma_wait<0>();
       ptx::pin(products);
       if (block == kBlocks - 1 && releases)
-        shared.stages().release(ring.index, consumer.thread, consumer.mates);
-      scales.add(sums + block * kSums, products, block);
+        shared.stages().release(multiplied, consumer.thread, consumer.mates);
+      scales.add(sums + block * kSums, products, block, border);
     }
   }
 
-  template <class Shared>
-  static __device__ __forceinline__ void multiply_block(const Shared& shared, int stage,
-                                                        float (&products)[kSums], int consumer,
-                                                        int block) {
-    const uint64_t x =
-        ptx::matrix_descriptor(shared.a(stage) + (consumer * kStep + block * kBlock) * kRowBytes);
-    const uint64_t y = ptx::matrix_descriptor(shared.b(stage));
+  static __device__ __forceinline__ void multiply_block(const Stage& stage,
+                                                        float (&products)[kSums], int block) {
+    const uint64_t x = stage.x + block * (kBlock * kRowBytes / 16);
     ptx::pin(products);
     ptx::wgmma_fence();
 #pragma unroll
     for (int step = 0; step < kSteps; ++step)
-      ptx::wgmma<kWidth, kElement, false, false>(products, x + 2 * step, y + 2 * step, step != 0);
+      ptx::wgmma<kWidth, kElement, false, false>(products, x + 2 * step, stage.y + 2 * step,
+                                                 step != 0);
     ptx::wgmma_commit();
     ptx::pin(products);
   }

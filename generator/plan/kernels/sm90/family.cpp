@@ -30,15 +30,17 @@ int sums_held(const KernelConfig& config, const Plan& plan) {
   return sums + kRows * columns_of_cta(config) / kThreads;
 }
 
+// Blocks of 64 rows, of the matrix instruction, that a consumer multiplies where these are rows of
+// A.
+int blocks_of_consumer(const KernelConfig& config) {
+  constexpr int kRows = 64;
+  return config.tile_m / sharers_of(sm90_shape(config)) / kRows;
+}
+
 // Whether gemm_sm90 has scales of blocks for the tile. The tile's rows of A must be the matrix
-// instruction's, and its columns lie in at most two blocks of B or, if a consumer has two blocks of
-// rows, in one.
+// instruction's, and its columns lie in at most two blocks of B.
 bool can_scale_blocks(const KernelConfig& config) {
-  constexpr int kRows = 64;  // of a matrix instruction
-  const Sm90Shape& shape = sm90_shape(config);
-  const int columns = columns_of_cta(config), blocks = config.tile_m / sharers_of(shape) / kRows;
-  return !shape.swapped && (blocks == 1 ? in_two_scale_blocks(columns)
-                                        : blocks == 2 && TILEPOST_SCALE_BLOCK % columns == 0);
+  return !sm90_shape(config).swapped && in_two_scale_blocks(columns_of_cta(config));
 }
 
 // Whether gemm_sm90 quantises what it stores of the tile. A panel then has a block of columns, in
@@ -65,7 +67,8 @@ class Sm90Family final : public KernelFamily {
     const Sm90Shape& shape = sm90_shape(config);
     const int64_t rows = config.tile_m + columns_of_cta(config);  // of K, in a stage
     return int64_t{config.stages} * rows * config.tile_k * 2 +
-           int64_t{shape.consumers} * shape.panels * shape.panel_m * kRowBytes + kBarrierBytes;
+           int64_t{shape.consumers} * shape.panels * shape.panel_m * kRowBytes + kBarrierBytes +
+           (shape.scales ? scale_bytes(shape.consumers, blocks_of_consumer(config)) : 0);
   }
 
   // Each consumer has a thread that stores its part of the tile and raises the counter for it.

@@ -35,11 +35,8 @@ double precise_factor(const MachineProfile& profile, const KernelRequest& reques
 double scaled_factor(const ScaledProfile& scaled, const KernelConfig& config,
                      const KernelRequest& request) {
   if (request.scales == TILEPOST_SCALES_NONE) return 1.0;
-  constexpr int kRows = 64;  // of a matrix instruction
-  const Sm90Shape& shape = sm90_shape(config);
-  const bool two = config.tile_m / sharers_of(shape) > kRows;
-  if (shape.pingpong) return two ? scaled.turns_two : scaled.turns;
-  return two ? scaled.shared_two : scaled.shared;
+  if (sm90_shape(config).pingpong) return scaled.turns;
+  return columns_of_cta(config) < TILEPOST_SCALE_BLOCK ? scaled.shared_narrow : scaled.shared;
 }
 
 // ---- By its own times

@@ -18,13 +18,14 @@ struct Sm90Shape : FamilyShape {
   bool pingpong = false;   // whether consumers take turns at whole tiles, or share a tile
   bool swapped = false;    // whether the matrix instruction's rows are columns of B
   bool for_tasks = false;  // whether shared memory is left for tasks of helper warps
+  bool scales = false;     // whether shared memory has the scales of blocks
 };
 
 const KernelFamily& sm90_family();
 
 // Its configurations in order of preference, for all plans.
 const std::vector<KernelConfig>& sm90_configs();
-// The same, and more that plans with scales of blocks may have.
+// Those of plans with scales of blocks: the same, and more.
 const std::vector<KernelConfig>& sm90_block_configs();
 
 // The shape of a configuration of this family.

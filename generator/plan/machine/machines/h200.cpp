@@ -241,7 +241,7 @@ GemmProfile gemm() {
   GemmProfile p = {};
   p.kernels = kernels();
   p.sm90 = sm90();
-  p.scaled = {.shared = 1.08, .shared_two = 1.03, .turns = 1.14, .turns_two = 1.29, .small = 1.25};
+  p.scaled = {.shared = 1.05, .shared_narrow = 1.12, .turns = 1.6, .small = 1.25};
   p.sustained = 0.95;
   p.mma_sync = 0.62;
   p.clusters_of_1 = 0.98;

@@ -24,7 +24,7 @@
 
 static_assert(TILEPOST_ABI_VERSION == 15, "attn_out was generated for another tilepost runtime; generate it again");
 
-static_assert(tilepost_gen_attn_out::kFiles == 0x26474085e9b09c54, "attn_out.h was not generated with this file; generate both again");
+static_assert(tilepost_gen_attn_out::kFiles == 0xe25b39023bf98904, "attn_out.h was not generated with this file; generate both again");
 
 #if defined(__CUDA_ARCH__) && !TILEPOST_ARCH_SM_90A
 #error "attn_out.cu is planned for sm_90a, and for nothing else: compile with -gencode arch=compute_90a,code=sm_90a and without -arch, which may add compute_90"
@@ -111,12 +111,13 @@ using PanelBarriers = tilepost::PanelBarriers<StageBarriers::kEnd, kConsumers, k
 constexpr int kTurnBarriers = PanelBarriers::kEnd;  // number of the first one
 constexpr int kSourceBarriers = kTurnBarriers + kConsumers;
 using PanelReturns = tilepost::PanelReturns<PanelBarriers, kPanels, (kSources > 1)>;
-constexpr int kBarrierBytes = 1024;  // for barriers, and for notes at the end
-constexpr int kNotesBytes = 16;      // the loader's or the source warp's notes of the run
+constexpr int kBarrierBytes = 1024, kNotesBytes = 16;  // barriers, then notes of the run
 
 constexpr int kThreads = 128 * (1 + kConsumers);
 constexpr int kPanelsEnd = kPipelineBytes + kConsumers * kPanels * kPanelBytes;
-constexpr int kSharedBytes = kPanelsEnd + kHelper + kBarrierBytes;
+constexpr int kScaleBytes = 0;  // of a consumer
+constexpr int kHelperAt = kPanelsEnd + kConsumers * kScaleBytes;
+constexpr int kSharedBytes = kHelperAt + kHelper + kBarrierBytes;
 
 constexpr int kMoverRegisters = 40;
 constexpr int kConsumerRegisters = (504 - kMoverRegisters) / kConsumers;
@@ -321,9 +322,8 @@ __global__ void __launch_bounds__(kThreads, 1)
   const int tiles = tilepost::woven::num_tiles(view_, grid),
             stages = (shape.k + kTileK - 1) / kTileK;  // of one
   // The shuffle tells the compiler that the warp's number is the same in all its lanes.
-  const int warp = __shfl_sync(0xFFFFFFFF, threadIdx.x / 32, 0);
-  const int lane = threadIdx.x % 32;
-  const tilepost::HelperMemory helper{shared.base + kPanelsEnd, kHelper};
+  const int warp = __shfl_sync(0xFFFFFFFF, threadIdx.x / 32, 0), lane = threadIdx.x % 32;
+  const tilepost::HelperMemory helper{shared.base + kHelperAt, kHelper};
 
   tilepost::Tile first{};
   if (threadIdx.x == 0) {
@@ -430,7 +430,7 @@ tilepost_plan_t make_plan() {
 }  // namespace tilepost_gen_attn_out::sm_90a
 
 // Declared by the header of this set alone.
-decltype(tilepost_plan_attn_out_26474085e9b09c54) tilepost_plan_attn_out_26474085e9b09c54 = 0;
+decltype(tilepost_plan_attn_out_e25b39023bf98904) tilepost_plan_attn_out_e25b39023bf98904 = 0;
 
 extern "C" const tilepost_program_t* attn_out_program(void) {
   static const tilepost_plan_t plans[] = {tilepost_gen_attn_out::sm_90a::make_plan()};
