@@ -73,11 +73,12 @@ inline void multiply_panel(Workspace& work, int rows, int depth) {
     }
 }
 
-// Computes the sums of one tile, of which `rows` x `cols` elements lie inside the output.
+// Computes the sums of one tile, of which `rows` x `cols` elements lie inside the output. With
+// SCALES the blocks of A and B have scales.
 inline void compute_tile(Workspace& work, const Element* a, const Element* b,
-                         const tilepost_shape_t& shape,
-                         [[maybe_unused]] const tilepost_epilogue_t& epilogue,
-                         const tilepost::Tile& tile, int rows, int cols) {
+                         const tilepost_shape_t& shape, [[maybe_unused]] const float* scale_a,
+                         [[maybe_unused]] const float* scale_b, const tilepost::Tile& tile,
+                         int rows, int cols) {
   a += static_cast<long long>(tile.m) * shape.lda;
   for (int row = 0; row < rows; ++row)
     for (int col = 0; col < kTileN; ++col) work.sum[row][col] = 0.0f;
@@ -86,7 +87,7 @@ inline void compute_tile(Workspace& work, const Element* a, const Element* b,
     load_a(work, a + k, shape.lda, rows, depth);
     load_b(work, b, shape.ldb, k, tile.n, cols, depth);
     if constexpr (kScales != 0)
-      tilepost::scale_panel<kScales>(work, shape, epilogue, tile, k, rows, cols, depth);
+      tilepost::scale_panel<kScales>(work, shape, scale_a, scale_b, tile, k, rows, cols, depth);
     multiply_panel(work, rows, depth);
   }
 }
@@ -157,7 +158,11 @@ void gemm_host(const void* a, const void* b, void* c, tilepost_shape_t shape,
       (shape.m + kTileM - 1) / kTileM, (shape.n + kTileN - 1) / kTileN, kTileM, kTileN, 1, kBand};
   tilepost::TileStores stores;
   if constexpr (kBoxM > 0) {
-    tilepost::exchange_rows(parts_of(grid, worker, workers), shape, static_cast<const Element*>(a));
+    const Element* own = static_cast<const Element*>(a);
+    if constexpr (kScales != 0)
+      tilepost::exchange_rows(parts_of(grid, worker, workers), shape, own, epilogue.scale_a);
+    else
+      tilepost::exchange_rows(parts_of(grid, worker, workers), shape, own);
     tilepost::open_exchange(stores);
   }
   Workspace work{};
@@ -168,8 +173,13 @@ void gemm_host(const void* a, const void* b, void* c, tilepost_shape_t shape,
       const int rows = smaller(kTileM, shape.m - tile.m);
       const int cols = smaller(kTileN, shape.n - tile.n);
       const Element* from = static_cast<const Element*>(a);
-      if constexpr (kBoxM > 0) from = tilepost::in_map(from, tile);
-      compute_tile(work, from, static_cast<const Element*>(b), shape, epilogue, tile, rows, cols);
+      const float* scale_a = epilogue.scale_a;
+      if constexpr (kBoxM > 0) {
+        from = tilepost::in_map(from, tile);
+        scale_a = tilepost::in_scales(scale_a, tile);
+      }
+      compute_tile(work, from, static_cast<const Element*>(b), shape, scale_a, epilogue.scale_b,
+                   tile, rows, cols);
       if constexpr (kQuantise)
         store_quantised(work, static_cast<tilepost::E4m3*>(c), grid, tile, shape, epilogue, rows,
                         cols);

@@ -221,8 +221,8 @@ __device__ __forceinline__ int load_ahead(const Shared& shared, const CUtensorMa
 }
 
 // The loader is lane 0 of its warp. It fills the stages with the operands of one tile after the
-// other. With SCALES the other lanes help it to copy scales. A and its scales are then there before
-// the kernel starts.
+// other. With SCALES the other lanes help it to copy scales: each lane waits for the tile's rows
+// itself, so that it may read their scales. They wait behind the lane that loads weights ahead.
 __device__ __forceinline__ void load_tiles(const Shared& shared, const CUtensorMap* map_a,
                                            const CUtensorMap* map_b, const tilepost::TileGrid& grid,
                                            const Work& work, const tilepost_shape_t& shape,
@@ -235,10 +235,12 @@ __device__ __forceinline__ void load_tiles(const Shared& shared, const CUtensorM
   tilepost::HelpedLoads loads{shared.arrived()};
   for (int position = work.first; position < work.tiles; position += work.stride) {
     const tilepost::Tile tile = tilepost::tile(grid, position);
-    const bool ahead = kScales == 0 && !tilepost::input_has_come(tile, loads);
+    const bool ahead = lane == 0 && !tilepost::input_has_come(tile, loads);
     const int loaded = ahead ? load_ahead(shared, map_b, tile, work, ring, policy) : 0;
+    if constexpr (kScales != 0) __syncwarp();
     tilepost::input_ready(tile, loads);
     const CUtensorMap* tokens = tilepost::in_map(map_a, tile, loads);
+    [[maybe_unused]] const float* scale_a = tilepost::in_scales(epilogue.scale_a, tile, loads);
 #pragma unroll 1
     for (int stage = work.first_stage; stage < work.last_stage; ++stage) {
       const bool brings_b = !ahead || stage >= loaded;
@@ -247,8 +249,8 @@ __device__ __forceinline__ void load_tiles(const Shared& shared, const CUtensorM
         load_stage(shared, brings_b, true, tokens, map_b, tile, ring.index, stage * kStageK,
                    policy);
       if constexpr (kScales != 0)
-        Scales::copy(shape, epilogue, {tile.m, tile.n}, stage * kBlocks, shared.scales(ring.index),
-                     shared.stages().full(ring.index), lane);
+        Scales::copy(shape, scale_a, epilogue.scale_b, {tile.m, tile.n}, stage * kBlocks,
+                     shared.scales(ring.index), shared.stages().full(ring.index), lane);
       ring.advance();
     }
   }
@@ -432,14 +434,17 @@ __device__ __forceinline__ tilepost::TilePanels panels_of(const Shared& shared) 
   return {shared.panel(0), kPanelBytes, shared.panel_full(0), empty, own, idle};
 }
 
-// The work of the helper warps.
+// The work of the helper warps. With SCALES `scales` has those of A.
 __device__ __forceinline__ void lend_helpers(const Shared& shared, const tilepost_shape_t& shape,
-                                             const Work& work) {
+                                             const float* scales, const Work& work) {
   const tilepost::TileParts parts = parts_of(work);
   const int thread = static_cast<int>(threadIdx.x) - 32 * (kConsumerWarps + 2);
   tilepost::exchange_tiles(parts, panels_of(shared), shape, kOutput, thread, kHelperThreads,
                            kJoining);
-  tilepost::exchange_rows(parts, shape, shared.arrived(), thread, kHelperThreads);
+  if constexpr (kScales != 0)
+    tilepost::exchange_rows(parts, shape, shared.arrived(), thread, kHelperThreads, scales);
+  else
+    tilepost::exchange_rows(parts, shape, shared.arrived(), thread, kHelperThreads);
 }
 
 __global__ void __launch_bounds__(kThreads, 1)
@@ -484,7 +489,7 @@ __global__ void __launch_bounds__(kThreads, 1)
                                   kHelperThreads + static_cast<int>(threadIdx.x),
                                   kHelperThreads + kJoining);
     } else if (warp > kConsumerWarps + 1) {
-      lend_helpers(shared, shape, work);
+      lend_helpers(shared, shape, epilogue.scale_a, work);
     } else if (lane == 0) {
       tilepost::ptx::prefetch_tensor_map(&map_c);
       store_tiles(shared, &map_c, grid, work);

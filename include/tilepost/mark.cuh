@@ -325,6 +325,14 @@ TILEPOST_INLINE const float* in_scales(const float* scales, const Tile& /*tile*/
                                        unsigned /*run*/) {
   return scales;
 }
+// The same for a thread that keeps its HelpedLoads, and for one that calls in_map without loads.
+TILEPOST_INLINE const float* in_scales(const float* scales, const Tile& /*tile*/,
+                                       const HelpedLoads& /*loads*/) {
+  return scales;
+}
+TILEPOST_INLINE const float* in_scales(const float* scales, const Tile& /*tile*/) {
+  return scales;
+}
 
 // One thread calls this before the first barrier of the CTA. `arrived` is a word of shared memory
 // that the kernel itself does not use. Woven, where helper warps count in that word the tiles whose
@@ -402,17 +410,26 @@ TILEPOST_INLINE void finish_exchange(const TileParts& /*parts*/, const TilePanel
 
 // The threads that call exchange_tiles call this, too. `arrived` is as for open_input. Woven, where
 // ranks exchange rows of A: stores some of this rank's rows in the memory of all ranks, and waits
-// for the rows that the CTA's tiles need (device/exchange_rows.cuh).
+// for the rows that the CTA's tiles need (device/exchange_rows.cuh). `scales` are the scales of A's
+// blocks, as the kernel has them. They travel with the rows. A kernel without such scales calls
+// without this argument.
 template <class Shape>
 TILEPOST_INLINE void exchange_rows(const TileParts& /*parts*/, const Shape& /*shape*/,
                                    unsigned /*arrived*/, int /*thread*/, int /*threads*/) {}
+template <class Shape>
+TILEPOST_INLINE void exchange_rows(const TileParts& /*parts*/, const Shape& /*shape*/,
+                                   unsigned /*arrived*/, int /*thread*/, int /*threads*/,
+                                   const float* /*scales*/) {}
 
 // These two are for a thread that stands for a whole CTA and does everything in turn. The thread
 // calls exchange_rows before its first tile, and exchange_tiles behind its last. `rows` is A, as
-// the kernel has it.
+// the kernel has it, and `scales` is as above.
 template <class Shape, class T>
 TILEPOST_INLINE void exchange_rows(const TileParts& /*parts*/, const Shape& /*shape*/,
                                    const T* /*rows*/) {}
+template <class Shape, class T>
+TILEPOST_INLINE void exchange_rows(const TileParts& /*parts*/, const Shape& /*shape*/,
+                                   const T* /*rows*/, const float* /*scales*/) {}
 template <class Shape, class T>
 TILEPOST_INLINE void exchange_tiles(const TileParts& /*parts*/, const Shape& /*shape*/,
                                     DType /*output*/, const T* /*rows*/) {}

@@ -219,7 +219,8 @@ typedef struct tilepost_view {
   int32_t experts;
   int32_t most_tokens;  // of a rank, by which tokens are numbered (tilepost/routing.h)
   // ARRIVALS with scales of blocks, where scale_a has those of this rank's own rows alone, at their
-  // places among all rows: where the scales of all rows arrive. Null: scale_a has those of all.
+  // places among all rows: where the scales of all rows arrive, in a whole run that of runs with an
+  // even number. Null: scale_a has those of all.
   const float* in_scales;
   // TILEPOST_DISPATCH_GROUPED_GEMM, read by the device. Rows of A are those of tokens: row_tokens
   // has for each row the number of its token (tilepost/routing.h), and token_tiles is the list of

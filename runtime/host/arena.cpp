@@ -1,5 +1,6 @@
 #include "runtime/host/arena.h"
 
+#include "runtime/map/moved_scales.h"
 #include "runtime/map/patterns.h"
 #include "runtime/map/slots.h"
 #include "tilepost/dtype.h"
@@ -17,7 +18,7 @@ constexpr int64_t lines_of(int64_t bytes) {
 
 ArenaNeed arena_need(const tilepost_plan_t& plan) {
   const int64_t bytes = row_of(plan).moves_input()
-                            ? 2 * plan.map.m * plan.k * element_bytes(plan.input)
+                            ? 2 * place_of_rows(plan, plan.map.m).bytes
                             : slots_of(plan, plan.map).elements() * element_bytes(plan.output);
   return {exchanged_parts(plan), bytes};
 }

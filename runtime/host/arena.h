@@ -16,7 +16,7 @@ namespace tilepost {
 // How much memory an operation needs there.
 struct ArenaNeed {
   int parts;      // parts that have flags
-  int64_t bytes;  // for its slots, or for the rows of A that arrive; twice, by the parity of runs
+  int64_t bytes;  // for its slots, or for what arrives of A; twice, by the parity of runs
 
   bool fits(const ArenaNeed& room) const { return parts <= room.parts && bytes <= room.bytes; }
 };

@@ -110,6 +110,7 @@ class HostOp final : public tilepost_op {
   void compute_alone(uint64_t number, const Request& request, int worker);
   void launch(const Request& request, int worker, const tilepost_view_t& view) const;
   const void* rows_of_a(const Request& request) const;
+  const float* scales_of_a(const Request& request) const;
   void wait_arrival(int group, uint32_t ready) const;
   bool next_request(uint64_t run, Request& request);
   bool wait_open(uint64_t run);
@@ -147,6 +148,7 @@ class HostOp final : public tilepost_op {
   bool exchange_tiles(uint64_t run, const Request& request);
   bool meet_arenas(const HostStep& place);
   void set_exchange(const Request& request);
+  const float* arrived_scales(uint32_t number) const;
   void tell_begun(const RunTerms& terms);
   bool await_ranks(const HostStep& place, int64_t lines, uint32_t number, const char* what);
   bool compare_ranks(const HostStep& place);

@@ -89,6 +89,9 @@ bool HostOp::exchange_tiles(uint64_t run, const Request& request) {
   if (!await_ranks(place, exchange_.begun, number, "begun") || !compare_ranks(place) ||
       !wait_workers(run, request))
     return false;
+  if (input_.scales.exist() && request.operands.gathered_scales != nullptr)
+    copy_elements(arrived_scales(number), 0, request.operands.gathered_scales, 0,
+                  input_.scales.of(request.run->rows * plan_.k), sizeof(float));
   arena_->run[kRunWord] = number;
   arena_->run[kKindWord] = exchange_.kind;
   return true;
@@ -144,6 +147,13 @@ void HostOp::set_exchange(const Request& request) {
   exchange_.abort = &over_;
   exchange_.arrived_wait = &awaited_;
   __atomic_store_n(&awaited_, 0u, __ATOMIC_RELAXED);
+}
+
+// Where the scales of all rows of A arrive in run `number`; null where no scales move.
+const float* HostOp::arrived_scales(uint32_t number) const {
+  if (!input_.scales.exist()) return nullptr;
+  return reinterpret_cast<const float*>(woven::rows_on(exchange_, rank_, number) +
+                                        place_of_rows(plan_, plan_.map.m).scales);
 }
 
 // Announces to every rank that this rank has begun the run. If the last run exchanged tiles or

@@ -92,7 +92,10 @@ void HostOp::compute_alone(uint64_t number, const Request& request, int worker) 
   view.experts = plan_.experts;
   view.expert_ends = request.operands.expert_ends;
   if (run.path.lists_tiles || run.path.combines) set_tokens(request, view);
-  if (run.path.whole_run) view.exchange = exchange_;
+  if (run.path.whole_run) {
+    view.exchange = exchange_;
+    view.in_scales = arrived_scales(0);
+  }
   if (run.path.waits != Waits::launches) {
     launch(request, worker, view);
     if (run.path.combines && wait_products(number)) combine(request, worker, view);
@@ -116,9 +119,18 @@ const void* HostOp::rows_of_a(const Request& request) const {
   return std::bit_cast<const void*>(std::bit_cast<uintptr_t>(request.operands.a) - before);
 }
 
+// The kernel's scales of A, likewise.
+const float* HostOp::scales_of_a(const Request& request) const {
+  const RunMap& run = *request.run;
+  if (!run.path.whole_run || !input_.scales.exist()) return request.epilogue.scale_a;
+  const auto before = static_cast<uintptr_t>(input_.scales.bytes_of(run.own.first * plan_.k));
+  return std::bit_cast<const float*>(std::bit_cast<uintptr_t>(request.operands.scale_a) - before);
+}
+
 void HostOp::launch(const Request& request, int worker, const tilepost_view_t& view) const {
   const RunMap& run = *request.run;
   tilepost_epilogue_t epilogue = request.epilogue;
+  epilogue.scale_a = scales_of_a(request);
   if (run.path.combines) {
     epilogue.out = const_cast<uint8_t*>(products_.data());  // written by the workers alone
     epilogue.residual = nullptr;

@@ -37,15 +37,14 @@ inline MovedScales moved_scales(const tilepost_plan_t& plan) {
 constexpr bool brings_scales(tilepost_transport_t transport) {
   return transport == TILEPOST_TRANSPORT_NONE || transport == TILEPOST_TRANSPORT_NCCL ||
          transport == TILEPOST_TRANSPORT_COPY_ENGINE || transport == TILEPOST_TRANSPORT_PEER ||
-         transport == TILEPOST_TRANSPORT_HOST;
+         transport == TILEPOST_TRANSPORT_PEER_TILES || transport == TILEPOST_TRANSPORT_HOST;
 }
 
 // Whether whatever moves rows of A can move their scales too. They must be in the order in which
 // they are rows of their own.
 inline bool moves_scales_as_it_may(const tilepost_plan_t& plan) {
   return !moved_scales(plan).exist() ||
-         (plan.scales_a == TILEPOST_SCALES_ROWS && brings_scales(plan.transport) &&
-          plan.access != TILEPOST_ACCESS_TILES);
+         (plan.scales_a == TILEPOST_SCALES_ROWS && brings_scales(plan.transport));
 }
 
 // The bytes of a row of A and, where they move with it, of its scales.

@@ -1,8 +1,8 @@
 // Checks rows of A that kernels exchange (TILEPOST_ACCESS_TILES). Every rank's rows are cut into
 // parts. One of the rank's CTAs stores each part with all ranks, and behind it a flag of its own. A
-// tile waits for the parts that have rows of it, unless all of its rows are this rank's own. The
-// kernels' own code cuts the rows (tilepost/internal/row_parts.h); here the parts are compared with
-// single rows.
+// tile waits for the parts that have rows of it, unless all of its rows are this rank's own. Scales
+// of blocks travel with the parts. The kernels' own code cuts the rows
+// (tilepost/internal/row_parts.h); here the parts are compared with single rows and blocks.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -10,8 +10,10 @@
 #include <utility>
 
 #include "generator/plan/verify/traffic.h"
+#include "runtime/map/moved_scales.h"
 #include "runtime/map/slots.h"
 #include "tilepost/dtype.h"
+#include "tilepost/internal/exchange_places.h"
 #include "tilepost/internal/row_parts.h"
 
 namespace tilepost {
@@ -62,6 +64,35 @@ class RowCheck {
         findings_.add(fmt::format("{0} parts of rank {1} have {2} flags", count, source,
                                   exchanged_parts(plan_)));
       row += rows;
+    }
+  }
+
+  // Checks that every scale of each rank's rows travels once, in order, with a part that has units
+  // of its block. Whoever waits for a row waits for all parts with units of it.
+  void scaled() {
+    const int64_t row = moved_scales(plan_).row, block = TILEPOST_SCALE_BLOCK;
+    if (row == 0) return;
+    const PartScales scales = woven::part_scales(parts_, static_cast<int>(plan_.k));
+    for (int source = 0; source < plan_.ranks; ++source) {
+      const int units = parts_.units(source);
+      int64_t end = 0;
+      for (int part = 0; part < parts_.parts_of(units); ++part) {
+        const SomeScales some = scales.with_part(part, units);
+        const bool follows = some.first == end;
+        end = some.end;
+        bool in_part = true;
+        for (int64_t i = some.first; i < some.end; ++i) {
+          const int64_t element = i / row * plan_.k + i % row * block;
+          const int64_t unit = element * parts_.row_units / plan_.k;
+          in_part &= unit >= part * parts_.part_units && unit < parts_.end_of(part, units);
+        }
+        if (!follows || !in_part)
+          return findings_.add(fmt::format("part {0} of rank {1} brings scales {2} to {3}", part,
+                                           source, some.first, some.end));
+      }
+      if (end != geometry_.rows_of(source) * row)
+        findings_.add(fmt::format("rank {0} stores {1} scales of {2} rows", source, end,
+                                  geometry_.rows_of(source)));
     }
   }
 
@@ -122,6 +153,7 @@ void follow_rows(const Plan& plan, Findings& findings) {
   RowCheck check(plan, findings);
   if (!check.units()) return;
   check.stored();
+  check.scaled();
   for (const int rank : ranks_to_check(plan)) {
     if (!findings.empty()) return;
     if (rank == 0) {

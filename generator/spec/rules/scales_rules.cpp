@@ -80,7 +80,7 @@ void check_moved(const Spec& spec, Diagnostics& diagnostics) {
   if (transport && !brings_scales(*transport))
     refuse(spec, spec.transport.where,
            fmt::format("transport {} does not move the scales of blocks with the rows of A; use "
-                       "'auto', 'nccl', 'copy_engine', 'peer' or 'none'",
+                       "'auto', 'nccl', 'copy_engine', 'peer', 'peer_tiles' or 'none'",
                        quote(name_of(*transport))),
            diagnostics);
 }

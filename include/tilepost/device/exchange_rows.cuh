@@ -9,9 +9,14 @@
 // have arrived. Tiles that have only rows of this rank wait for nothing, and are read where the
 // caller has them.
 //
+// Where blocks of A have scales, a part brings the scales of the blocks that begin in it. They
+// arrive behind all rows, in the same place, and the part's flag stands for both. The loader's warp
+// copies them to shared memory by ordinary copies.
+//
 // There are two places where rows arrive and two sets of flags, and the parity of the run's number
 // says which a run uses. exchange.cuh says why that is enough. Here TMA is the last to read what an
-// older run has left, and all of its loads have arrived before the older kernel ends.
+// older run has left, and all of its loads have arrived before the older kernel ends. So have the
+// copies of scales.
 #ifndef TILEPOST_DEVICE_EXCHANGE_ROWS_CUH
 #define TILEPOST_DEVICE_EXCHANGE_ROWS_CUH
 
@@ -50,6 +55,55 @@ struct RowUnits {
   }
 };
 
+// What travels with a part besides its rows: nothing. A caller passes RowsAlone or OwnScales.
+struct RowsAlone {
+  __device__ __forceinline__ void load(int /*part*/, int /*thread*/) {}
+  __device__ __forceinline__ void store(const Helper& /*helper*/, int /*part*/) const {}
+};
+
+// The scales of A's blocks that travel with parts of this rank's rows. A thread loads its first
+// scale of a part before it stores any rows of that part. Most parts have no more scales than there
+// are helper threads.
+template <class View>
+class OwnScales {
+ public:
+  // `scales` has the scales of this rank's rows, each at its place among those of all rows.
+  __device__ OwnScales(const View& view, const RowParts& rows, const tilepost_shape_t& shape,
+                       const float* scales)
+      : view_(view),
+        scales_(part_scales(rows, shape.k)),
+        units_(rows.units(view.exchange.rank)),
+        first_(rows.first_row(view.exchange.rank) * scales_.of_row()),
+        own_(scales + first_) {}
+
+  // Begins to load the thread's first scale of a part.
+  __device__ __forceinline__ void load(int part, int thread) {
+    const SomeScales some = scales_.with_part(part, units_);
+    if (some.first + thread < some.end) loaded_ = own_[some.first + thread];
+  }
+
+  // All helper threads. Stores the part's scales on all ranks, where load() was called for it.
+  __device__ __forceinline__ void store(const Helper& helper, int part) const {
+    constexpr ExchangeRanks kAll{0, View::kRanks};
+    const SomeScales some = scales_.with_part(part, units_);
+    const int first = some.first + helper.thread;
+#pragma unroll 1
+    for (int i = first; i < some.end; i += helper.threads) {
+      const float scale = i == first ? loaded_ : own_[i];
+#pragma unroll
+      for (int place = 0; place < View::kRanks; ++place)
+        scales_on(view_, kAll.at(place, view_.exchange.rank), helper.run)[first_ + i] = scale;
+    }
+  }
+
+ private:
+  const View& view_;
+  const PartScales scales_;
+  const int units_, first_;  // units of own rows; the place of the first own scale among all
+  const float* const own_;
+  float loaded_ = 0;
+};
+
 // The CTA's parts of this rank's rows: first, first + stride, … below count. The first CTA has
 // none, unless it is the only one: it meets the other ranks meanwhile, which takes as long.
 struct OwnParts {
@@ -64,21 +118,23 @@ struct OwnParts {
 };
 
 // All helper threads, before they know which run it is. Begins to load the CTA's first part.
-template <class View>
+template <class View, class Beside>
 __device__ __forceinline__ void load_first_units(const View& view, const RowParts& rows,
                                                  const OwnParts& own, int thread, int threads,
-                                                 RowUnits& units) {
-  if (own.first < own.count)
-    units.load(view.exchange.own_rows, own.first * rows.part_units + thread, threads,
-               rows.end_of(own.first, own.units));
+                                                 RowUnits& units, Beside& beside) {
+  if (own.first >= own.count) return;
+  units.load(view.exchange.own_rows, own.first * rows.part_units + thread, threads,
+             rows.end_of(own.first, own.units));
+  beside.load(own.first, thread);
 }
 
-// All helper threads. Stores each of the CTA's parts in the memory of all ranks, then raises its
-// flag there. `units` holds what load_first_units has loaded.
-template <class View>
+// All helper threads. Stores each of the CTA's parts in the memory of all ranks, with what travels
+// `beside` its rows, then raises its flag there. `units` and `beside` hold what load_first_units
+// has loaded.
+template <class View, class Beside>
 __device__ __forceinline__ void store_own_rows(const View& view, const Helper& helper,
                                                const RowParts& rows, const OwnParts& own,
-                                               RowUnits& units) {
+                                               RowUnits& units, Beside& beside) {
   const tilepost_exchange_t& exchange = view.exchange;
   const int64_t to = static_cast<int64_t>(rows.first_row(exchange.rank)) * rows.row_units;
   constexpr ExchangeRanks kAll{0, View::kRanks};
@@ -86,6 +142,7 @@ __device__ __forceinline__ void store_own_rows(const View& view, const Helper& h
 #pragma unroll 1
   for (int part = own.first; part < own.count; part += own.stride) {
     const int end = rows.end_of(part, own.units);
+    if (!loaded) beside.load(part, helper.thread);
 #pragma unroll 1
     for (int unit = part * rows.part_units + helper.thread; unit < end;
          unit += RowUnits::kCount * helper.threads) {
@@ -97,6 +154,7 @@ __device__ __forceinline__ void store_own_rows(const View& view, const Helper& h
                     helper.threads, end);
     }
     loaded = false;
+    beside.store(helper, part);
     raise_part(view, helper, 0, part);
   }
 }
@@ -194,35 +252,55 @@ __device__ __forceinline__ void hand_out_rows(const View& view, const Helper& he
 // Own rows go first. So other ranks do not wait for a rank that waits itself. The only wait in
 // front of the own rows is for the end of a run of another kind. This rank announces its own run
 // before that wait.
+template <class View, class Beside>
+__device__ __forceinline__ void exchange_parts_of_rows(const View& view, const TileParts& parts,
+                                                       const RowParts& rows, uint32_t arrived,
+                                                       int thread, int threads, Beside& beside) {
+  const tilepost_exchange_t& exchange = view.exchange;
+  const OwnParts own(rows, exchange.rank);
+  RowUnits units;
+  load_first_units(view, rows, own, thread, threads, units, beside);
+  const RunRead read = read_run(exchange);
+  const bool given_up = is_given_up(exchange);
+  const Helper helper{thread, threads, read.run};
+  const bool meets = blockIdx.x == 0 && thread < View::kRanks;
+  if (meets) tell_begun(exchange, read.run, read.last_kind, thread);
+  follow_other_kind(exchange, read, helper);
+  // All threads must act on what any of them has seen, because they meet at barriers while they
+  // store.
+  const bool over = given_up || (read.last_kind != exchange.kind && is_given_up(exchange));
+  if (!sync_helpers_any(helper, over)) store_own_rows(view, helper, rows, own, units, beside);
+  if (thread == 0) count_reader(exchange, read.run, num_readers<View>());
+  uint32_t replay = 0;
+  if (meets)
+    meet(exchange, read.run, thread);
+  else if (blockIdx.x == 0 && thread == threads - 1)
+    replay = begin_replay(exchange);
+  if (await_tiles(view, helper, rows, parts, arrived)) hand_out_rows(view, helper, rows);
+  end_replay(exchange, replay, helper);
+}
+
 template <class View>
 __device__ __forceinline__ void exchange_rows(const View& view, const TileParts& parts,
                                               const tilepost_shape_t& shape, uint32_t arrived,
                                               int thread, int threads) {
   if constexpr (View::kGathers) {
     if (!gathers(view)) return;
-    const tilepost_exchange_t& exchange = view.exchange;
+    RowsAlone beside;
+    exchange_parts_of_rows(view, parts, row_parts(view, shape), arrived, thread, threads, beside);
+  }
+}
+
+// As above, where the scales of A's blocks travel with the rows.
+template <class View>
+__device__ __forceinline__ void exchange_rows(const View& view, const TileParts& parts,
+                                              const tilepost_shape_t& shape, uint32_t arrived,
+                                              int thread, int threads, const float* scales) {
+  if constexpr (View::kGathers) {
+    if (!gathers(view)) return;
     const RowParts rows = row_parts(view, shape);
-    const OwnParts own(rows, exchange.rank);
-    RowUnits units;
-    load_first_units(view, rows, own, thread, threads, units);
-    const RunRead read = read_run(exchange);
-    const bool given_up = is_given_up(exchange);
-    const Helper helper{thread, threads, read.run};
-    const bool meets = blockIdx.x == 0 && thread < View::kRanks;
-    if (meets) tell_begun(exchange, read.run, read.last_kind, thread);
-    follow_other_kind(exchange, read, helper);
-    // All threads must act on what any of them has seen, because they meet at barriers while they
-    // store.
-    const bool over = given_up || (read.last_kind != exchange.kind && is_given_up(exchange));
-    if (!sync_helpers_any(helper, over)) store_own_rows(view, helper, rows, own, units);
-    if (thread == 0) count_reader(exchange, read.run, num_readers<View>());
-    uint32_t replay = 0;
-    if (meets)
-      meet(exchange, read.run, thread);
-    else if (blockIdx.x == 0 && thread == threads - 1)
-      replay = begin_replay(exchange);
-    if (await_tiles(view, helper, rows, parts, arrived)) hand_out_rows(view, helper, rows);
-    end_replay(exchange, replay, helper);
+    OwnScales<View> beside(view, rows, shape, scales);
+    exchange_parts_of_rows(view, parts, rows, arrived, thread, threads, beside);
   }
 }
 
@@ -273,6 +351,17 @@ __device__ __forceinline__ const Map* in_map(const View& view, const Map* map, c
     if (gathers(view) && !is_own(tile)) return static_cast<const Map*>(view.in_map) + loads.parity;
   }
   return map;
+}
+
+// The scales of the tile's rows of A, where in_map has the rows. Ordinary loads may follow: the
+// calling thread has acquired the word of the tile in input_ready, and with it the scales.
+template <class View>
+__device__ __forceinline__ const float* in_scales(const View& view, const float* scales,
+                                                  const Tile& tile, const HelpedLoads& loads) {
+  if constexpr (View::kGathers) {
+    if (gathers(view) && !is_own(tile)) return scales_on(view, view.exchange.rank, loads.parity);
+  }
+  return scales;
 }
 
 // One thread, before the CTA's first barrier. Sets the word to 0: no rows have arrived.

@@ -30,17 +30,16 @@ struct StagedScales {
   static constexpr int kCopiers = kScales == kNoScales ? 0 : kWarp;
 
   // All lanes of the loader's warp. Starts to copy the scales of a stage to `to`. The stage's full
-  // barrier is `full`. The tile begins at `place`, and the stage at block `block` along k. Below A
-  // and behind the last block, where products are zero, scales are zero too: infinity would turn
-  // the products into NaN.
-  static __device__ __forceinline__ void copy(const tilepost_shape_t& shape,
-                                              const tilepost_epilogue_t& epilogue,
-                                              panel::Place place, int block, uint32_t to,
-                                              uint32_t full, int lane) {
+  // barrier is `full`. The tile begins at `place`, and the stage at block `block` along k.
+  // `scale_a` and `scale_b` have the scales of all rows of A, and of B. Below A and behind the last
+  // block, where products are zero, scales are zero too: infinity would turn the products into NaN.
+  static __device__ __forceinline__ void copy(const tilepost_shape_t& shape, const float* scale_a,
+                                              const float* scale_b, panel::Place place, int block,
+                                              uint32_t to, uint32_t full, int lane) {
     const ScaleSteps of_a = scale_steps_of_a(kScales == kScalesInColumns, shape.m, shape.k);
     const ScaleSteps of_b = scale_steps_of_b(shape.k);
-    const float* const a = epilogue.scale_a + place.row * of_a.row + block * of_a.block;
-    const float* const b = epilogue.scale_b + place.col / TILEPOST_SCALE_BLOCK * of_b.row + block;
+    const float* const a = scale_a + place.row * of_a.row + block * of_a.block;
+    const float* const b = scale_b + place.col / TILEPOST_SCALE_BLOCK * of_b.row + block;
     const int rows = shape.m - place.row, blocks = static_cast<int>(scale_blocks(shape.k)) - block;
 #pragma unroll
     for (int i = 0; i < kBlocks; ++i) {

@@ -307,11 +307,24 @@ inline bool await_rows(const View& view, const RowParts& rows, int first, int en
   return true;
 }
 
-// Stores the worker's parts of this rank's rows on all ranks, this one too. Then raises a flag for
-// each part.
+// Copies the scales that travel with a part to rank `rank`. `scales` has those of this rank's rows,
+// each at its place among those of all rows.
+template <class View>
+inline void store_scales(const View& view, const RowParts& rows, const tilepost_shape_t& shape,
+                         int part, int rank, const float* scales) {
+  const tilepost_exchange_t& exchange = view.exchange;
+  const PartScales all = part_scales(rows, shape.k);
+  const SomeScales some = all.with_part(part, rows.units(exchange.rank));
+  const int own = rows.first_row(exchange.rank) * all.of_row();
+  float* const to = scales_on(view, rank, run_of(exchange));
+  for (int i = own + some.first; i < own + some.end; ++i) to[i] = scales[i];
+}
+
+// Stores the worker's parts of this rank's rows on all ranks, this one too, with their scales if
+// there are any. Then raises a flag for each part.
 template <class View, class T>
 inline void exchange_rows(const View& view, const TileParts& parts, const tilepost_shape_t& shape,
-                          const T* /*rows*/) {
+                          const T* /*rows*/, const float* scales = nullptr) {
   if constexpr (View::kGathers) {
     const tilepost_exchange_t& exchange = view.exchange;
     if (!gathers(view) || is_given_up(exchange)) return;
@@ -327,6 +340,7 @@ inline void exchange_rows(const View& view, const TileParts& parts, const tilepo
         std::memcpy(rows_on(exchange, rank, run) + to + first,
                     static_cast<const char*>(exchange.own_rows) + first,
                     static_cast<size_t>(bytes));
+        if (scales != nullptr) store_scales(view, rows, shape, part, rank, scales);
         raise(exchange_flags(exchange, rank, run, 0, part) + exchange.rank, run);
       }
     }
@@ -370,6 +384,15 @@ inline const T* in_map(const View& view, const T* rows, const Tile& tile) {
       return reinterpret_cast<const T*>(
           rows_on(view.exchange, view.exchange.rank, run_of(view.exchange)));
   return rows;
+}
+
+// The scales of the tile's rows of A, where in_map has the rows.
+template <class View>
+inline const float* in_scales(const View& view, const float* scales, const Tile& tile) {
+  if constexpr (View::kGathers)
+    if (gathers(view) && !is_own(tile))
+      return scales_on(view, view.exchange.rank, run_of(view.exchange));
+  return scales;
 }
 
 // ---- What a worker does when all of its tiles are stored

@@ -161,9 +161,24 @@ TILEPOST_INLINE RowParts row_parts(const View& view, const tilepost_shape_t& sha
   return {View::kRanks, shape.m, view.exchange.row_units, view.exchange.part_units};
 }
 
+// The scales that travel with these parts, of rows of k elements.
+TILEPOST_INLINE PartScales part_scales(const RowParts& parts, int k) {
+  return {parts, TILEPOST_SCALE_BLOCK / (k / parts.row_units)};
+}
+
 // Where the rows of A of all ranks arrive on rank `where` in the run.
 TILEPOST_INLINE char* rows_on(const tilepost_exchange_t& exchange, int where, uint32_t run) {
   return exchange.memory[where] + exchange.slots + (run & 1) * exchange.slot_bytes;
+}
+
+// Where the scales of the rows of all ranks arrive there. They lie as far behind the rows as they
+// do on this rank, where view.in_scales is their place in runs of even number.
+template <class View>
+TILEPOST_INLINE float* scales_on(const View& view, int where, uint32_t run) {
+  const tilepost_exchange_t& exchange = view.exchange;
+  const int64_t behind = reinterpret_cast<const char*>(view.in_scales) -
+                         static_cast<const char*>(rows_on(exchange, exchange.rank, 0));
+  return reinterpret_cast<float*>(rows_on(exchange, where, run) + behind);
 }
 
 // Whether all rows of the tile are this rank's own: group 0. They are read where the caller has

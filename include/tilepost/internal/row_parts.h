@@ -1,6 +1,6 @@
-// How rows of A are cut into parts where the kernels of all ranks exchange few of them
-// (TILEPOST_ACCESS_TILES). Kernels use this to store parts and to wait for them. The planner uses
-// it to check plans.
+// How rows of A, and the scales of their blocks, are cut into parts where the kernels of all ranks
+// exchange few of them (TILEPOST_ACCESS_TILES). Kernels use this to store parts and to wait for
+// them. The planner uses it to check plans.
 #ifndef TILEPOST_ROW_PARTS_H
 #define TILEPOST_ROW_PARTS_H
 
@@ -43,6 +43,31 @@ struct RowParts {
     if (begin >= stop) return {0, 0};
     const int part = begin * row_units / part_units;
     return {part, parts_of(stop * row_units) - part};
+  }
+};
+
+// Scales [first, end) of a rank's rows, counted from the first scale of its first row.
+struct SomeScales {
+  int first, end;
+};
+
+// The scales of A's blocks that travel with parts of its rows. A row has a scale for each block of
+// `block_units` units, of which the last one may have fewer. A scale travels with the first unit of
+// its block. So the scales of a part follow each other, and those of a row have come when all parts
+// with units of the row have.
+struct PartScales {
+  RowParts parts;
+  int block_units;
+
+  TILEPOST_INLINE int of_row() const { return (parts.row_units + block_units - 1) / block_units; }
+  // The number of scales that travel with the first `units` units of a rank's rows.
+  TILEPOST_INLINE int before(int units) const {
+    const int row = units / parts.row_units, in_row = units - row * parts.row_units;
+    return row * of_row() + (in_row + block_units - 1) / block_units;
+  }
+  // The scales of a part, where the rank has `units` units. There may be none.
+  TILEPOST_INLINE SomeScales with_part(int part, int units) const {
+    return {before(part * parts.part_units), before(parts.end_of(part, units))};
   }
 };
 

@@ -107,7 +107,8 @@ tilepost_result_t Consumption::load() const {
   if (plan_.consumer == TILEPOST_CONSUMER_QUANTISE) TILEPOST_CUDA(preload_quantise(plan_.output));
   const RunPath& path = paths_.overlapping;
   if (path.sorts_a) TILEPOST_CUDA(preload_pack());
-  if (path.whole_run && !path.exchanges_parts && row_of(plan_).moves_input())
+  const bool rows_behind = !path.exchanges_parts && row_of(plan_).moves_input();
+  if (path.whole_run && (rows_behind || moved_scales(plan_).exist()))
     TILEPOST_CUDA(preload_hand_out());
   return TILEPOST_OK;
 }

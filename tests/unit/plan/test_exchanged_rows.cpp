@@ -68,6 +68,54 @@ TEST_CASE("the kernel gathers rows of A, and is the whole run") {
   REQUIRE(path.results == Buffer::out);
 }
 
+// Rows of e4m3 whose blocks have scales.
+Spec scaled_rows(int64_t m, std::optional<tilepost_transport_t> transport) {
+  Spec spec = few_rows(m, transport);
+  spec.gemm.a.value = TILEPOST_E4M3;
+  spec.gemm.scales.value = TILEPOST_SCALES_BLOCKS;
+  spec.gemm.out.value = TILEPOST_BF16;
+  return spec;
+}
+
+TEST_CASE("scales of blocks travel with the rows of A, unasked too where that was timed") {
+  for (const int64_t m : {1, 64, 256, 1024}) {
+    const Planned planned = plan(scaled_rows(m, std::nullopt), machine_for(1024));
+    INFO(m << " rows: " << planned.messages);
+    REQUIRE(planned.plans.size() == 1);
+    const Plan& p = planned.plans.front();
+    REQUIRE(p.planned_transport == TILEPOST_TRANSPORT_PEER_TILES);
+    REQUIRE(p.source.tunables.at("SCALES") == "1");
+    // A row of 2048 bytes has 16 scales, and these come behind all rows.
+    REQUIRE(planned_memory(p).front().name == std::string("gathered"));
+    REQUIRE(planned_memory(p).front().bytes == 2 * m * (2048 + 64));
+  }
+  const double alone = [] {
+    Spec spec = scaled_rows(1024, TILEPOST_TRANSPORT_PEER_TILES);
+    spec.gemm.scales.value = TILEPOST_SCALES_NONE;
+    return only(spec).prediction.total;
+  }();
+  CHECK(only(scaled_rows(1024, TILEPOST_TRANSPORT_PEER_TILES)).prediction.total > alone);
+}
+
+TEST_CASE("scales of rows of any length are in right plans, on GPUs and on the host") {
+  for (const int ranks : {2, 3, 8})
+    for (const int64_t m : {1, 9, 300, 1023})
+      for (const int64_t k : {16, 128, 400, 1136, 2048}) {
+        Spec spec = scaled_rows(m, TILEPOST_TRANSPORT_PEER_TILES);
+        spec.ranks.value = ranks;
+        spec.gemm.k.value = k;
+        const Plan p = only(spec);
+        INFO(m << " rows of " << k << " on " << ranks << " ranks");
+        REQUIRE(verify_plan(p).empty());
+        REQUIRE(verify_plan(host_twin(p)) == std::vector<std::string>{});
+        spec.archs.value = {Arch::host};
+        spec.gemm.k.value = k + 5;  // units of single elements
+        REQUIRE(verify_plan(only(spec)).empty());
+      }
+  const auto columns = [](Plan& p) { p.scales_a = TILEPOST_SCALES_COLUMNS; };
+  CHECK(said_of(only(scaled_rows(300, TILEPOST_TRANSPORT_PEER_TILES)), columns) != "");
+}
+
 TEST_CASE("every few rows of A get a right plan, of one m and of any, and so does the host") {
   for (const int ranks : {2, 3, 4, 8})
     for (const int64_t m : {1, 3, 8, 9, 33, 64, 65, 100, 129, 300, 1023, 2048})
@@ -218,6 +266,30 @@ TEST_CASE("parts of rows: each unit is in one, and a row's are those that have a
               REQUIRE(some.first == begin * row_units / part_units);
               REQUIRE(some.first + some.count - 1 == ((stop + 1) * row_units - 1) / part_units);
             }
+          }
+        }
+}
+
+// The functions of the kernels against every single block.
+TEST_CASE("parts of rows bring each scale once, with the first unit of its block") {
+  for (const int rows : {1, 5, 61})
+    for (const int row_units : {1, 9, 64, 257})
+      for (const int block_units : {8, 128})
+        for (const int part_units : {128, 512}) {
+          const RowParts parts{3, rows, row_units, part_units};
+          const PartScales scales{parts, block_units};
+          for (int rank = 0; rank < 3; ++rank) {
+            const int units = parts.units(rank);
+            std::vector<int> part_of;  // by scale
+            for (int unit = 0; unit < units; ++unit)
+              if (unit % row_units % block_units == 0) part_of.push_back(unit / part_units);
+            size_t brought = 0;
+            for (int part = 0; part < parts.parts_of(units); ++part) {
+              const SomeScales some = scales.with_part(part, units);
+              REQUIRE(some.first == static_cast<int>(brought));
+              for (int i = some.first; i < some.end; ++i) REQUIRE(part_of.at(brought++) == part);
+            }
+            REQUIRE(brought == part_of.size());
           }
         }
 }

@@ -17,7 +17,7 @@
 
 static_assert(TILEPOST_ABI_VERSION == 15, "any_rows was generated for another tilepost runtime; generate it again");
 
-static_assert(tilepost_gen_any_rows::kFiles == 0x9cb2c08efa6338c6, "any_rows.h was not generated with this file; generate both again");
+static_assert(tilepost_gen_any_rows::kFiles == 0x5fdbd5acf81ec499, "any_rows.h was not generated with this file; generate both again");
 
 namespace tilepost_gen_any_rows::host {
 
@@ -96,7 +96,7 @@ tilepost_plan_t make_plan() {
 }  // namespace tilepost_gen_any_rows::host
 
 // Declared by the header of this set alone.
-decltype(tilepost_plan_any_rows_9cb2c08efa6338c6) tilepost_plan_any_rows_9cb2c08efa6338c6 = 0;
+decltype(tilepost_plan_any_rows_5fdbd5acf81ec499) tilepost_plan_any_rows_5fdbd5acf81ec499 = 0;
 
 extern "C" const tilepost_program_t* any_rows_program(void) {
   static const tilepost_plan_t plans[] = {tilepost_gen_any_rows::host::make_plan()};

@@ -16,7 +16,7 @@
 
 static_assert(TILEPOST_ABI_VERSION == 15, "on_host was generated for another tilepost runtime; generate it again");
 
-static_assert(tilepost_gen_on_host::kFiles == 0x996477da07616424, "on_host.h was not generated with this file; generate both again");
+static_assert(tilepost_gen_on_host::kFiles == 0xe28c629dc4a8983a, "on_host.h was not generated with this file; generate both again");
 
 namespace tilepost_gen_on_host::host {
 
@@ -91,11 +91,12 @@ inline void multiply_panel(Workspace& work, int rows, int depth) {
     }
 }
 
-// Computes the sums of one tile, of which `rows` x `cols` elements lie inside the output.
+// Computes the sums of one tile, of which `rows` x `cols` elements lie inside the output. With
+// SCALES the blocks of A and B have scales.
 inline void compute_tile(Workspace& work, const Element* a, const Element* b,
-                         const tilepost_shape_t& shape,
-                         [[maybe_unused]] const tilepost_epilogue_t& epilogue,
-                         const tilepost::Tile& tile, int rows, int cols) {
+                         const tilepost_shape_t& shape, [[maybe_unused]] const float* scale_a,
+                         [[maybe_unused]] const float* scale_b, const tilepost::Tile& tile,
+                         int rows, int cols) {
   a += static_cast<long long>(tile.m) * shape.lda;
   for (int row = 0; row < rows; ++row)
     for (int col = 0; col < kTileN; ++col) work.sum[row][col] = 0.0f;
@@ -135,7 +136,9 @@ void gemm_host(const void* a, const void* b, void* c, tilepost_shape_t shape,
       const int rows = smaller(kTileM, shape.m - tile.m);
       const int cols = smaller(kTileN, shape.n - tile.n);
       const Element* from = static_cast<const Element*>(a);
-      compute_tile(work, from, static_cast<const Element*>(b), shape, epilogue, tile, rows, cols);
+      const float* scale_a = epilogue.scale_a;
+      compute_tile(work, from, static_cast<const Element*>(b), shape, scale_a, epilogue.scale_b,
+                   tile, rows, cols);
       store_tile(view_, work, static_cast<Output*>(c), grid, tile, shape, epilogue, rows, cols);
     }
     tilepost::woven::tile_done(view_, tile, tilepost::BlockStores{});
@@ -210,7 +213,7 @@ tilepost_plan_t make_plan() {
 }  // namespace tilepost_gen_on_host::host
 
 // Declared by the header of this set alone.
-decltype(tilepost_plan_on_host_996477da07616424) tilepost_plan_on_host_996477da07616424 = 0;
+decltype(tilepost_plan_on_host_e28c629dc4a8983a) tilepost_plan_on_host_e28c629dc4a8983a = 0;
 
 extern "C" const tilepost_program_t* on_host_program(void) {
   static const tilepost_plan_t plans[] = {tilepost_gen_on_host::host::make_plan()};

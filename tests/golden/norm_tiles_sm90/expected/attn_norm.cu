@@ -24,7 +24,7 @@
 
 static_assert(TILEPOST_ABI_VERSION == 15, "attn_norm was generated for another tilepost runtime; generate it again");
 
-static_assert(tilepost_gen_attn_norm::kFiles == 0x634ed9ef622139bc, "attn_norm.h was not generated with this file; generate both again");
+static_assert(tilepost_gen_attn_norm::kFiles == 0xfcfb391b7e895d2b, "attn_norm.h was not generated with this file; generate both again");
 
 #if defined(__CUDA_ARCH__) && !TILEPOST_ARCH_SM_90A
 #error "attn_norm.cu is planned for sm_90a, and for nothing else: compile with -gencode arch=compute_90a,code=sm_90a and without -arch, which may add compute_90"
@@ -217,8 +217,8 @@ __device__ __forceinline__ int load_ahead(const Shared& shared, const CUtensorMa
 }
 
 // The loader is lane 0 of its warp. It fills the stages with the operands of one tile after the
-// other. With SCALES the other lanes help it to copy scales. A and its scales are then there before
-// the kernel starts.
+// other. With SCALES the other lanes help it to copy scales: each lane waits for the tile's rows
+// itself, so that it may read their scales. They wait behind the lane that loads weights ahead.
 __device__ __forceinline__ void load_tiles(const View& view_, const Shared& shared,
                                            const CUtensorMap* map_a, const CUtensorMap* map_b,
                                            const tilepost::TileGrid& grid, const Work& work,
@@ -232,10 +232,12 @@ __device__ __forceinline__ void load_tiles(const View& view_, const Shared& shar
   tilepost::HelpedLoads loads{shared.arrived()};
   for (int position = work.first; position < work.tiles; position += work.stride) {
     const tilepost::Tile tile = tilepost::woven::tile(view_, grid, position);
-    const bool ahead = !tilepost::woven::input_has_come(view_, tile, loads);
+    const bool ahead = lane == 0 && !tilepost::woven::input_has_come(view_, tile, loads);
     const int loaded = ahead ? load_ahead(shared, map_b, tile, work, ring, policy) : 0;
     tilepost::woven::input_ready(view_, tile, loads);
     const CUtensorMap* tokens = tilepost::woven::in_map(view_, map_a, tile, loads);
+    [[maybe_unused]] const float* scale_a =
+        tilepost::woven::in_scales(view_, epilogue.scale_a, tile, loads);
 #pragma unroll 1
     for (int stage = work.first_stage; stage < work.last_stage; ++stage) {
       const bool brings_b = !ahead || stage >= loaded;
@@ -388,9 +390,10 @@ __device__ __forceinline__ tilepost::TilePanels panels_of(const Shared& shared) 
   return {shared.panel(0), kPanelBytes, shared.panel_full(0), empty, own, idle};
 }
 
-// The work of the helper warps.
+// The work of the helper warps. With SCALES `scales` has those of A.
 __device__ __forceinline__ void lend_helpers(const View& view_, const Shared& shared,
-                                             const tilepost_shape_t& shape, const Work& work) {
+                                             const tilepost_shape_t& shape, const float* scales,
+                                             const Work& work) {
   const tilepost::TileParts parts = parts_of(work);
   const int thread = static_cast<int>(threadIdx.x) - 32 * (kConsumerWarps + 2);
   tilepost::woven::exchange_tiles(view_, parts, panels_of(shared), shape, kOutput, thread,
@@ -430,7 +433,7 @@ __global__ void __launch_bounds__(kThreads, 1) gemm_sm90_small(
                                        kHelperThreads + static_cast<int>(threadIdx.x),
                                        kHelperThreads + kJoining);
     } else if (warp > kConsumerWarps + 1) {
-      lend_helpers(view_, shared, shape, work);
+      lend_helpers(view_, shared, shape, epilogue.scale_a, work);
     } else if (lane == 0) {
       tilepost::ptx::prefetch_tensor_map(&map_c);
       store_tiles(view_, shared, &map_c, grid, work);
@@ -507,7 +510,7 @@ tilepost_plan_t make_plan() {
 }  // namespace tilepost_gen_attn_norm::sm_90a
 
 // Declared by the header of this set alone.
-decltype(tilepost_plan_attn_norm_634ed9ef622139bc) tilepost_plan_attn_norm_634ed9ef622139bc = 0;
+decltype(tilepost_plan_attn_norm_fcfb391b7e895d2b) tilepost_plan_attn_norm_fcfb391b7e895d2b = 0;
 
 extern "C" const tilepost_program_t* attn_norm_program(void) {
   static const tilepost_plan_t plans[] = {tilepost_gen_attn_norm::sm_90a::make_plan()};

@@ -25,7 +25,7 @@
 
 static_assert(TILEPOST_ABI_VERSION == 15, "gathered_up was generated for another tilepost runtime; generate it again");
 
-static_assert(tilepost_gen_gathered_up::kFiles == 0x55c3606fb8fc3ba4, "gathered_up.h was not generated with this file; generate both again");
+static_assert(tilepost_gen_gathered_up::kFiles == 0x379be596c740af55, "gathered_up.h was not generated with this file; generate both again");
 
 #if defined(__CUDA_ARCH__) && !TILEPOST_ARCH_SM_90A
 #error "gathered_up.cu is planned for sm_90a, and for nothing else: compile with -gencode arch=compute_90a,code=sm_90a and without -arch, which may add compute_90"
@@ -128,7 +128,7 @@ tilepost_plan_t make_plan() {
 }  // namespace tilepost_gen_gathered_up::sm_90a
 
 // Declared by the header of this set alone.
-decltype(tilepost_plan_gathered_up_55c3606fb8fc3ba4) tilepost_plan_gathered_up_55c3606fb8fc3ba4 = 0;
+decltype(tilepost_plan_gathered_up_379be596c740af55) tilepost_plan_gathered_up_379be596c740af55 = 0;
 
 extern "C" const tilepost_program_t* gathered_up_program(void) {
   static const tilepost_plan_t plans[] = {tilepost_gen_gathered_up::sm_90a::make_plan()};
