@@ -131,7 +131,7 @@ void HostOp::set_exchange(const Request& request) {
                             columns});
   exchange_.slot_maps = slot_rows_.data();
   exchange_.there = landed_of_.data();
-  exchange_.out = request.operands.out;
+  exchange_.out = at(map.path.results, request);
   exchange_.own_rows = request.operands.a;
   exchange_.gathered = request.operands.gathered;
   exchange_.kind = word_of_plan(hash_plan(plan_), family_->operation) | TILEPOST_EXCHANGES;

@@ -22,16 +22,21 @@ constexpr bool quantises_tiles(const tilepost_plan_t& plan) {
   return plan.quantised != 0 && plan.consumer == TILEPOST_CONSUMER_NONE;
 }
 
+// Whether a kernel that ranks exchange rows with can quantise the tiles that it stores, if it has
+// to: kernels of few rows (TILEPOST_ACCESS_TILES) cannot.
+constexpr bool may_quantise(const PatternRow& row, tilepost_access_t access) {
+  return row.moves_product() || access != TILEPOST_ACCESS_TILES;
+}
+
 // Whether the plan's kernel or its consumer can quantise the output, if it is quantised. Products
-// that stay on their rank are quantised in rows by the kernel, others by a consumer. Kernels that
-// exchange tiles, and those of experts, quantise none. On GPUs rows of out are a multiple of 16
-// bytes, as TMA needs.
+// that stay on their rank are quantised in rows by the kernel, others by a consumer. Kernels of
+// experts, and those of few rows, quantise none. On GPUs rows of out are a multiple of 16 bytes, as
+// TMA needs.
 constexpr bool quantises_as_it_may(const tilepost_plan_t& plan) {
   if (plan.quantised == 0) return plan.consumer != TILEPOST_CONSUMER_QUANTISE;
   const PatternRow& row = row_of(plan);
   const bool wide_enough = plan.kernel.launch == TILEPOST_LAUNCH_HOST || plan.map.n % 16 == 0;
-  if (plan.quantised != 1 || row.has_experts() || plan.access == TILEPOST_ACCESS_TILES ||
-      !wide_enough)
+  if (plan.quantised != 1 || row.has_experts() || !may_quantise(row, plan.access) || !wide_enough)
     return false;
   if (!row.sums && plan.consumer != TILEPOST_CONSUMER_RMS_NORM &&
       plan.consumer != TILEPOST_CONSUMER_RESIDUAL_RMS_NORM && plan.map.layout != TILEPOST_PANEL)

@@ -39,7 +39,7 @@ Memory receives_in(const tilepost_plan_t& plan, bool overlaps) {
 
 Buffer results_of(const tilepost_plan_t& plan, const RunPath& path) {
   const PatternRow& row = row_of(plan);
-  const bool in_place = path.exchanges_parts || (row.product_spreads() && !path.shares_memory());
+  const bool in_place = row.product_spreads() && !path.shares_memory();
   if (!row.moves_product() || in_place) return path.stores;
   if (path.receives_in == Memory::window) return Buffer::received;
   if (!path.consumes) return Buffer::out;
@@ -88,7 +88,7 @@ RunPath path_of(const tilepost_plan_t& plan, bool overlaps) {
   path.lists_tiles = row.dispatches();
   path.combines = row.combines();
   path.sums_at_home = path.combines && overlaps && plan.access == TILEPOST_ACCESS_WRITE;
-  path.normalises = path.exchanges_parts && normalises(plan);
+  path.normalises = path.exchanges_parts && kernels_normalise(plan);
   path.consumes = has_consumer(plan) && !path.normalises;
   path.exchanged = exchanged_in(plan);
   path.receives_in = receives_in(plan, overlaps);

@@ -167,6 +167,12 @@ constexpr bool normalises(const tilepost_plan_t& plan) {
          plan.consumer == TILEPOST_CONSUMER_RESIDUAL_RMS_NORM;
 }
 
+// Whether kernels that exchange tiles normalise the rows that they add up. Rows that are quantised
+// are normalised behind the kernel, by the pass that quantises them.
+constexpr bool kernels_normalise(const tilepost_plan_t& plan) {
+  return normalises(plan) && plan.quantised == 0;
+}
+
 // Whether `out` keeps the order of the plan's tiles, because no consumer puts them into rows. Tiles
 // then lie in slots, or where columns divide them, in slabs of whole rows. Another plan with other
 // tiles has its output in other places.

@@ -110,6 +110,38 @@ TEST_CASE_METHOD(Team, "exchange: slots have the rows of a share, and room for a
     }
 }
 
+// The kernel leaves what ranks have added up in memory of the operation, in 16 bits: in two shots
+// where the other ranks' sums land.
+TEST_CASE_METHOD(Team, "exchange: rows of 8 bits are made by a pass behind the kernel") {
+  const auto pattern = GENERATE(kAllReduce, kReduceScatter, kAllToAll);
+  const auto shots = any_shots();
+  if (shots == TILEPOST_TWO_SHOT && pattern != kAllReduce) return;
+  CAPTURE(static_cast<int>(pattern), static_cast<int>(shots));
+  program.plan.quantised = 1;
+  program.plan.consumer = TILEPOST_CONSUMER_QUANTISE;
+  use_exchange(program, shots, 3, 61, 2, pattern);
+  program.plan.map.n = 32;
+  program.finish();
+  Ranks& all = create(3);
+  std::vector<float> scales(3 * 64);
+  void* outs[3];
+  all.on_start = [&](int rank, tilepost_run_operands_t& operands) {
+    operands.out_scales = scales.data() + rank * 64;
+    outs[rank] = operands.out;
+  };
+  world().reset_calls();
+  all.run_unchecked(1, 61);
+  REQUIRE(all.all_ok());
+  CHECK(count_calls("gemm ") == 3);
+  CHECK(count_calls("quantise ") == 3);
+  CHECK(world().nccl.empty());
+  for (const int rank : {0, 1, 2}) {
+    const tilepost_exchange_t& last = last_exchange(rank);
+    CHECK(last.out != outs[rank]);
+    CHECK((last.there != nullptr && last.out == last.there[rank]) == (shots == TILEPOST_TWO_SHOT));
+  }
+}
+
 TEST_CASE("exchange: any number of rows in any order") {
   const auto shots = any_shots();
   CAPTURE(static_cast<int>(shots));

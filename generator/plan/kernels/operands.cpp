@@ -80,7 +80,7 @@ KernelRequest request_for(const Plan& plan) {
   if (row_of(plan).combines()) request.epilogue &= ~static_cast<int>(TILEPOST_RESIDUAL);
   request.gate = plan.gate;
   request.gathers = row_of(plan).dispatches();
-  request.normalises = normalises(plan);
+  request.normalises = kernels_normalise(plan);
   request.load_vector = vector_of(plan.k, plan.input);
   request.load_vector_b =
       plan.operands == TILEPOST_NN ? vector_of(plan.map.n, plan.input) : request.load_vector;

@@ -158,7 +158,7 @@ void PeerTiles::check(const Spec& spec, Diagnostics& diagnostics) const {
 
 int64_t most_timed_rows(const TileProfile& tiles, const Plan& plan) {
   if (row_of(plan).moves_input()) return tiles.most_gathered_rows;
-  return normalises(plan) ? tiles.most_normalised_rows : tiles.most_rows;
+  return kernels_normalise(plan) ? tiles.most_normalised_rows : tiles.most_rows;
 }
 
 // Whether check() would find nothing wrong and this many rows were timed. Kernels that cannot
@@ -259,8 +259,12 @@ std::vector<std::string> describe_shots(const Plan& plan) {
 
 std::vector<std::string> PeerTiles::describe(const Plan& plan) const {
   std::vector<std::string> lines = describe_shots(plan);
-  if (paths_of(plan).planned.normalises)
+  const RunPath path = paths_of(plan).planned;
+  if (path.normalises)
     lines.push_back("and normalise the rows, each in one CTA: no kernel follows");
+  else if (path.consumes)
+    lines.push_back(fmt::format("a pass behind the kernel {}quantises the rows",
+                                normalises(plan) ? "normalises and " : ""));
   return lines;
 }
 

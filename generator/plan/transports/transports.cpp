@@ -7,6 +7,7 @@
 #include "generator/spec/rules/rules.h"
 #include "generator/spec/text.h"
 #include "runtime/map/moved_scales.h"
+#include "runtime/map/quantised.h"
 
 namespace tilepost {
 namespace {
@@ -112,7 +113,7 @@ std::vector<const Transport*> transports_to_try(const Spec& spec, const Plan& pl
   std::vector<const Transport*> to_try;
   const bool any = !moved_scales(plan).exist();
   const auto quantises = [&](const Transport& transport) {
-    return plan.quantised == 0 || transport.access() != TILEPOST_ACCESS_TILES;
+    return plan.quantised == 0 || may_quantise(row_of(plan), transport.access());
   };
   for (const Transport* transport : all_transports())
     if (transport->row.overlaps && (any || brings_scales(transport->row.value)) &&

@@ -54,7 +54,7 @@ void check_kernel(const Plan& plan, Findings& findings) {
                     "map has {2}",
                     tunable(plan, "HELPER_WARPS"), tunable(plan, "BOX_M"), rows));
   const bool lines = plan.shots == TILEPOST_ONE_SHOT_LINES;
-  const bool rows_behind = plan.shots == TILEPOST_ONE_SHOT && normalises(plan);
+  const bool rows_behind = plan.shots == TILEPOST_ONE_SHOT && kernels_normalise(plan);
   if (!host && (tunable(plan, "LENDS") == "1") != (lines || rows_behind))
     findings.add(fmt::format("helper warps {0} panels, of which '{1}' are lent to them",
                              lines         ? "store lines out of"

@@ -3,6 +3,8 @@
 #include "generator/spec/names.h"
 #include "generator/spec/rules/rules.h"
 #include "generator/spec/text.h"
+#include "runtime/map/quantised.h"
+#include "runtime/map/run_path.h"
 
 namespace tilepost {
 namespace {
@@ -37,11 +39,12 @@ void check_pattern_of_quantised(const Spec& spec, Diagnostics& diagnostics) {
                     "ranks, and norms, are quantised out of tiles; use 'panel' or 'auto'",
                     asked(spec), quote(row.name)),
         diagnostics);
-  if (spec.transport.value == TILEPOST_TRANSPORT_PEER_TILES)
+  if (const auto transport = spec.transport.value;
+      transport && !may_quantise(row, access_of(*transport)))
     refuse(spec, spec.transport.where,
-           fmt::format("transport 'peer_tiles' is not possible with {}: the kernels of few rows "
-                       "round their sums to 16 bits; use 'auto' or another transport",
-                       asked(spec)),
+           fmt::format("transport {} is not possible with {} and pattern {}: kernels of few rows "
+                       "round what they store to 16 bits; use 'auto' or another transport",
+                       quote(name_of(*transport)), asked(spec), quote(row.name)),
            diagnostics);
 }
 

@@ -441,5 +441,40 @@ TEST_CASE("caught: shots of a plan that exchanges no tiles") {
   REQUIRE(said_of(p, [](Plan& q) { q.shots = TILEPOST_ONE_SHOT; }) != "");
 }
 
+// What ranks exchange has 16 bits, with and without a norm, and the kernel is that of a plan whose
+// output has 16 bits.
+TEST_CASE("few rows that are quantised are exchanged in 16 bits, and a pass follows the kernel") {
+  for (const tilepost_pattern_t pattern :
+       {TILEPOST_GEMM_ALL_REDUCE, TILEPOST_GEMM_REDUCE_SCATTER, TILEPOST_GEMM_ALL_TO_ALL})
+    for (const tilepost_shots_t shots : kShots)
+      for (const bool norm : {false, true}) {
+        const PatternRow& row = row_of(pattern);
+        if ((shots == TILEPOST_TWO_SHOT && !row.product_spreads()) || (norm && !row.sums)) continue;
+        Spec spec = spec_of(pattern, TILEPOST_TRANSPORT_PEER_TILES, 64);
+        spec.schedule.shots = wish(std::optional(shots));
+        const Plan plain = only(spec);
+        spec.gemm.out.value = TILEPOST_E4M3;
+        if (norm) spec.consumer.value = TILEPOST_CONSUMER_RMS_NORM;
+        const Plan p = only(spec);
+        INFO(name_of(pattern) << " in " << static_cast<int>(shots) << " shots, norm " << norm);
+        REQUIRE(p.consumer == (norm ? TILEPOST_CONSUMER_RMS_NORM : TILEPOST_CONSUMER_QUANTISE));
+        REQUIRE(p.output == TILEPOST_BF16);
+        REQUIRE(p.source.tunables == plain.source.tunables);
+        const RunPath path = paths_of(p).planned;
+        REQUIRE(!path.normalises);
+        REQUIRE(path.consumes);
+        REQUIRE(path.results == (shots == TILEPOST_TWO_SHOT ? Buffer::landed : Buffer::received));
+        REQUIRE(verify_plan(p).empty());
+        REQUIRE(verify_plan(host_twin(p)) == std::vector<std::string>{});
+        CHECK(said_of(p, [](Plan& q) { q.consumer = TILEPOST_CONSUMER_NONE; }) != "");
+      }
+  Spec open = few_rows(64, std::nullopt);
+  open.gemm.out.value = TILEPOST_E4M3;
+  CHECK(only(open).planned_transport == TILEPOST_TRANSPORT_PEER_TILES);
+  Spec gathered = spec_of(TILEPOST_ALL_GATHER_GEMM, std::nullopt, 64);
+  gathered.gemm.out.value = TILEPOST_E4M3;  // whose kernel would have to quantise
+  CHECK(only(gathered).planned_transport != TILEPOST_TRANSPORT_PEER_TILES);
+}
+
 }  // namespace
 }  // namespace tilepost::test

@@ -19,6 +19,7 @@ right() {
 }
 right tiles -D pattern=gemm
 right sums -D pattern=gemm_reduce_scatter
+right few -D pattern=gemm_reduce_scatter -D transport=peer_tiles
 
 scales=host/block_scales.h
 mutant tiles $scales 2 "the scale of the next block" 'const int block = column / TILEPOST_SCALE_BLOCK;' \
@@ -30,4 +31,6 @@ mutant tiles $scales 2 "a block that is not scaled" 'to_e4m3(element * inverse_o
 mutant sums numeric.h 2 "parts of a sum that are quantised before it" \
   'const uint32_t bits = __builtin_bit_cast(uint32_t, value);' \
   'const uint32_t bits = __builtin_bit_cast(uint32_t, value) & 0xfff00000u;'
+mutant few host/exchange.h 2 "a sum without the last rank's part" 'for (int rank = 1; rank < View::kRanks; ++rank) sum +=' \
+  'for (int rank = 1; rank < View::kRanks - 1; ++rank) sum +='
 [ "$failures" = 0 ]
