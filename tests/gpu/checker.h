@@ -31,6 +31,17 @@ class Checker {
       set.out_bytes = out_bytes(info);
       set.out = device_.allocate(set.out_bytes);
       if (keeps()) set.kept = device_.allocate(most_ * plan_->map.n * output_bytes());
+      if (scaled()) {
+        set.scale_a = device_.allocate<float>(most_ * blocks(plan_->k) * kFloat);
+        set.scale_b = device_.allocate<float>(scales_of_b() * kFloat);
+      }
+      if (quantised())
+        set.out_scales =
+            device_.allocate<float>(plan_->ranks * most_ * blocks(plan_->map.n) * kFloat);
+    }
+    if (scaled()) {
+      scale_a_ = device_.allocate<float>(most_ * blocks(plan_->k) * kFloat);
+      scale_b_ = device_.allocate<float>(scales_of_b() * kFloat);
     }
     if (normalises()) {
       weight_ = device_.allocate(plan_->map.n * output_bytes());
@@ -111,6 +122,10 @@ class Checker {
     fill(s.a, a_rows(rank_) * plan_->k, plan_->input, shape(), seed, rank_, 0, stream());
     fill(s.b, b_count(), plan_->input, shape(), seed, rank_, 1, stream());
     if (keeps()) fill_residual(s.kept, seed);
+    if (scaled()) {
+      fill_scales(s.scale_a, a_rows(rank_) * blocks(plan_->k), seed, rank_, 0, stream());
+      fill_scales(s.scale_b, scales_of_b(), seed, rank_, 1, stream());
+    }
     CUDA_OK(cudaMemsetAsync(s.out, 0xff, static_cast<size_t>(s.out_bytes), stream()));
   }
 
@@ -130,6 +145,9 @@ class Checker {
     operands.norm_weight = weight_;
     operands.norm_residual = sets_[set].kept;
     operands.norm_epsilon = kEpsilon;
+    operands.scale_a = sets_[set].scale_a;
+    operands.scale_b = sets_[set].scale_b;
+    operands.out_scales = sets_[set].out_scales;
     if (plan_->any_m && !is_routed(*plan_)) operands.m = m > 0 ? m : case_[rank_].m;
     return op.run(operands, stream());
   }
@@ -142,7 +160,7 @@ class Checker {
       for (int source = 0; source < plan_->ranks; ++source) {
         clear_sum(case_[source].m);
         add_product_of(source, seed);
-        compare_rows(s.out, source);
+        compare_rows(s, source);
       }
       return;
     }
@@ -158,7 +176,7 @@ class Checker {
     if (normalises())
       compare_normed_rows(s, seed);
     else
-      compare_rows(s.out, rank_);
+      compare_rows(s, rank_);
   }
 
   // How many elements have been wrong so far. Waits for the stream.
@@ -187,6 +205,9 @@ class Checker {
     void* out;
     int64_t out_bytes;
     void* kept = nullptr;  // rows of the residual, which become their sums with the product's rows
+    float* scale_a = nullptr;     // of blocks of A
+    float* scale_b = nullptr;     // and of B
+    float* out_scales = nullptr;  // of blocks of a quantised output
   };
   const Set& set(int i) const { return sets_[i]; }
   Place place() const { return {slots_, plan_->map.tile_m, plan_->map.tile_n, 0}; }
@@ -206,10 +227,19 @@ class Checker {
   static constexpr float kEpsilon = 0.125f;
 
   int64_t b_count() const { return plan_->map.n * plan_->k; }
+  // Two scales of up to 2 make the variance of a sum up to 16 times as large. So fewer elements are
+  // not zero, as if there were more ranks.
   Shape shape(int64_t m = 1) const {
     return {static_cast<int>(m), static_cast<int>(plan_->map.n), static_cast<int>(plan_->k),
-            plan_->ranks};
+            plan_->ranks * (scaled() ? 16 : 1)};
   }
+  static constexpr auto kFloat = static_cast<int64_t>(sizeof(float));
+  bool scaled() const { return plan_->scales != TILEPOST_SCALES_NONE; }
+  bool quantised() const { return plan_->quantised != 0; }
+  static int64_t blocks(int64_t extent) {
+    return (extent + TILEPOST_SCALE_BLOCK - 1) / TILEPOST_SCALE_BLOCK;
+  }
+  int64_t scales_of_b() const { return blocks(plan_->map.n) * blocks(plan_->k); }
   bool gathers() const { return plan_->pattern == TILEPOST_ALL_GATHER_GEMM; }
   bool has_slabs() const {
     return plan_->map.division == TILEPOST_DIVISION_COLUMNS &&
@@ -241,27 +271,39 @@ class Checker {
   void add_product_of(int rank, uint32_t seed) {
     if (case_[rank].m == 0) return;
     auto* a = static_cast<char*>(a_);
+    float* scale_a = scale_a_;
     for (int source = 0; source < plan_->ranks; ++source) {
       if (!gathers() && source != rank) continue;
       fill(a, a_rows(source) * plan_->k, plan_->input, shape(), seed, source, 0, stream());
       a += a_rows(source) * plan_->k * input_bytes();
+      if (!scaled()) continue;
+      fill_scales(scale_a, a_rows(source) * blocks(plan_->k), seed, source, 0, stream());
+      scale_a += a_rows(source) * blocks(plan_->k);
     }
     const int multiplier = plan_->pattern == TILEPOST_ALL_TO_ALL_GEMM ? rank_ : rank;
     fill(b_, b_count(), plan_->input, shape(), seed, multiplier, 1, stream());
-    add_product(a_, b_, sum_, plan_->input, shape(case_[rank].m), stream());
+    if (scaled()) fill_scales(scale_b_, scales_of_b(), seed, multiplier, 1, stream());
+    add_product(a_, b_, {scale_a_, scale_b_}, sum_, plan_->input, shape(case_[rank].m), stream());
   }
 
   // Compares the rows of the output that come from `source`. Where ranks are summed, any source
   // will do.
-  void compare_rows(const void* out, int source) {
+  void compare_rows(const Set& set, int source) {
     const int64_t count = rows_first_[source + 1] - rows_first_[source];
     if (count == 0) return;
     const int64_t first = exchanges_rows(*plan_) ? rows_first_[source] : 0;
+    if (quantised()) {
+      const QuantisedRows rows{static_cast<const char*>(set.out) + first * plan_->map.n,
+                               set.out_scales + first * blocks(plan_->map.n)};
+      compare_quantised(rows, sum_, rows_ + rows_first_[source], shape(count), mismatches_,
+                        stream());
+      return;
+    }
     Place where = place();
     const int64_t width = has_slabs() ? columns_ * plan_->map.tile_n : plan_->map.n;
     if (has_slabs())
       where.slab_rows = plan_->pattern == TILEPOST_GEMM_REDUCE_SCATTER ? share() : count;
-    const auto* from = static_cast<const char*>(out) + first * width * output_bytes();
+    const auto* from = static_cast<const char*>(set.out) + first * width * output_bytes();
     compare_listed(from, where, static_cast<const float*>(sum_), rows_ + rows_first_[source],
                    plan_->output, shape(count), mismatches_, stream());
   }
@@ -312,6 +354,8 @@ class Checker {
   void* a_;
   void* b_;
   float* sum_;
+  float* scale_a_ = nullptr;  // of blocks of a_ and b_, if they have scales
+  float* scale_b_ = nullptr;
   void* weight_ = nullptr;    // the weight of the norm
   void* residual_ = nullptr;  // the residual before a run
   int32_t* rows_;             // rows of the product, in their order in the output

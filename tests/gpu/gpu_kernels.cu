@@ -1,5 +1,6 @@
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
+#include <cuda_fp8.h>
 #include <cuda_runtime.h>
 
 #include "tests/gpu/gpu_kernels.h"
@@ -13,6 +14,8 @@ constexpr int kTile = 16;
 constexpr float kExact = 256;         // bf16 has 8 significant bits
 constexpr double kMaxVariance = 400;  // of an output element, so that 256 is far out in the tail
 constexpr uint16_t kPoison = 0xffff;
+constexpr int kBlockOfScale = 128;
+constexpr float kLargestOfE4m3 = 448;
 constexpr long long kGateClocks = 30'000'000'000;
 
 __device__ uint32_t scramble(uint64_t x) {
@@ -31,6 +34,9 @@ __device__ float value(const __nv_bfloat16& x) {
 }
 __device__ float value(const __half& x) {
   return __half2float(x);
+}
+__device__ float value(const __nv_fp8_e4m3& x) {
+  return static_cast<float>(x);
 }
 
 template <class T>
@@ -55,19 +61,36 @@ __global__ void normal_kernel(T* data, int64_t count, uint64_t key) {
   }
 }
 
+__global__ void scales_kernel(float* scales, int64_t count, uint64_t key) {
+  const int64_t step = int64_t{gridDim.x} * blockDim.x;
+  for (int64_t i = int64_t{blockIdx.x} * blockDim.x + threadIdx.x; i < count; i += step)
+    scales[i] = scramble(key + static_cast<uint64_t>(i)) & 1 ? 2.f : 1.f;
+}
+
+// The scale of element k of a line of blocks; `blocks` is how many the line has.
+__device__ float scale_at(const float* scales, int line, int blocks, int k) {
+  return scales == nullptr ? 1.f : scales[int64_t{line} * blocks + k / kBlockOfScale];
+}
+
 template <class T>
-__global__ void product_kernel(const T* a, const T* b, float* sum, Shape shape) {
+__global__ void product_kernel(const T* a, const T* b, BlockScales scales, float* sum,
+                               Shape shape) {
   __shared__ float a_tile[kTile][kTile + 1], b_tile[kTile][kTile + 1];
   const int row = blockIdx.y * kTile + threadIdx.y, column = blockIdx.x * kTile + threadIdx.x;
   const int b_row = blockIdx.x * kTile + threadIdx.y;
+  const int blocks = (shape.k + kBlockOfScale - 1) / kBlockOfScale;
   float total = 0;
   for (int k0 = 0; k0 < shape.k; k0 += kTile) {
     const int k = k0 + threadIdx.x;
     const bool inside = k < shape.k;
     a_tile[threadIdx.y][threadIdx.x] =
-        inside && row < shape.m ? value(a[int64_t{row} * shape.k + k]) : 0.f;
+        inside && row < shape.m
+            ? value(a[int64_t{row} * shape.k + k]) * scale_at(scales.a, row, blocks, k)
+            : 0.f;
     b_tile[threadIdx.y][threadIdx.x] =
-        inside && b_row < shape.n ? value(b[int64_t{b_row} * shape.k + k]) : 0.f;
+        inside && b_row < shape.n ? value(b[int64_t{b_row} * shape.k + k]) *
+                                        scale_at(scales.b, b_row / kBlockOfScale, blocks, k)
+                                  : 0.f;
     __syncthreads();
     for (int i = 0; i < kTile; ++i) total += a_tile[threadIdx.y][i] * b_tile[threadIdx.x][i];
     __syncthreads();
@@ -110,6 +133,9 @@ __device__ float rounding(float) {
 __device__ float rounding(__half) {
   return 0x1p-11f;
 }
+__device__ float rounding(__nv_fp8_e4m3) {
+  return 0x1p-4f;
+}
 
 // One block for each row. A thread adds up every kThreads-th square, and one thread adds up these
 // sums.
@@ -147,6 +173,30 @@ __global__ void normed_kernel(NormedRows rows, const float* expected, const int3
   if (wrong != 0) atomicAdd(mismatches, wrong);
 }
 
+// One block of kBlockOfScale threads for each row and block of columns.
+__global__ void quantised_kernel(QuantisedRows rows, const float* expected, const int32_t* listed,
+                                 Shape shape, unsigned long long* mismatches) {
+  __shared__ float magnitudes[kBlockOfScale];
+  constexpr float kHalfOfLeast = 0x1p-10f, kSlack = 1.001f;
+  const int column = blockIdx.y * kBlockOfScale + threadIdx.x;
+  const bool inside = column < shape.n;
+  const float x = inside ? expected[int64_t{listed[blockIdx.x]} * shape.n + column] : 0.f;
+  magnitudes[threadIdx.x] = fabsf(x);
+  __syncthreads();
+  float most = 0;
+  for (const float magnitude : magnitudes) most = fmaxf(most, magnitude);
+  const float wanted = most == 0 ? 1.f : most / kLargestOfE4m3;
+  const float scale = rows.scales[int64_t{blockIdx.x} * gridDim.y + blockIdx.y];
+  bool wrong = !(scale == wanted) || !(fabsf(x) <= kExact);
+  if (inside) {
+    const auto* const out = static_cast<const __nv_fp8_e4m3*>(rows.out);
+    const float got = value(out[int64_t{blockIdx.x} * shape.n + column]) * scale;
+    const float allowed = rounding(__nv_fp8_e4m3{}) * fabsf(x) + kHalfOfLeast * scale;
+    wrong |= !(fabsf(got - x) <= kSlack * allowed);
+  }
+  if (wrong) atomicAdd(mismatches, 1ull);
+}
+
 __global__ void bits_kernel(const uint16_t* out, Place place, const uint16_t* expected, Shape shape,
                             Difference* difference) {
   const int64_t count = int64_t{shape.m} * shape.n, step = int64_t{gridDim.x} * blockDim.x;
@@ -172,6 +222,8 @@ void with_type(tilepost_dtype_t type, Body body) {
     body(__nv_bfloat16{});
   else if (type == TILEPOST_F32)
     body(float{});
+  else if (type == TILEPOST_E4M3)
+    body(__nv_fp8_e4m3{});
   else
     body(__half{});
 }
@@ -205,13 +257,20 @@ void fill_normal(void* data, int64_t count, tilepost_dtype_t type, uint32_t seed
   });
 }
 
-void add_product(const void* a, const void* b, float* sum, tilepost_dtype_t type,
-                 const Shape& shape, cudaStream_t stream) {
+void fill_scales(float* scales, int64_t count, uint32_t seed, int rank, int matrix,
+                 cudaStream_t stream) {
+  constexpr int kBehindMatrices = 1000;  // ranks whose keys no matrix of elements has
+  scales_kernel<<<kBlocks, kThreads, 0, stream>>>(scales, count,
+                                                  key_of(seed, kBehindMatrices + rank, matrix));
+}
+
+void add_product(const void* a, const void* b, const BlockScales& scales, float* sum,
+                 tilepost_dtype_t type, const Shape& shape, cudaStream_t stream) {
   const dim3 block(kTile, kTile);
   const dim3 grid((shape.n + kTile - 1) / kTile, (shape.m + kTile - 1) / kTile);
   with_type(type, [&]<class T>(T) {
     product_kernel<<<grid, block, 0, stream>>>(static_cast<const T*>(a), static_cast<const T*>(b),
-                                               sum, shape);
+                                               scales, sum, shape);
   });
 }
 
@@ -249,6 +308,12 @@ void compare_normed(const NormedRows& rows, const float* expected, const int32_t
   });
 }
 
+void compare_quantised(const QuantisedRows& rows, const float* expected, const int32_t* listed,
+                       const Shape& shape, unsigned long long* mismatches, cudaStream_t stream) {
+  const dim3 grid(shape.m, (shape.n + kBlockOfScale - 1) / kBlockOfScale);
+  quantised_kernel<<<grid, kBlockOfScale, 0, stream>>>(rows, expected, listed, shape, mismatches);
+}
+
 void compare_bits(const void* out, const Place& place, const void* expected, const Shape& shape,
                   Difference* difference, cudaStream_t stream) {
   bits_kernel<<<kBlocks, kThreads, 0, stream>>>(static_cast<const uint16_t*>(out), place,
@@ -265,8 +330,8 @@ void preload() {
   const auto load = [&](auto* kernel) {
     cudaFuncGetAttributes(&attributes, reinterpret_cast<const void*>(kernel));
   };
-  load(gate_kernel), load(bits_kernel);
-  for (const tilepost_dtype_t type : {TILEPOST_BF16, TILEPOST_F16, TILEPOST_F32})
+  load(gate_kernel), load(bits_kernel), load(scales_kernel), load(quantised_kernel);
+  for (const tilepost_dtype_t type : {TILEPOST_BF16, TILEPOST_F16, TILEPOST_F32, TILEPOST_E4M3})
     with_type(type, [&]<class T>(T) {
       load(fill_kernel<T>), load(normal_kernel<T>), load(product_kernel<T>);
       load(compare_kernel<T, float>), load(compare_kernel<T, T>), load(normed_kernel<T>);

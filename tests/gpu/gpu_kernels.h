@@ -27,9 +27,21 @@ void fill(void* data, int64_t count, tilepost_dtype_t type, const Shape& shape, 
 void fill_normal(void* data, int64_t count, tilepost_dtype_t type, uint32_t seed, int rank,
                  int matrix, cudaStream_t stream);
 
+// Fills `count` scales of blocks with 1 or 2, which depend on the seed, the rank, the number of the
+// matrix, and the position. So scaled sums are whole numbers too.
+void fill_scales(float* scales, int64_t count, uint32_t seed, int rank, int matrix,
+                 cudaStream_t stream);
+
+// The scales of blocks of 128 elements along k, row-major: of each row of A, and of each 128 rows
+// of B. Null: elements stand for themselves.
+struct BlockScales {
+  const float* a = nullptr;
+  const float* b = nullptr;
+};
+
 // sum[m, n] += a[m, k] * b[n, k]^T in float, by a plain tiled kernel without tensor cores.
-void add_product(const void* a, const void* b, float* sum, tilepost_dtype_t type,
-                 const Shape& shape, cudaStream_t stream);
+void add_product(const void* a, const void* b, const BlockScales& scales, float* sum,
+                 tilepost_dtype_t type, const Shape& shape, cudaStream_t stream);
 
 // The places of an output's elements: row-major, in slot order (with the rows of
 // tilepost_op_info_t), or with a slab of `slab_rows` rows for each tile column.
@@ -65,6 +77,17 @@ struct NormedRows {
 void compare_normed(const NormedRows& rows, const float* expected, const int32_t* listed,
                     tilepost_dtype_t type, const Shape& shape, unsigned long long* mismatches,
                     cudaStream_t stream);
+
+// Rows of e4m3, row-major, with a scale for each 128 columns of a row, row-major too. Let x be a
+// block of row listed[i] of `expected`. The scale of that block of row i must be the greatest
+// magnitude in it divided by 448, or 1 if all are zero, and each element must be x / scale with at
+// most one rounding to e4m3.
+struct QuantisedRows {
+  const void* out;
+  const float* scales;
+};
+void compare_quantised(const QuantisedRows& rows, const float* expected, const int32_t* listed,
+                       const Shape& shape, unsigned long long* mismatches, cudaStream_t stream);
 
 // How many 16-bit elements of the output differ, and the least row-major index of one of them.
 struct Difference {

@@ -14,6 +14,7 @@
 #               the epilogue (ar, rs), tiles in others' outputs (a2a_even), rows of A that helper warps push (ag, in_even)
 #   few         ar_tiles_…, rs_tiles_…, a2a_even_tiles_…: few rows, whose kernels exchange tiles, in every number of
 #               shots, of one m and of any; …_norm: whose rows are normalised there; ag_tiles…: rows of A;
+#               …_scales: with scales of blocks; …_quantised: whose output has 8 bits;
 #               small_ar_tiles_… and so on: the same
 #   tiles       ar_peer_128x192 and so on: every tile of gemm_sm90 that leaves a helper warp room
 #   ranges      …_ranges_…any: several kernels, each for a range of m: by the transports that the model chooses, in the
@@ -31,7 +32,7 @@
 #
 # OUT/refused.txt lists what the spec does not allow, with the generator's words.
 set -euo pipefail
-[ $# -ge 3 ] || { sed -n '2,31p' "$0" >&2; exit 2; }
+[ $# -ge 3 ] || { sed -n '2,33p' "$0" >&2; exit 2; }
 tool=$(readlink -f "$1") out=$2 ranks=$3
 shift 3
 transports=${TRANSPORTS:-nccl nccl2 nccl_symmetric host_copies copy_engine peer none}
@@ -185,6 +186,18 @@ few() {
   make ag_tiles all_gather_gemm peer_tiles 300x8192x2048
   make ag_tiles_any all_gather_gemm peer_tiles 64x2048x512 gemm.m.max=2048
   make small_ag_tiles all_gather_gemm peer_tiles 40x512x256
+  # Scales of blocks that travel with rows of A, also where rows end inside blocks, and blocks inside parts.
+  local scaled=(gemm.a=e4m3 gemm.scales=blocks)
+  make ag_tiles_scales all_gather_gemm peer_tiles 300x8192x2048 "${scaled[@]}"
+  make ag_tiles_scales_any all_gather_gemm peer_tiles 64x2048x1136 "${scaled[@]}" gemm.m.max=2048
+  make small_ag_tiles_scales all_gather_gemm peer_tiles 40x512x400 "${scaled[@]}"
+  # Outputs of 8 bits.
+  for shots in one two lines; do
+    make "ar_tiles_${shots}_quantised_any" gemm_all_reduce peer_tiles 64x2048x512 "schedule.shots=$shots" gemm.m.max=2048 \
+      gemm.out=e4m3
+  done
+  make rs_tiles_quantised gemm_reduce_scatter peer_tiles 256x8192x2048 gemm.out=e4m3 "${scaled[@]}"
+  make a2a_even_tiles_quantised_any gemm_all_to_all peer_tiles 64x2048x512 gemm.m.max=2048 gemm.out=e4m3
 }
 
 # Shapes whose rows and columns no tile divides.
