@@ -1,5 +1,5 @@
-// The stand-in for kernels that exchange rows of A. It works out row by row what the parts are and
-// which of them a tile waits for.
+// The stand-in for kernels that exchange rows of A. It works out row by row what the parts are,
+// which of them a tile waits for, and which bring the scales of blocks.
 #include <algorithm>
 #include <cstring>
 
@@ -12,7 +12,7 @@ using fakes::MapOf;
 
 namespace {
 
-constexpr int kUnitBytes = 16;
+constexpr int kUnitBytes = 16, kBlockBytes = 128;  // a block of e4m3 that has a scale
 
 MapOf map_at(const void* maps, uint32_t which) {
   MapOf map;
@@ -31,7 +31,9 @@ class RowExchange : private Meeting {
         shape_(*static_cast<const tilepost_shape_t*>(arguments[3])),
         share_((shape_.m + exchange_.ranks - 1) / exchange_.ranks),
         row_bytes_(exchange_.row_units * kUnitBytes),
-        part_bytes_(exchange_.part_units * kUnitBytes) {}
+        part_bytes_(exchange_.part_units * kUnitBytes),
+        scale_a_(static_cast<const tilepost_epilogue_t*>(arguments[4])->scale_a),
+        blocks_((row_bytes_ + kBlockBytes - 1) / kBlockBytes) {}
 
   // Returns false if the run was given up.
   bool run() {
@@ -57,6 +59,30 @@ class RowExchange : private Meeting {
     return exchange_.memory[where] + exchange_.slots + (run_ & 1) * exchange_.slot_bytes;
   }
 
+  float* scales(int where) const {
+    const char* const rows = exchange_.memory[exchange_.rank] + exchange_.slots;
+    const int64_t behind = reinterpret_cast<const char*>(view_.in_scales) - rows;
+    return reinterpret_cast<float*>(arrived(where) + behind);
+  }
+
+  // Stores on rank `where` the scales of the blocks that begin in these bytes of own rows.
+  void store_scales(int where, int64_t first, int64_t end) const {
+    if (plan_.scales == TILEPOST_SCALES_NONE) return;
+    for (int64_t byte = first; byte < end; byte += kUnitBytes) {
+      const int64_t row = int64_t{exchange_.rank} * share_ + byte / row_bytes_;
+      const int64_t in_row = byte % row_bytes_, i = row * blocks_ + in_row / kBlockBytes;
+      if (in_row % kBlockBytes == 0) scales(where)[i] = scale_a_[i];
+    }
+  }
+
+  // Counts the wrong scales of a row, where the kernel finds them.
+  void check_scales(int64_t row, bool own) const {
+    if (plan_.scales == TILEPOST_SCALES_NONE) return;
+    const float* const all = own ? scale_a_ : scales(exchange_.rank);
+    for (int64_t block = 0; block < blocks_; ++block)
+      if (all[row * blocks_ + block] != scale_of(row, block)) ++wrong_scales;
+  }
+
   // Stores the last parts first, because only the flags may show which parts have come.
   void store_own_rows() const {
     const int64_t bytes = rows_of(exchange_.rank) * row_bytes_;
@@ -67,6 +93,7 @@ class RowExchange : private Meeting {
       for (int rank = 0; rank < exchange_.ranks; ++rank)
         std::memcpy(arrived(rank) + to + first,
                     static_cast<const char*>(exchange_.own_rows) + first, count);
+      for (int rank = 0; rank < exchange_.ranks; ++rank) store_scales(rank, first, first + count);
       for (int rank = 0; rank < exchange_.ranks; ++rank)
         store(flag(rank, 0, static_cast<int>(part), exchange_.rank), run_);
     }
@@ -88,13 +115,15 @@ class RowExchange : private Meeting {
     const int64_t end = std::min<int64_t>(tile.m + plan_.map.tile_m, shape_.m);
     for (int64_t row = tile.m; !own && row < end; ++row)
       if (!await_row(row)) return false;
+    for (int64_t row = tile.m; row < end; ++row) check_scales(row, own);
+    const int64_t pairs = row_bytes_ / 2;  // elements of 16 bits, or pairs of 8 bits
     const MapOf in = own ? own_ : map_at(view_.in_map, run_ & 1);
     for (int64_t row = tile.m; row < end; ++row)
       for (int64_t column = tile.n; column < tile.n + plan_.map.tile_n; ++column)
         if (column < static_cast<int64_t>(out_.columns))
           fakes::bf16::write(out_.base, row * static_cast<int64_t>(out_.columns) + column,
                              row < static_cast<int64_t>(in.rows)
-                                 ? fakes::bf16::read(in.base, row * shape_.lda + column % shape_.k)
+                                 ? fakes::bf16::read(in.base, row * pairs + column % pairs)
                                  : 0);
     return true;
   }
@@ -120,6 +149,8 @@ class RowExchange : private Meeting {
   const tilepost_shape_t shape_;
   const int share_;
   const int64_t row_bytes_, part_bytes_;
+  const float* const scale_a_;
+  const int64_t blocks_;  // of a row
 };
 
 }  // namespace

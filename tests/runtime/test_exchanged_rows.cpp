@@ -105,6 +105,44 @@ TEST_CASE_METHOD(Team, "rows: they arrive in two places by turns, and own ones a
   check();
 }
 
+// In a row of 1040 elements blocks begin inside parts, and the last one has an eighth of a block.
+TEST_CASE("rows: scales of blocks come with them, and go to whoever wants all") {
+  const int count = GENERATE(2, 3, 4);
+  const int64_t m = GENERATE(1, 17, 61), k = GENERATE(1024, 1040), blocks = (k + 127) / 128;
+  CAPTURE(count, m, k);
+  Team team;
+  use_exchanged_rows(team.program, count, m);
+  tilepost_plan_t& plan = team.program.plan;
+  plan.input = TILEPOST_E4M3;
+  plan.scales = TILEPOST_SCALES_BLOCKS;
+  plan.k = k;
+  team.program.finish();
+  Ranks& all = team.create(count);
+  const int64_t share = (m + count - 1) / count;
+  std::vector<std::vector<float>> own(count), gathered(count);
+  std::vector<float> of_b(64, 1), wanted;
+  for (int64_t i = 0; i < m * blocks; ++i)
+    wanted.push_back(ranks::scale_of(i / blocks, i % blocks));
+  for (int rank = 0; rank < count; ++rank) {
+    const int64_t first = std::min(rank * share, m), end = std::min(first + share, m);
+    own[rank].assign(wanted.begin() + first * blocks, wanted.begin() + end * blocks);
+    own[rank].push_back(0);  // so that a rank without rows has an address
+    gathered[rank].resize(wanted.size());
+  }
+  all.on_start = [&](int rank, tilepost_run_operands_t& operands) {
+    operands.scale_a = own[rank].data();
+    operands.scale_b = of_b.data();
+    operands.gathered_scales = gathered[rank].data();
+  };
+  ranks::wrong_scales = 0;
+  world().reset_calls();
+  all.run_unchecked(5, m);
+  REQUIRE(all.all_ok());
+  CHECK(ranks::wrong_scales == 0);
+  CHECK(gathered == std::vector<std::vector<float>>(count, wanted));
+  CHECK(count_calls("gemm ") == 5 * count);
+}
+
 // A part has one unit for each of 128 helper threads. Where that makes more parts than a GPU has
 // CTAs, it has two or four units for each thread.
 TEST_CASE("rows: parts are as large as helper warps keep, or as few as CTAs") {
