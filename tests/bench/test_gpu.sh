@@ -85,7 +85,9 @@ if [ "$(nvidia-smi -L | grep -c '^GPU')" -ge 2 ]; then
   done
   for load in random even one_expert one_rank; do
     whole 4 tokens --load "$load" --sweep transport=none,nccl --sweep 'gemm.epilogue=[bilinear],[swiglu]'
+    whole 3 sums --load "$load" --sweep transport=none,nccl,peer
   done
+  whole 2 tokens -D pattern=moe
 else
   echo "skipped here: operations from end to end, for which there are not two GPUs"
 fi

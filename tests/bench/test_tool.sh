@@ -85,6 +85,17 @@ grep -q -- "--load even" arguments || { echo "FAIL: flags: $(cat arguments)"; fa
 [ ! -e experts/programs/plain_0.cu ] || { echo "FAIL: an un-woven kernel of experts"; failures=$((failures + 1)); }
 with 1 "experts are measured with inputs of bf16 or f16, without scales and bias" fine 0 \
   -D 'gemm.epilogue=[bias, swiglu]'
+# Sums of tokens are measured from end to end, and of a layer both halves.
+spec=$shapes/sums.yaml GPUS=2
+with 0 " 89.0     133.5     60.0     30.0   1.500" combine 0 --load one_rank --json sums.json
+grep -q -- "--load one_rank" arguments || { echo "FAIL: flags: $(cat arguments)"; failures=$((failures + 1)); }
+grep -q '"variant": "sequence"' sums.json || { echo "FAIL: no check of the sequence"; failures=$((failures + 1)); }
+with 1 "3 of 1024 elements of 'sequence' differ from reference" combine_wrong 1
+with 1 "sums of tokens without an epilogue" combine 0 -D 'gemm.epilogue=[residual]'
+with 1 "layer_first" combine 0 -D pattern=moe -D name=layer --keep layer
+[ -e layer/programs/layer_first.cu ] && [ -e layer/programs/layer_second.cu ] ||
+  { echo "FAIL: not both halves of a layer"; failures=$((failures + 1)); }
+GPUS=1
 spec=$plain_spec
 grep -q '"lent_output": false' results/bench.json || { echo "FAIL: lent_output unasked"; failures=$((failures + 1)); }
 # What a harness printed elsewhere becomes the same table and JSON.

@@ -14,6 +14,15 @@ struct ExpertSet {
   void *a, *b, *out;
 };
 
+// How many elements all experts of a rank have in B.
+int64_t elements_of_b(const tilepost_plan_t& plan);
+
+// Fills `a`, of `a_count` elements, and `b` of a rank with whole numbers. They are so few and small
+// that gate and up, and all ranks' sums of tokens, are exact in 16-bit types. Any rank can make
+// those of another.
+void fill_exact_operands(const tilepost_plan_t& plan, void* a, int64_t a_count, void* b,
+                         uint64_t seed, int rank, cudaStream_t stream);
+
 class ExpertOperands {
  public:
   // `a_rows`: the rows of a that a rank brings.
@@ -23,8 +32,7 @@ class ExpertOperands {
   int count() const { return static_cast<int>(sets_.size()); }
   const ExpertSet& set(int i) const { return sets_[i]; }
 
-  // Fills set 0 with whole numbers. They are so few and small that gate and up are exact in 16-bit
-  // types.
+  // Fills set 0 as fill_exact_operands() says.
   void fill_exact(uint64_t seed, int rank);
   // Fills all sets with normal random numbers, with which times are measured.
   void fill_normal(uint64_t seed, int rank);

@@ -1,8 +1,10 @@
 #include "runtime/bench/experts/expert_rank.h"
 
-#include <algorithm>
+#include <utility>
 
 #include "runtime/bench/experts/kernels.h"
+#include "runtime/bench/experts/sums_reference.h"
+#include "runtime/map/patterns.h"
 #include "runtime/map/tile_map.h"
 #include "tilepost/dtype.h"
 #include "tilepost/internal/expert_ops.h"
@@ -11,7 +13,11 @@ namespace tilepost::bench {
 
 ExpertRank::ExpertRank(const Entry& entry, const tilepost_plan_t& plan, const Session& session,
                        BenchTeam& team, int rank)
-    : RankRuns(team, rank), entry_(entry), plan_(plan), session_(session) {}
+    : RankRuns(team, rank),
+      entry_(entry),
+      plan_(plan),
+      session_(session),
+      all_(draw_tokens(plan, session.options.load, session.options.seed)) {}
 
 ExpertRank::~ExpertRank() {
   drop_graphs();
@@ -21,18 +27,32 @@ ExpertRank::~ExpertRank() {
 
 void ExpertRank::create() {
   connect(plan_.ranks);
-  const HarnessOptions& options = session_.options;
-  const std::vector<TokenIds> all = draw_tokens(plan_, options.load, options.seed);
-  for (int rank = 0; rank < plan_.ranks; ++rank)
-    rows_of_ranks_.push_back(sort_rows(plan_, all, rank).count());
-  route(all[rank_]);
+  RankRows own;
+  for (int rank = 0; rank < plan_.ranks; ++rank) {
+    RankRows rows = sort_rows(plan_, all_, rank);
+    rows_of_ranks_.push_back(rows.count());
+    if (rank == rank_) own = std::move(rows);
+  }
+  check_bound();
+  route(all_[rank_]);
   tilepost_options_t binding = tilepost_default_options();
   binding.routing = routing_;
   check_tilepost(tilepost_op_create(comm(), entry_.program(), &binding, &op_),
                  "tilepost_op_create");
-  operands_ =
-      std::make_unique<ExpertOperands>(plan_, share_rows(plan_.map), plan_.most_rows, stream());
-  sequence_ = std::make_unique<ExpertSequence>(plan_, sort_rows(plan_, all, rank_), nccl());
+  const int64_t tokens = share_rows(plan_.map);
+  operands_ = row_of(plan_).combines()
+                  ? std::make_unique<ExpertOperands>(plan_, plan_.most_rows, tokens, stream())
+                  : std::make_unique<ExpertOperands>(plan_, tokens, plan_.most_rows, stream());
+  sequence_ = make_expert_sequence(plan_, own, rank_, nccl());
+}
+
+void ExpertRank::check_bound() const {
+  for (int rank = 0; rank < plan_.ranks; ++rank)
+    if (rows_of_ranks_[rank] > plan_.most_rows)
+      throw BenchError("rank " + std::to_string(rank) + " has " +
+                       std::to_string(rows_of_ranks_[rank]) + " rows, and max_rows is " +
+                       std::to_string(plan_.most_rows) +
+                       "; raise it, or choose another load with --load");
 }
 
 // Makes the routing, and its tables. Collective.
@@ -41,7 +61,7 @@ void ExpertRank::route(const TokenIds& own) {
                                          share_rows(plan_.map), nullptr, &routing_),
                  "tilepost_routing_create");
   ids_ = upload(own.ids);
-  weights_ = upload(std::vector<float>(own.ids.size(), 1.0f / static_cast<float>(plan_.top)));
+  weights_ = upload(own.weights);
   check_tilepost(tilepost_routing_set(routing_, ids_.get(), weights_.get(), own.tokens, stream()),
                  "tilepost_routing_set");
   check_tilepost(tilepost_routing_synchronize(routing_), "tilepost_routing_synchronize");
@@ -70,6 +90,12 @@ void ExpertRank::check() {
   team_.elements[rank_] = elements;
   check_tilepost(tilepost_op_synchronize(op_), "tilepost_op_synchronize");
   team_.wrong[rank_] = read_number(wrong.get(), stream());
+  if (row_of(plan_).combines()) {
+    const SampledCheck sampled =
+        check_sums(plan_, all_, rank_, session_.options.seed, sequence_->result(), stream());
+    team_.sampled[rank_] = sampled.elements;
+    team_.sampled_wrong[rank_] = sampled.wrong;
+  }
   operands_->fill_normal(session_.options.seed, rank_);
 }
 

@@ -25,7 +25,8 @@ class ExpertRank final : public RankRuns {
   void take_choice() override {}
 
   // Operations that are not exact may differ by a little: gate and up are whole numbers, and
-  // functions of them are computed in two ways.
+  // functions of them are computed in two ways. Of sums of tokens the sequence's result is compared
+  // with a reference of its own (sums_reference.h).
   void check() override;
 
   const char* kind_of_out() const override { return "caller's"; }
@@ -33,11 +34,13 @@ class ExpertRank final : public RankRuns {
 
  private:
   void start(RankVariant variant) override;
+  void check_bound() const;
   void route(const TokenIds& own);
 
   const Entry& entry_;
   const tilepost_plan_t& plan_;
   const Session& session_;
+  const std::vector<TokenIds> all_;  // [ranks]
   std::vector<int64_t> rows_of_ranks_;
   std::unique_ptr<ExpertOperands> operands_;
   std::unique_ptr<ExpertSequence> sequence_;

@@ -3,13 +3,17 @@
 //
 //   dispatch_grouped_gemm   ncclAllGather of the tokens, a pass that copies them into the order of
 //                           experts, then the experts' GEMMs (expert_gemms.h)
+//   grouped_gemm_combine    the experts' GEMMs, a pass that sums each token's rows on this rank
+//   with
+//                           their weights, then ncclReduceScatter of these sums
 //
 // The tables of the routing are there before, on the host too, as for our operation.
 #pragma once
 
 #include <nccl.h>
 
-#include "runtime/bench/experts/expert_gemms.h"
+#include <memory>
+
 #include "runtime/bench/experts/expert_operands.h"
 #include "runtime/bench/experts/load.h"
 
@@ -17,32 +21,30 @@ namespace tilepost::bench {
 
 class ExpertSequence {
  public:
-  // `rows` are those of this rank. `nccl` has the plan's ranks and NCCL's defaults. Throws
-  // BenchError.
-  ExpertSequence(const tilepost_plan_t& plan, const RankRows& rows, ncclComm_t nccl);
+  ExpertSequence() = default;
+  virtual ~ExpertSequence() = default;
+  ExpertSequence(const ExpertSequence&) = delete;
+  ExpertSequence& operator=(const ExpertSequence&) = delete;
 
   // Chooses the experts' GEMMs, by the operands of a set.
-  void choose(const ExpertSet& set, cudaStream_t stream);
+  virtual void choose(const ExpertSet& set, cudaStream_t stream) = 0;
 
-  void run(const ExpertSet& set, cudaStream_t stream);
+  virtual void run(const ExpertSet& set, cudaStream_t stream) = 0;
   // Run one part of the sequence alone.
-  void gemm(const ExpertSet& set, cudaStream_t stream);
-  void communicate(const ExpertSet& set, cudaStream_t stream);
+  virtual void gemm(const ExpertSet& set, cudaStream_t stream) = 0;
+  virtual void communicate(const ExpertSet& set, cudaStream_t stream) = 0;
 
   // [rows, n] row-major: what the operation's out must have.
-  const void* result() const { return result_.get(); }
-  int64_t rows() const { return gemms_.rows(); }
+  virtual const void* result() const = 0;
+  virtual int64_t rows() const = 0;
   // Fills the result with bytes 0xff.
-  void poison(cudaStream_t stream);
-
- private:
-  const tilepost_plan_t& plan_;
-  const ncclComm_t nccl_;
-  ExpertGemms gemms_;
-  const cuda::DeviceMemory tokens_;  // [rows] the token of each row
-  cuda::DeviceMemory gathered_;      // [ranks * share, k] all ranks' tokens
-  cuda::DeviceMemory sorted_;        // [rows, k] tokens in the order of experts
-  cuda::DeviceMemory result_;        // [rows, n]
+  virtual void poison(cudaStream_t stream) = 0;
 };
+
+// The sequence of the plan's half on a rank, whose rows are `rows`. `nccl` has the plan's ranks and
+// NCCL's defaults. Throws BenchError.
+std::unique_ptr<ExpertSequence> make_expert_sequence(const tilepost_plan_t& plan,
+                                                     const RankRows& rows, int rank,
+                                                     ncclComm_t nccl);
 
 }  // namespace tilepost::bench

@@ -70,6 +70,65 @@ __global__ void apart_kernel(const T* out, const T* expected, int64_t count, flo
   if (found != 0) atomicAdd(wrong, found);
 }
 
+constexpr int kAhead = 4;  // rows of a token whose loads are on their way together
+
+// Packet `i` of the sums, of `in_row` in a row.
+template <class T>
+__global__ void sum_kernel(const Packet<T>* products, TokenRowTable table, unsigned count,
+                           unsigned in_row, Packet<T>* out) {
+  for (unsigned i = blockIdx.x * kThreads + threadIdx.x; i < count; i += gridDim.x * kThreads) {
+    const unsigned token = i / in_row, column = i - token * in_row;
+    const int64_t first = int64_t{token} * table.top;
+    float sum[kPacket] = {};
+    for (int entry = 0; entry < table.top; entry += kAhead) {
+      Packet<T> packets[kAhead];
+      float weights[kAhead];
+#pragma unroll
+      for (int a = 0; a < kAhead; ++a) {
+        const int row = entry + a < table.top ? table.rows[first + entry + a] : -1;
+        weights[a] = row < 0 ? 0 : table.weights[first + entry + a];
+        packets[a] = row < 0 ? Packet<T>{} : products[size_t(row) * in_row + column];
+      }
+#pragma unroll
+      for (int a = 0; a < kAhead; ++a)
+#pragma unroll
+        for (int e = 0; e < kPacket; ++e)
+          sum[e] = fmaf(weights[a], static_cast<float>(packets[a].values[e]), sum[e]);
+    }
+    Packet<T> result;
+#pragma unroll
+    for (int e = 0; e < kPacket; ++e) result.values[e] = T(sum[e]);
+    out[i] = result;
+  }
+}
+
+// A thread has one element of one row.
+template <class T>
+__global__ void sampled_kernel(SampledProduct product, const SampledRow* rows, float* sums) {
+  const int column = static_cast<int>(blockIdx.x) * kThreads + static_cast<int>(threadIdx.x);
+  if (column >= product.n) return;
+  const SampledRow row = rows[blockIdx.y];
+  const T* const a = static_cast<const T*>(product.a) + int64_t{row.row} * product.k;
+  const T* const b = static_cast<const T*>(product.b) + int64_t{row.expert} * product.n * product.k;
+  float sum = 0;
+  for (int64_t k = 0; k < product.k; ++k) {
+    const int64_t at = product.nn ? k * product.n + column : int64_t{column} * product.k + k;
+    sum += static_cast<float>(a[k]) * static_cast<float>(b[at]);
+  }
+  atomicAdd(&sums[int64_t{row.sample} * product.n + column], row.weight * sum);
+}
+
+template <class T>
+__global__ void unlike_kernel(const T* out, const float* sums, const int32_t* tokens, int n,
+                              unsigned long long* wrong) {
+  const int column = static_cast<int>(blockIdx.x) * kThreads + static_cast<int>(threadIdx.x);
+  if (column >= n) return;
+  const auto sample = static_cast<int64_t>(blockIdx.y);
+  const float expected = sums[sample * n + column];
+  const auto got = static_cast<float>(out[int64_t{tokens[sample]} * n + column]);
+  if (!(got == expected)) atomicAdd(wrong, 1ull);
+}
+
 // Calls `body` with a value of the type that these elements have in kernels.
 template <class Body>
 void with_half(tilepost_dtype_t type, Body body) {
@@ -89,6 +148,38 @@ void combine_gate(const GateProducts& products, void* out, cudaStream_t stream) 
     combine_kernel<<<kBlocks, kThreads, 0, stream>>>(
         static_cast<const Packet<T>*>(products.both), count, in_row, products.operation,
         products.alternating, static_cast<Packet<T>*>(out));
+  });
+  TILEPOST_BENCH_CUDA(cudaGetLastError());
+}
+
+void sum_rows(const void* products, const TokenRowTable& table, int n, tilepost_dtype_t type,
+              void* out, cudaStream_t stream) {
+  const auto in_row = static_cast<unsigned>(n / kPacket);
+  const auto count = static_cast<unsigned>(table.tokens * in_row);
+  with_half(type, [&]<class T>(T) {
+    sum_kernel<<<kBlocks, kThreads, 0, stream>>>(static_cast<const Packet<T>*>(products), table,
+                                                 count, in_row, static_cast<Packet<T>*>(out));
+  });
+  TILEPOST_BENCH_CUDA(cudaGetLastError());
+}
+
+void add_sampled(const SampledProduct& product, const SampledRow* rows, int count, float* sums,
+                 cudaStream_t stream) {
+  if (count == 0) return;
+  const dim3 grid((product.n + kThreads - 1) / kThreads, count);
+  with_half(product.type, [&]<class T>(T) {
+    sampled_kernel<T><<<grid, kThreads, 0, stream>>>(product, rows, sums);
+  });
+  TILEPOST_BENCH_CUDA(cudaGetLastError());
+}
+
+void count_unlike(const void* out, const float* sums, const int32_t* tokens, int samples, int n,
+                  tilepost_dtype_t type, unsigned long long* wrong, cudaStream_t stream) {
+  if (samples == 0) return;
+  const dim3 grid((n + kThreads - 1) / kThreads, samples);
+  with_half(type, [&]<class T>(T) {
+    unlike_kernel<<<grid, kThreads, 0, stream>>>(static_cast<const T*>(out), sums, tokens, n,
+                                                 wrong);
   });
   TILEPOST_BENCH_CUDA(cudaGetLastError());
 }

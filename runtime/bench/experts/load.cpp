@@ -13,6 +13,8 @@ namespace {
 
 using Random = std::mt19937_64;
 
+constexpr int kMostWeight = 3;
+
 // Chooses the experts of tokens.
 class Router {
  public:
@@ -72,11 +74,14 @@ bool find_load(const std::string& name, ExpertLoad& load) {
 
 std::vector<TokenIds> draw_tokens(const tilepost_plan_t& plan, ExpertLoad load, uint64_t seed) {
   Router router(plan, load, seed);
+  Random weights(seed);  // apart from the router's, so that ids do not depend on them
   std::vector<TokenIds> all;
   for (int rank = 0; rank < plan.ranks; ++rank) {
     TokenIds& own = all.emplace_back();
     own.tokens = static_cast<int>(rows_of_rank(plan.map, rank));
     for (int token = 0; token < own.tokens; ++token) router.choose(own.ids);
+    for (size_t route = 0; route < own.ids.size(); ++route)
+      own.weights.push_back(static_cast<float>(1 + weights() % kMostWeight));
   }
   return all;
 }
@@ -113,9 +118,24 @@ RankRows sort_rows(const tilepost_plan_t& plan, const std::vector<TokenIds>& all
   const auto share = static_cast<int32_t>(share_rows(plan.map));
   for (const auto& [expert, distance, token, position] : rows) {
     ++made.ends[static_cast<size_t>(expert)];
-    made.tokens.push_back((rank + distance) % plan.ranks * share + token);
+    const int source = (rank + distance) % plan.ranks;
+    made.tokens.push_back(source * share + token);
+    const auto route = static_cast<size_t>(token) * static_cast<size_t>(plan.top);
+    made.weights.push_back(all[source].weights[route + static_cast<size_t>(position)]);
   }
   for (size_t i = 1; i < made.ends.size(); ++i) made.ends[i] += made.ends[i - 1];
+  return made;
+}
+
+TokenRows rows_of_tokens(const tilepost_plan_t& plan, const RankRows& rows) {
+  const auto entries = static_cast<size_t>(plan.ranks * share_rows(plan.map) * plan.top);
+  TokenRows made{std::vector<int32_t>(entries, -1), std::vector<float>(entries, 0)};
+  for (int64_t row = 0; row < rows.count(); ++row) {
+    auto entry = static_cast<size_t>(rows.tokens[row]) * static_cast<size_t>(plan.top);
+    while (made.rows[entry] >= 0) ++entry;
+    made.rows[entry] = static_cast<int32_t>(row);
+    made.weights[entry] = rows.weights[row];
+  }
   return made;
 }
 

@@ -21,10 +21,12 @@ enum class ExpertLoad {
 // Sets `load` to the load of this name. Returns false if there is none.
 bool find_load(const std::string& name, ExpertLoad& load);
 
-// The ids of a rank's tokens, [tokens, top]: experts of all ranks.
+// The routes of a rank's tokens, [tokens, top]: experts of all ranks, and the weight of each.
+// Weights are whole numbers from 1 to 3, so that sums of whole numbers stay exact.
 struct TokenIds {
   int tokens = 0;
   std::vector<int32_t> ids;
+  std::vector<float> weights;
 };
 // [ranks] the tokens of a run of the plan's m, of a plan by which tokens go to experts.
 std::vector<TokenIds> draw_tokens(const tilepost_plan_t& plan, ExpertLoad load, uint64_t seed);
@@ -37,10 +39,19 @@ struct RankRows {
   std::vector<int32_t> ends;    // [experts] the row behind the last one of each expert
   std::vector<int32_t> tokens;  // [rows] each row's token among those of all ranks, where every
                                 // rank has room for a share of m
+  std::vector<float> weights;   // [rows] the weight of each row's route
 
   int64_t count() const { return ends.empty() ? 0 : ends.back(); }
 };
 // The rows in the order of a routing (tilepost/routing.h), found by sorting.
 RankRows sort_rows(const tilepost_plan_t& plan, const std::vector<TokenIds>& all, int rank);
+
+// The rows of one rank by their tokens, [ranks * share, top]: those of a token in their order, then
+// -1, with weight 0.
+struct TokenRows {
+  std::vector<int32_t> rows;
+  std::vector<float> weights;
+};
+TokenRows rows_of_tokens(const tilepost_plan_t& plan, const RankRows& rows);
 
 }  // namespace tilepost::bench

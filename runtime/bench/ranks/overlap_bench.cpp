@@ -40,24 +40,35 @@ void note(const char* program, const std::string& text) {
   Record("note").set("program", program).set("text", text);
 }
 
-// Prints the check's record and notes on the runs. Returns whether nothing is wrong.
+// Whether a check has found a wrong element.
+bool is_wrong(const BenchTeam& team) {
+  return sum(team.wrong) + sum(team.sampled_wrong) > 0;
+}
+
+// Prints the checks' records and notes on the runs. Returns whether nothing is wrong.
 bool report_check(const Entry& entry, const tilepost_plan_t& plan, const BenchTeam& team,
                   const RankRuns& bench) {
   const char* const program = entry.name;
   const std::string out = bench.kind_of_out();
-  const unsigned long long wrong = sum(team.wrong);
+  if (const int64_t sampled = sum(team.sampled); sampled > 0)
+    Record("check")
+        .set("program", program)
+        .set("variant", "sequence")
+        .set("against", "reference")
+        .set("elements", static_cast<long long>(sampled))
+        .set("wrong", static_cast<long long>(sum(team.sampled_wrong)));
   Record("check")
       .set("program", program)
       .set("variant", "overlap")
       .set("against", entry.own != nullptr ? "the original and nccl" : "cublaslt and nccl")
       .set("out", out)
       .set("elements", static_cast<long long>(sum(team.elements)))
-      .set("wrong", static_cast<long long>(wrong));
+      .set("wrong", static_cast<long long>(sum(team.wrong)));
   if (const std::string route = route_in_words(plan); !route.empty()) note(program, route);
   if (const std::string rows = bench.rows_in_words(); !rows.empty()) note(program, rows);
   if (out == "own") note(program, "the output is made in the operation's own memory");
   if (out == "registered") note(program, "other ranks store into the output, which is registered");
-  return wrong == 0;
+  return !is_wrong(team);
 }
 
 // The times of one round. `us` has each variant's time on the slowest rank, and `ours` has our time
@@ -152,7 +163,7 @@ std::string overlap_obstacle(const tilepost_plan_t& plan, const Machine& machine
 bool bench_overlap(const Entry& entry, const tilepost_plan_t& plan, const Session& session) {
   BenchTeam team(plan.ranks);
   team.steps.run([&](int rank) { work(entry, plan, session, team, rank); });
-  const bool wrong = sum(team.wrong) > 0;
+  const bool wrong = is_wrong(team);
   if (!team.steps.failure().empty() && !wrong) throw BenchError(team.steps.failure());
   return !wrong;
 }

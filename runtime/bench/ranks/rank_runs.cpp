@@ -12,7 +12,9 @@ BenchTeam::BenchTeam(int ranks)
       clocks(ranks),
       candidates(static_cast<size_t>(ranks)),
       wrong(static_cast<size_t>(ranks)),
-      elements(static_cast<size_t>(ranks)) {
+      elements(static_cast<size_t>(ranks)),
+      sampled_wrong(static_cast<size_t>(ranks)),
+      sampled(static_cast<size_t>(ranks)) {
   check_tilepost(tilepost_get_unique_id(&ours_id), "tilepost_get_unique_id");
   check_tilepost(tilepost_get_unique_id(&nccl_id), "tilepost_get_unique_id");
 }

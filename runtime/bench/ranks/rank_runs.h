@@ -33,6 +33,9 @@ struct BenchTeam {
                                           // that chose one
   std::vector<unsigned long long> wrong;  // [ranks] the number of wrong elements
   std::vector<int64_t> elements;          // [ranks] the number of elements that were compared
+  // [ranks] The same of the sequence's result, where it was compared with a reference of its own.
+  std::vector<unsigned long long> sampled_wrong;
+  std::vector<int64_t> sampled;
 };
 
 class RankRuns {
