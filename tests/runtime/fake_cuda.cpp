@@ -445,7 +445,9 @@ cudaError_t cudaEventDestroy(cudaEvent_t event) {
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
   settle(stream_of(stream));
   const std::lock_guard lock(world().mutex);
-  const Stream& s = stream_of(stream);
+  Stream& s = stream_of(stream);
+  // What has ended is not looked at again, because what it has waited for may have been freed.
+  if (!s.hang.holds()) s.hang = {};
   event_of(event) = {s.hang, s.capturing, s.capture};
   world().links.push_back({world().log.size(), event});
   return checked("cudaEventRecord " + name_of(stream));

@@ -138,6 +138,8 @@ void post_tiles(void** arguments, Stream& stream) {
   w.shape = *static_cast<const tilepost_shape_t*>(arguments[3]);
   w.epilogue = *static_cast<const tilepost_epilogue_t*>(arguments[4]);
   w.a = *static_cast<const void**>(arguments[0]);
+  w.b = *static_cast<const void**>(arguments[1]);
+  w.out = *static_cast<const void**>(arguments[2]);
   if (w.gemm_stamps) stamp_tiles(view);
   if (w.gemm_waits) {
     if (!w.gemm_stops) do_tasks(view.tasks, view.tasks.expected, stream);

@@ -4,12 +4,9 @@
 #include <chrono>
 
 #include "runtime/cuda/consumers/hand_out.h"
-#include "runtime/cuda/consumers/home_sums.h"
 #include "runtime/cuda/consumers/norm.h"
 #include "runtime/cuda/consumers/pack.h"
 #include "runtime/cuda/consumers/quantise.h"
-#include "runtime/cuda/consumers/token_list.h"
-#include "runtime/cuda/consumers/token_sums.h"
 #include "runtime/cuda/consumers/unpermute.h"
 #include "runtime/cuda/transport/agreement.h"
 #include "runtime/cuda/watch/stamp.h"
@@ -285,43 +282,6 @@ cudaError_t preload_unpermute() {
 cudaError_t preload_pack() {
   return launched("preload_pack");
 }
-
-cudaError_t preload_token_list() {
-  return launched("preload_token_list");
-}
-// As kernels that look at the bound.
-static void find_fault(const RowsBound& bound) {
-  for (int rank = 0; bound.rank_rows != nullptr && rank < bound.ranks; ++rank)
-    if (bound.rank_rows[rank] > bound.most && bound.fault->found == 0)
-      *bound.fault = {1, rank, bound.rank_rows[rank]};
-}
-cudaError_t launch_token_list(const TokenListArguments& arguments, int, cudaStream_t stream) {
-  const cudaError_t error =
-      launched("token_list " + stream_of(stream).name + " " + std::to_string(arguments.m));
-  find_fault(arguments.bound);
-  return error;
-}
-cudaError_t preload_token_sums(tilepost_dtype_t) {
-  return launched("preload_token_sums");
-}
-cudaError_t launch_token_sums(const TokenSumArguments& arguments, tilepost_dtype_t, int /*sms*/,
-                              cudaStream_t stream) {
-  return launched("token_sums " + stream_of(stream).name + " " +
-                  std::to_string(arguments.num_tiles));
-}
-cudaError_t preload_home_sums(tilepost_dtype_t) {
-  return launched("preload_home_sums");
-}
-int home_sum_warps(int sms) {
-  return sms;
-}
-cudaError_t launch_home_sums(const HomeSumArguments& arguments, tilepost_dtype_t, int /*sms*/,
-                             cudaStream_t stream) {
-  find_fault(arguments.bound);
-  return launched("home_sums " + stream_of(stream).name + " " +
-                  std::to_string(arguments.parts.count()));
-}
-
 cudaError_t preload_hand_out() {
   return launched("preload_hand_out");
 }

@@ -33,16 +33,18 @@ bool give_up(const SharedFlags& flags) {
   return false;
 }
 
+// `is_here(value)` says whether the word has come so far, and `seen(value)` what is then told.
+template <class IsHere, class Seen>
 bool wait(const SharedFlags& flags, const uint32_t* word, uint32_t target, SharedWait& place,
-          int group) {
+          int group, const IsHere& is_here, const Seen& seen) {
   if (load(*flags.given_up) != 0) return false;
   const auto begin = std::chrono::steady_clock::now();
   const std::chrono::nanoseconds deadline(flags.deadline_ns);
-  while (!reached(load(*word), target)) {
+  while (!is_here(load(*word))) {
     if (load(flags.page->abort) != 0) return give_up(flags);
     if (deadline.count() > 0 && std::chrono::steady_clock::now() - begin > deadline) {
       place.group = static_cast<uint32_t>(group);
-      place.seen = load(*word);
+      place.seen = seen(load(*word));
       place.wanted = target;
       store(place.state, kGaveUp);
       stay(flags);
@@ -51,6 +53,13 @@ bool wait(const SharedFlags& flags, const uint32_t* word, uint32_t target, Share
     std::this_thread::sleep_for(kPoll);
   }
   return true;
+}
+
+bool wait(const SharedFlags& flags, const uint32_t* word, uint32_t target, SharedWait& place,
+          int group) {
+  return wait(
+      flags, word, target, place, group, [=](uint32_t value) { return reached(value, target); },
+      [](uint32_t value) { return value; });
 }
 
 }  // namespace
@@ -160,6 +169,12 @@ cudaError_t wait_added(const SharedFlags& flags, int group, uint32_t chunks) {
            flags.page->shared[added_wait(group)], group))
     store(flags.page->stored, static_cast<uint32_t>(group) + 1);
   return cudaSuccess;
+}
+
+bool wait_for_run(const SharedFlags& flags, const uint32_t* flag, uint32_t run) {
+  return wait(
+      flags, flag, run, flags.page->shared[stored_wait(0)], 0,
+      [run](uint32_t value) { return value == run; }, [run](uint32_t) { return run - 1; });
 }
 
 void post(const PostArguments& post) {

@@ -23,6 +23,9 @@ cudaError_t announce_and_wait(const SharedFlags& flags, Flag flag, int lane, int
                               uint64_t sources);
 cudaError_t wait_stored(const SharedFlags& flags, int group);
 cudaError_t wait_added(const SharedFlags& flags, int group, uint32_t chunks);
+// Waits for a flag of a part, which holds the number of the run that has raised it. Returns false
+// if the run was given up.
+bool wait_for_run(const SharedFlags& flags, const uint32_t* flag, uint32_t run);
 cudaError_t end(const SharedFlags& flags);
 // These serve both kinds of tests: ranks as threads, and one rank with imitated others.
 void post(const tilepost::cuda::PostArguments& post);

@@ -206,9 +206,10 @@ struct Seen {
   std::set<int> accessible;    // devices whose access has been enabled
   int memory_calls = 0;        // calls that allocate or free device memory or pinned memory
   int groups_begun = 0, groups_ended = 0;
-  tilepost_shape_t shape{};        // of the last launch
-  tilepost_view_t view{};          // of the last launch
-  const void* a = nullptr;         // of the last launch of a kernel that takes pointers
+  tilepost_shape_t shape{};  // of the last launch
+  tilepost_view_t view{};    // of the last launch
+  // Of the last launch: the operands, or where their tensor maps begin.
+  const void *a = nullptr, *b = nullptr, *out = nullptr;
   tilepost_epilogue_t epilogue{};  // of the last launch
   int aborted_comms = 0;
   int aborts_begun = 0, aborts_alone = 0;  // aborts_alone: how many gave up waiting for the others

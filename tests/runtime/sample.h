@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "runtime/map/patterns.h"
 #include "runtime/map/tile_map.h"
 #include "tests/runtime/fakes.h"
 #include "tilepost/tilepost.h"
@@ -95,9 +96,11 @@ struct Program {
   }
 
   // The kernel waits for rows that arrive, unless it is launched for each group beside neighbours.
+  // Where another kernel sums its rows, that one raises the counters.
   void weave() const {
-    fakes::world().gemm_raises = plan.map.division != TILEPOST_DIVISION_ARRIVALS;
-    fakes::world().gemm_waits = !fakes::world().gemm_raises && plan.neighbours == 0;
+    const bool arrives = plan.map.division == TILEPOST_DIVISION_ARRIVALS;
+    fakes::world().gemm_raises = !arrives && !tilepost::row_of(plan).combines();
+    fakes::world().gemm_waits = arrives && plan.neighbours == 0;
   }
 
   // Makes runs not overlap: one group, which ends at `end` in the division's unit.

@@ -1,55 +1,22 @@
 // Tokens that go to experts, where the plan is for fewer rows than a routing can ask for: what the
 // device finds ends the operation. Stand-ins for CUDA and for the kernel that lists tile rows.
-#include <utility>
+#include <string>
 
 #include "tests/catch.h"
-#include "tests/runtime/fixture.h"
-#include "tilepost/routing.h"
+#include "tests/runtime/routed.h"
 
 using Catch::Contains;
 using fakes::world;
 
 namespace {
 
-// An operation of two ranks that is bound to a routing of 4 experts for each of them.
-class Tokens : public Operation {
+class Tokens : public Routed {
  public:
-  static constexpr int kTop = 2;
   static constexpr int64_t kBound = 300;
 
   Tokens() {
-    program.use(TILEPOST_DISPATCH_GROUPED_GEMM, 2, TILEPOST_DIVISION_ARRIVALS, {0, 1, 2});
-    program.plan.experts = 4;
-    program.plan.top = kTop;
+    use_tokens(program, TILEPOST_DISPATCH_GROUPED_GEMM);
     program.plan.most_rows = kBound;
-  }
-  ~Tokens() noexcept(false) { release(); }
-
-  tilepost_result_t try_to_create() {
-    tilepost_unique_id_t id{};
-    REQUIRE(tilepost_comm_init(&id, 1, 2, &setup.comm) == TILEPOST_OK);
-    tilepost_options_t options = tilepost_default_options();
-    options.deadline_seconds = 0;
-    REQUIRE(tilepost_routing_create(setup.comm, 8, kTop, 256, nullptr, &routing_) == TILEPOST_OK);
-    options.routing = routing_;
-    return tilepost_op_create(setup.comm, &program.program, &options, &setup.op);
-  }
-  void create() {
-    const tilepost_result_t made = try_to_create();
-    INFO(tilepost_last_error());
-    REQUIRE(made == TILEPOST_OK);
-  }
-  void release() {
-    tilepost_op_destroy(std::exchange(setup.op, nullptr));
-    tilepost_routing_destroy(std::exchange(routing_, nullptr));
-    setup.release();
-  }
-  // What the routing's kernel would write.
-  void route(int rows_of_rank_0, int rows_of_rank_1) const {
-    tilepost_routing_info_t tables{};
-    REQUIRE(tilepost_routing_get_info(routing_, &tables) == TILEPOST_OK);
-    auto* const rows = const_cast<int32_t*>(tables.rank_rows);
-    rows[0] = rows_of_rank_0, rows[1] = rows_of_rank_1;
   }
   void check_ended(int rank, int rows) {
     leaves_memory();  // the routing's window, into which another rank may still store
@@ -60,20 +27,12 @@ class Tokens : public Operation {
     CHECK(run() == TILEPOST_ABORTED);
     CHECK_THAT(tilepost_last_error(), Contains("max_rows of the plan is 300"));
   }
-
- private:
-  tilepost_expert_routing_t routing_ = nullptr;
 };
 
 // The half behind it: rows of experts are summed by token, and the sums go home by messages.
-class Sums : public Tokens {
+class Sums : public Routed {
  public:
-  Sums() {
-    program.use(TILEPOST_GROUPED_GEMM_COMBINE, 2, TILEPOST_DIVISION_SHARES, {1, 2});
-    program.plan.experts = 4;
-    program.plan.top = kTop;
-    program.plan.most_rows = program.plan.map.m * kTop;
-  }
+  Sums() { use_tokens(program, TILEPOST_GROUPED_GEMM_COMBINE); }
 };
 
 }  // namespace
@@ -88,29 +47,29 @@ TEST_CASE_METHOD(Sums, "sums of tokens come behind the GEMM and before what send
 }
 
 TEST_CASE_METHOD(Sums, "a bound on rows is refused where messages would write the output") {
-  program.plan.most_rows = kBound;
-  CHECK(try_to_create() == TILEPOST_UNSUPPORTED);
+  program.plan.most_rows = Tokens::kBound;
+  CHECK(try_to_create(program.program) == TILEPOST_UNSUPPORTED);
   CHECK_THAT(tilepost_last_error(), Contains("max_rows of the plan is 300") &&
                                         Contains("only transport 'peer' sums tokens"));
 }
 
 TEST_CASE_METHOD(Tokens, "a run with more rows than max_rows on any rank ends the operation") {
   create();
-  route(kBound, kBound);
+  give_rows(kBound, kBound);
   REQUIRE(run() == TILEPOST_OK);
   CHECK(tilepost_op_synchronize(setup.op) == TILEPOST_OK);
   SECTION("on this rank") {
-    route(kBound, kBound + 1);
+    give_rows(kBound, kBound + 1);
     REQUIRE(run() == TILEPOST_OK);
     check_ended(1, kBound + 1);
   }
   SECTION("on another rank, which all ranks name") {
-    route(kBound + 9, kBound + 1);
+    give_rows(kBound + 9, kBound + 1);
     REQUIRE(run() == TILEPOST_OK);
     check_ended(0, kBound + 9);
   }
   SECTION("in a replay of a graph") {
-    route(kBound + 9, 0);
+    give_rows(kBound + 9, 0);
     REQUIRE(run_captured() == TILEPOST_OK);
     check_ended(0, kBound + 9);
   }
@@ -119,7 +78,7 @@ TEST_CASE_METHOD(Tokens, "a run with more rows than max_rows on any rank ends th
 TEST_CASE_METHOD(Tokens, "where all rows that there can be have room, the device looks at none") {
   program.plan.most_rows = program.plan.map.m * kTop;
   create();
-  route(100000, 100000);
+  give_rows(100000, 100000);
   REQUIRE(run() == TILEPOST_OK);
   CHECK(tilepost_op_synchronize(setup.op) == TILEPOST_OK);
 }
