@@ -6,6 +6,7 @@
 
 #include <cuda_runtime.h>
 
+#include "runtime/cuda/consumers/last_block.cuh"
 #include "runtime/cuda/consumers/rows_bound.cuh"
 #include "runtime/cuda/consumers/token_sums.cuh"
 #include "runtime/cuda/device/kernel_launch.cuh"
@@ -177,20 +178,6 @@ __device__ __forceinline__ void make_part(const HomeSumArguments& args, int owne
     make_any<kType>(args, entries, row, width, lane);
 }
 
-// The block that comes last sets the words to zero for the next run. What the others did to them
-// comes before: each block's barrier orders its threads before thread 0's fence, and a fence and
-// the atomic operation behind it are a release pattern, as one with a fence behind it is an acquire
-// pattern (PTX ISA, bar; 8.8).
-__device__ void clear_words(HomeSumWords& words) {
-  __syncthreads();
-  if (threadIdx.x != 0) return;
-  __threadfence();
-  const uint32_t last = gridDim.x - 1;
-  if (atomicInc(&words.blocks, last) != last) return;
-  __threadfence();
-  words.ticket = 0;
-}
-
 // All parts of all shares that this rank makes. The warp's barrier puts all lanes' stores before
 // lane 0's release, which is cumulative (PTX ISA, bar.warp.sync; 8.9.5, Causality Order). Its scope
 // spans GPUs, as the stores do.
@@ -223,7 +210,8 @@ __global__ void __launch_bounds__(kThreads, 1)
   const bool over =
       threadIdx.x == 0 && (is_given_up(args.flags) || is_over(args.bound, &args.words->over));
   if (__syncthreads_or(over ? 1 : 0) == 0) make_parts<kType>(args);
-  clear_words(*args.words);
+  const bool last = comes_last(&args.words->blocks);
+  if (last && threadIdx.x == 0) args.words->ticket = 0;  // for the next run
 }
 
 using Kernel = void (*)(HomeSumArguments);

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "runtime/cuda/consumers/last_block.cuh"
 #include "runtime/cuda/consumers/rows_bound.cuh"
 #include "runtime/cuda/device/kernel_launch.cuh"
 #include "tilepost/device/expert_table.cuh"
@@ -57,24 +58,6 @@ __device__ void make_entry(const TokenListArguments& arguments, const ExpertTabl
       group = max(group, arguments.groups.group_of(arguments.row_tokens[begin + rows.first + row]));
   group = __reduce_max_sync(0xFFFFFFFF, group);
   if (lane == 0) entry = {begin + rows.first, rows.count, expert, group};
-}
-
-// Whether this block is the last one to come here. What all blocks have written is then visible to
-// all of its threads: each block's barrier orders its threads' writes before thread 0's fence (PTX
-// ISA, bar), a fence and the atomic operation behind it are a release pattern, and an atomic
-// operation with a fence behind it is an acquire pattern (PTX ISA 8.8). The last of these reads
-// from all others, since read-modify-writes continue a release pattern. The word is 0 again behind
-// the last block.
-__device__ bool comes_last(unsigned* blocks) {
-  __shared__ bool last;
-  __syncthreads();
-  if (threadIdx.x == 0) {
-    __threadfence();
-    last = atomicInc(blocks, gridDim.x - 1) == gridDim.x - 1;
-    __threadfence();
-  }
-  __syncthreads();
-  return last;
 }
 
 // Sorts the entries by group. All threads of a block call this. Each warp has some consecutive
