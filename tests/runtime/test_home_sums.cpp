@@ -359,6 +359,7 @@ TEST_CASE_METHOD(HomeSums, "home sums: ranks meet behind the GEMM, and end behin
   CAPTURE(captured);
   create();
   CHECK(sample::count_calls("preload_home_sums") == 1);
+  CHECK(sample::count_calls("preload_token_sums") == 0);
   const int before = world().memory_calls;
   const fakes::Capture capture(user, captured);
   world().reset_calls();

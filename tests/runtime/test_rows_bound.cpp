@@ -39,6 +39,8 @@ class Sums : public Routed {
 
 TEST_CASE_METHOD(Sums, "sums of tokens come behind the GEMM and before what sends them") {
   create();
+  CHECK(sample::count_calls("preload_token_sums") == 1);
+  CHECK(sample::count_calls("preload_home_sums") == 0);
   world().reset_calls();
   REQUIRE(run() == TILEPOST_OK);
   CHECK(tilepost_op_synchronize(setup.op) == TILEPOST_OK);

@@ -19,8 +19,9 @@ tilepost_result_t TokenSumming::create() {
                 " rows; on GPUs only transport 'peer' sums tokens with such a bound; use it, or "
                 "remove max_rows from the spec",
                 plan_.most_rows, plan_.map.m * plan_.top);
-  TILEPOST_CUDA(preload_token_sums(plan_.output));
-  TILEPOST_CUDA(preload_home_sums(plan_.output));
+  if (paths.planned.sums_at_home) TILEPOST_CUDA(preload_home_sums(plan_.output));
+  if (!paths.planned.sums_at_home || paths.sequence)
+    TILEPOST_CUDA(preload_token_sums(plan_.output));
   for (Event& event : ends_) TILEPOST_TRY(make_event(event));
   return TILEPOST_OK;
 }
