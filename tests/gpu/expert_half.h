@@ -83,6 +83,37 @@ void check_error(const AnyHalf& half, int rows) {
     end(half.name() + ": a run with too many rows has written");
 }
 
+// A run, or a replay, with as many rows as the plan is for, and one with one row more. `put(all)`
+// puts the tokens of all ranks where runs read them. `check(all)` ends the test unless a run's
+// result is right.
+template <class AnyHalf, class Put, class Check>
+void check_bound(const AnyHalf& half, Rank& me, bool replays, Types types, const Put& put,
+                 const Check& check) {
+  const tilepost_plan_t& plan = half.plan();
+  const auto most = static_cast<int>(plan.most_rows);
+  const int tokens = static_cast<int>(share_of(plan, plan.map.m));
+  const auto few = tokens_to_first(plan, most, types),
+             many = tokens_to_first(plan, most + 1, types);
+  const auto body = [&] { half.run(tokens, plan.map.m); };
+  std::optional<Graph> graph;
+  if (replays) graph.emplace(half.stream(), body);
+  const auto run = [&](const std::vector<Tokens>& all) {
+    put(all);
+    if (replays)
+      graph->replay(half.stream());
+    else
+      body();
+  };
+  run(few);
+  OK(half.synchronize());
+  check(few);
+  run(many);
+  // A replay that is on the stream already writes nothing either.
+  if (replays && plan.access != TILEPOST_ACCESS_MESSAGES) run(few);
+  check_error(half, most + 1);
+  me.meet_all();
+}
+
 class Half {
  public:
   Half(const tilepost_program_t& program, Rank& me)
