@@ -8,9 +8,20 @@ import torch
 
 import ranks
 import reports
+import specs
 import tilepost
 
 Result = TypeVar("Result")
+
+
+def add_arguments(parser: argparse.ArgumentParser, drawn: str, reported: str) -> None:
+    """What these benchmarks have in common. `drawn`: what may be random, in the plural. `reported`: what has a line in
+    the file of --json."""
+    ranks.add_arguments(parser)
+    specs.add_random(parser, drawn)
+    reports.add_json(parser, reported)
+    specs.add_argument(parser)
+    parser.add_argument("--warm", metavar="PART/PARTS", help="compiles what others compile at first use, and ends")
 
 
 def run(options: argparse.Namespace, head: str, measured: Callable[[torch.device, tilepost.Comm], Iterable[Result]],

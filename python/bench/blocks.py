@@ -28,7 +28,6 @@ import torch
 import alone
 import blocks_forms as forms
 import others
-import ranks
 import reports
 import specs
 import timing
@@ -192,18 +191,13 @@ def warm(options: argparse.Namespace) -> int:
 
 def parsed() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    ranks.add_arguments(parser)
+    alone.add_arguments(parser, "shapes", "shape and mode")
     parser.add_argument("--deepseek", action="store_true", help="four products of DeepSeek-V3")
-    parser.add_argument("--random", type=int, default=0, metavar="N", help="so many random shapes")
     parser.add_argument("--rows", type=int, nargs=2, default=[1, 16384], metavar=("LEAST", "MOST"),
                         help="of the random shapes")
-    parser.add_argument("--seed", type=int, default=1, help="of the random shapes")
     parser.add_argument("--mode", nargs="+", choices=["graph", "eager", "kernels"], default=["graph", "eager"])
     parser.add_argument("--burst", type=float, default=3.0, metavar="MS", help="how long a form is timed at a time")
     parser.add_argument("--pause", type=float, default=8.0, metavar="MS", help="before a burst, for the chip to cool")
-    parser.add_argument("--json", metavar="FILE", help="appends a line for each shape and mode")
-    specs.add_argument(parser)
-    parser.add_argument("--warm", metavar="PART/PARTS", help="compiles what DeepGEMM compiles at first use, and ends")
     options = parser.parse_args()
     if options.host:
         if "kernels" in options.mode:

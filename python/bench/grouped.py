@@ -183,18 +183,13 @@ def warm(options: argparse.Namespace) -> int:
 
 def parsed() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    ranks.add_arguments(parser)
+    alone.add_arguments(parser, "layers", "product")
     parser.add_argument("--layer", nargs="*", choices=[name for name in SHAPES if name != "tiny"],
                         default=["qwen3-30b", "mixtral"])
     parser.add_argument("--tokens", type=int, default=8192, help="of a rank of two")
     parser.add_argument("--few", nargs="*", type=int, default=[4, 16, 64, 256],
                         help="rows of an expert of Qwen3-30B, each a layer")
-    parser.add_argument("--random", type=int, default=0, metavar="N", help="so many random layers")
-    parser.add_argument("--seed", type=int, default=1, help="of the random layers and of the experts' rows")
     parser.add_argument("--type", nargs="+", choices=list(forms.TYPES), default=["bf16"])
-    parser.add_argument("--json", metavar="FILE", help="appends a line for each product")
-    specs.add_argument(parser)
-    parser.add_argument("--warm", metavar="PART/PARTS", help="compiles what others compile at first use, and ends")
     options = parser.parse_args()
     if options.host:
         options.rounds = 2

@@ -153,9 +153,8 @@ def parsed() -> argparse.Namespace:
     parser.add_argument("--mode", nargs="+", choices=["eager", "graph"], default=["eager", "graph"])
     parser.add_argument("--forms", nargs="*", choices=list(forms.BASELINES), default=list(forms.BASELINES),
                         help="what tilepost is compared with")
-    parser.add_argument("--random", type=int, default=0, metavar="N", help="so many random layers")
-    parser.add_argument("--seed", type=int, default=1, help="of the random layers")
-    parser.add_argument("--json", metavar="FILE", help="appends a line for each case")
+    specs.add_random(parser, "layers")
+    reports.add_json(parser, "case")
     specs.add_argument(parser)
     specs.add_ranks(parser)
     options = parser.parse_args()

@@ -1,6 +1,7 @@
 """What benchmarks print and write in the same way."""
 from __future__ import annotations
 
+import argparse
 import json
 import math
 from collections.abc import Iterable, Mapping
@@ -37,6 +38,11 @@ class Reasons:
             if text not in self._said:
                 self._said.add(text)
                 print(text, flush=True)
+
+
+def add_json(parser: argparse.ArgumentParser, what: str) -> None:
+    """The file of append_json(). `what` has a line each."""
+    parser.add_argument("--json", metavar="FILE", help=f"appends a line for each {what}")
 
 
 def append_json(path: Optional[str], fields: Mapping[str, object]) -> None:

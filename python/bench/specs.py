@@ -18,6 +18,12 @@ def add_argument(parser: argparse.ArgumentParser) -> None:
                                                           "`tilepost catalogue`, and ends")
 
 
+def add_random(parser: argparse.ArgumentParser, what: str) -> None:
+    """Random shapes beside those that are listed. `what` is their name in the plural."""
+    parser.add_argument("--random", type=int, default=0, metavar="N", help=f"so many random {what}")
+    parser.add_argument("--seed", type=int, default=1, help="of all that is random")
+
+
 def log_uniform(draw: random.Random, least: int, most: int, step: int = 1) -> int:
     """A number of steps, of which the logarithms are uniform."""
     return min(int(math.exp(draw.uniform(math.log(least), math.log(most + step)))) // step * step, most)
