@@ -12,14 +12,16 @@ int even_box(int owned, int most) {
   return box;
 }
 
-// Units of a box of C: all that a CTA owns, if every CTA owns the same. With two shots each box is
-// summed by one rank. Then boxes are so small, if they can be, that every rank gets some of what a
-// CTA owns. Boxes in which a share may end are small, because both ranks get such a box as a whole.
+// Units of a box of C: all that a CTA owns, if every CTA owns the same. A kernel that exchanges no
+// tiles stores such boxes, however shares lie. With two shots each box is summed by one rank. Then
+// boxes are so small, if they can be, that every rank gets some of what a CTA owns. Boxes in which
+// a share may end are small, because both ranks get such a box as a whole.
 int units_of_box(const KernelConfig& config, const KernelRequest& request) {
   constexpr int kMostWithEnds = 2;
   const int units = config.tile_m / kExchangeUnit;
   if (units % config.split_k != 0) return 1;
   const int owned = units / config.split_k;
+  if (request.shots == TILEPOST_SHOTS_NONE) return owned;
   if (request.shots == TILEPOST_TWO_SHOT) return even_box(owned, owned / request.ranks);
   const bool ends =
       request.share_rows > 0 && request.share_rows % (int64_t{kExchangeUnit} * owned) != 0;

@@ -1,4 +1,4 @@
-// Checks tiles that kernels exchange (TILEPOST_ACCESS_TILES).
+// Checks tiles that kernels exchange (TILEPOST_ACCESS_TILES), and the boxes of kernels that could.
 //
 // The CTAs of a tile own rows of it, in units of eight rows and as equally as possible. What a CTA
 // owns travels in boxes. With TILEPOST_TWO_SHOT, rank r sums box b of all rows where b % ranks is
@@ -70,6 +70,21 @@ void check_kernel(const Plan& plan, Findings& findings) {
                     "boxes of {3}",
                     owned.first, owned.end, cta, rows));
   }
+}
+
+// Checks the boxes of a kernel that could exchange tiles, in a plan in which it does not. Without
+// the tunable the kernel stores all rows that a CTA owns at once, or a unit where not all CTAs own
+// equally many. If its tensor map had boxes of fewer rows, TMA would leave out the other rows.
+void check_whole_boxes(const Plan& plan, Findings& findings) {
+  if (!plan.source.exchanges_tiles || plan.kernel.launch != TILEPOST_LAUNCH_TMA) return;
+  const int tile_m = plan.map.tile_m, ctas = plan.source.split_k;
+  const std::string owned = std::to_string(tile_m % (kUnit * ctas) == 0 ? tile_m / ctas : kUnit);
+  const std::string_view asked = tunable(plan, "BOX_M"), stored = asked.empty() ? owned : asked;
+  if (stored != std::to_string(box_rows(plan)))
+    findings.add(
+        fmt::format("a kernel that stores {0} rows of a tile at once, the tensor map has "
+                    "boxes of {1}",
+                    stored, box_rows(plan)));
 }
 
 // Follows the boxes of one tile column where every rank gets all sums: which box lies where in each
@@ -220,6 +235,7 @@ void verify_exchange_of_tiles(const Plan& plan, Findings& findings) {
     if (plan.shots != TILEPOST_SHOTS_NONE)
       findings.add(
           fmt::format("{0} shots, and no kernels exchange tiles", static_cast<int>(plan.shots)));
+    check_whole_boxes(plan, findings);
     return;
   }
   const bool rows = row_of(plan).moves_input();

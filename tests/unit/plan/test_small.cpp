@@ -209,6 +209,47 @@ TEST_CASE("every small problem gets a right plan, in both layouts and patterns")
           }
 }
 
+// A kernel that exchanges no tiles stores all rows that a CTA has at once, even if a share ends
+// among them. Its tensor map must not have boxes of fewer rows.
+TEST_CASE("boxes of C are what the kernel stores, wherever shares end") {
+  int found = 0;
+  for (const tilepost_pattern_t pattern : {TILEPOST_GEMM_REDUCE_SCATTER, TILEPOST_GEMM_ALL_TO_ALL})
+    for (const tilepost_layout_t layout : {TILEPOST_PANEL, TILEPOST_TILE})
+      for (const tilepost_transport_t transport :
+           {TILEPOST_TRANSPORT_NONE, TILEPOST_TRANSPORT_NCCL})
+        for (const int ranks : {1, 2, 3, 8})
+          for (const int64_t m : {1, 8, 17, 24, 31, 40, 100, 128, 131, 256}) {
+            Spec spec = make_spec(m, 200, 64);
+            spec.pattern.value = pattern;
+            spec.ranks.value = ranks;
+            spec.transport.value = transport;
+            spec.schedule.layout.value = layout;
+            const Plan p = only(spec);
+            if (p.kernel.name != std::string("gemm_sm90_small")) continue;
+            ++found;
+            INFO(name_of(pattern) << " " << name_of(layout) << " " << m << " rows, " << ranks
+                                  << " ranks");
+            const int ctas = p.source.split_k, units = p.map.tile_m / 8;
+            REQUIRE(p.kernel.box_c.rows == (units % ctas == 0 ? p.map.tile_m / ctas : 8));
+          }
+  REQUIRE(found > 100);
+}
+
+TEST_CASE("caught: boxes of fewer or more rows than the kernel stores") {
+  Spec spec = make_spec(24, 200, 64);
+  spec.pattern.value = TILEPOST_GEMM_REDUCE_SCATTER;
+  spec.ranks.value = 1;
+  const Plan p = only(spec);
+  REQUIRE(p.kernel.name == std::string("gemm_sm90_small"));
+  for (const int rows : {p.kernel.box_c.rows / 2, p.kernel.box_c.rows * 2})
+    REQUIRE(said_of(p, [&](Plan& q) {
+              q.kernel.box_c.rows = rows;
+            }).find("rows of a tile at once") != std::string::npos);
+  REQUIRE_FALSE(said_of(p, [](Plan& q) {
+                  q.source.tunables["BOX_M"] = std::to_string(q.map.tile_m * 2);
+                }).empty());
+}
+
 // A product of few tiles. L2 could not deliver operands for one CTA for each tile.
 TEST_CASE("CTAs have a tile's columns side by side") {
   const Plan p = only(small_spec(606, 3112, 5992));
