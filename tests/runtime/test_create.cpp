@@ -382,6 +382,29 @@ TEST_CASE_METHOD(Operation, "transport none makes a communicator with NCCL's own
   CHECK(world().cluster_size != 1);
 }
 
+TEST_CASE_METHOD(OnFakes, "a rank alone has an operation by every transport that may be alone") {
+  const auto transport =
+      GENERATE(TILEPOST_TRANSPORT_NONE, TILEPOST_TRANSPORT_NCCL, TILEPOST_TRANSPORT_NCCL_SYMMETRIC,
+               TILEPOST_TRANSPORT_HOST_COPIES);
+  const auto pattern = GENERATE(kAllReduce, kReduceScatter, kAllToAll, kAllGather);
+  CAPTURE(static_cast<int>(transport), static_cast<int>(pattern));
+  Program program;
+  const bool rows = pattern == kAllReduce || transport == TILEPOST_TRANSPORT_NONE;
+  const auto division = rows                    ? TILEPOST_DIVISION_ROWS
+                        : pattern == kAllGather ? TILEPOST_DIVISION_ARRIVALS
+                                                : TILEPOST_DIVISION_SHARES;
+  const bool arrives = division == TILEPOST_DIVISION_ARRIVALS;
+  program.use(pattern, 1, division, arrives ? std::vector{0, 4} : std::vector{4});
+  program.plan.transport = transport;
+  Setup setup;
+  const auto result = setup.create(program, 0, 0);
+  INFO(tilepost_last_error());
+  REQUIRE(result == TILEPOST_OK);
+  const tilepost_run_operands_t values = sample::operands();
+  CHECK(tilepost_op_run_with(setup.op, &values, nullptr) == TILEPOST_OK);
+  CHECK(tilepost_op_synchronize(setup.op) == TILEPOST_OK);
+}
+
 TEST_CASE_METHOD(OnFakes, "owners release what they own, once") {
   sample::Program program;
   tilepost::Comm comm;

@@ -17,6 +17,7 @@ class CopyEngine final : public Transport {
                             "where there is none, then use transport: nccl"}) {}
 
   void check(const Spec& spec, Diagnostics& diagnostics) const override {
+    check_partners(spec, row.value, diagnostics);
     check_whole_rows(spec, diagnostics);
   }
   bool may_try(const Spec&, const Plan& plan, const MachineProfile& profile) const override {

@@ -26,6 +26,10 @@ bool may_share(const Plan& plan, const MachineProfile& profile);
 // Refuses layouts and consumers of tiles, because these transports move whole rows.
 void check_whole_rows(const Spec& spec, Diagnostics& diagnostics);
 
+// Refuses a rank alone on a GPU, which has no other memory to reach. On the host target a rank may
+// be alone. The spec need not name the transport.
+void check_partners(const Spec& spec, tilepost_transport_t transport, Diagnostics& diagnostics);
+
 // Refuses architectures without TMA.
 void check_tma(const Spec& spec, Diagnostics& diagnostics);
 

@@ -189,6 +189,7 @@ void check_flags(const Spec& spec, Diagnostics& diagnostics) {
 }
 
 void Peer::check(const Spec& spec, Diagnostics& diagnostics) const {
+  check_partners(spec, row.value, diagnostics);
   check_flags(spec, diagnostics);
   check_whole_rows(spec, diagnostics);
   check_budget(spec, diagnostics);

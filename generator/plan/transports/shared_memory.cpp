@@ -1,4 +1,6 @@
 // What transports have in common whose ranks touch each other's memory.
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "generator/plan/transports/models.h"
@@ -9,6 +11,9 @@ namespace {
 
 // Waves of the first group. Before they have ended there is nothing to move.
 constexpr int kFirstWaves = 1;
+
+// The fewest GPUs that share memory. The runtime for GPUs refuses plans of fewer.
+constexpr int kFewestSharing = 2;
 
 // Bytes that are moved within a rank's memory for one byte of a group. Parts are read and their sum
 // is written, twice where other ranks read it. Rows that are only passed on are read and written.
@@ -64,6 +69,17 @@ void check_whole_rows(const Spec& spec, Diagnostics& diagnostics) {
   diagnostics.error(spec.consumer.where, "consumer 'unpermute' makes tiles row-major; " +
                                              quoted_transport(spec) +
                                              " moves whole rows, so consumer must be 'none'");
+  note_transport(spec, diagnostics);
+}
+
+void check_partners(const Spec& spec, tilepost_transport_t transport, Diagnostics& diagnostics) {
+  const bool on_host = spec.archs.value == std::vector{Arch::host};
+  if (on_host || spec.ranks.value >= kFewestSharing) return;
+  diagnostics.error(
+      spec.ranks.where,
+      fmt::format("ranks is '{0}', transport '{1}' is for {2} or more GPUs that reach each other's "
+                  "memory; use 'auto' or 'none'",
+                  spec.ranks.value, name_of(transport), kFewestSharing));
   note_transport(spec, diagnostics);
 }
 

@@ -83,7 +83,9 @@ bool check_bound(const Spec& spec, const MachineProfile& profile, Diagnostics& d
     const int before = diagnostics.errors();
     if (!wish) transport_of(TILEPOST_TRANSPORT_PEER).check(spec, diagnostics);
     const bool right = diagnostics.errors() == before;
-    if (!right) diagnostics.note(spec.max_rows->where, "max_rows needs transport 'peer' here");
+    if (!right)
+      diagnostics.note(spec.max_rows->where,
+                       "max_rows needs transport 'peer' here; remove max_rows for others");
     return right;
   }
   const std::string why = other ? fmt::format(

@@ -224,6 +224,12 @@ TEST_CASE("on GPUs a bound on rows whose sums go home takes peer, or is refused 
 TEST_CASE("a bound that takes peer is refused where peer is") {
   Spec spec = sums_spec(16384, 2048, 768);
   spec.max_rows = wish(int64_t{100000});
+  SECTION("a rank alone") {
+    spec.ranks.value = 1;
+    CHECK(refusal(spec).find("transport 'peer' is for 2 or more GPUs") != std::string::npos);
+    spec.archs.value = {Arch::host};
+    CHECK(only(spec).planned_transport != TILEPOST_TRANSPORT_PEER);
+  }
   SECTION("more ranks than there are flags for") {
     spec.ranks.value = 16;
     CHECK(refusal(spec).find("sums tokens for at most 8") != std::string::npos);

@@ -53,6 +53,26 @@ TEST_CASE("every pattern is read") {
   }
 }
 
+// GPUs that share memory are at least two. On the host target a rank alone may use what threads of
+// one process share.
+TEST_CASE("a rank alone has the transports that reach no other rank's memory") {
+  for (const Spelling& transport : spellings<tilepost_transport_t>())
+    for (const std::string arch : {"sm_90a", "host"}) {
+      const std::string name(transport.text);
+      const Outcome outcome = test::read(
+          "tilepost: 1\nname: small\npattern: gemm_all_reduce\nranks: 1\n"
+          "gemm: {m: 128, n: 64, k: 64, a: bf16}\narch: " +
+          arch + "\ntransport: " + name + "\n");
+      CAPTURE(name, arch, outcome.log);
+      const bool shares = name == "copy_engine" || name == "peer";
+      const bool refused = name == "peer_tiles" || (shares && arch != "host");
+      CHECK(outcome.errors == (refused ? 1 : 0));
+      if (!refused) continue;
+      CHECK_THAT(outcome.log, Catch::Contains("ranks is '1', transport '" + name + "' is for 2 "));
+      CHECK_THAT(outcome.log, Catch::Contains("use 'auto' or '"));
+    }
+}
+
 TEST_CASE("routing is for patterns with an All-to-All") {
   for (const Spelling& routing : spellings<tilepost_routing_t>()) {
     const std::string line = "routing: " + std::string(routing.text) + "\n";
