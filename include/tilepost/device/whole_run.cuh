@@ -253,9 +253,15 @@ __device__ __forceinline__ void open_rows(const tilepost_exchange_t& exchange, B
 }
 
 // All lanes. Behind a run of another kind: waits until all ranks have ended that run, because they
-// may still read where this rank pushes its rows to. Returns false if the wait was given up. The
-// barrier of the warp passes on what each lane has acquired, and the proxy fence puts it before the
-// bulk copies (PTX ISA, bar.warp.sync; 8.6, Proxies).
+// may still read where this rank pushes its rows to. Returns false to all lanes if the wait of one
+// was given up.
+//
+// Each lane acquires what one rank has released with its end. The barrier of the warp comes behind
+// all of these acquires and before what any lane stores, so it passes on to every lane what the
+// others have acquired (PTX ISA, bar.warp.sync; 8.9.5: causality order is transitive). The proxy
+// fence then puts that before the bulk copies of the lane that starts them (8.6, Proxies). The vote
+// orders no memory (vote.sync), and need not: it stands behind the barrier, reads only registers,
+// and no memory that a slower lane still reads is written between the two.
 __device__ __forceinline__ bool await_other_kind(const tilepost_exchange_t& exchange,
                                                  const RunRead& read) {
   const int lane = threadIdx.x % 32;
