@@ -11,7 +11,7 @@ namespace tilepost {
 namespace {
 
 constexpr RatioKind kAgainstSequence{"", "ours", "sequence"}, kFused{"", "fused", "sequence"};
-constexpr const char* kRow =
+constexpr const char* kOverlapRow =
     "{:<10}{:<20} {:<18} {:<11}{:<25}{:<15}{:<22}{:>8}{:>10}{:>10}{:>9}{:>9}{:>8}{:>14}"
     "{:>9}{:>8}{:>8}{:>10}{:>10}{:>10}{:>9}{:>10}";
 
@@ -92,10 +92,10 @@ std::optional<double> limit_us(const Plan& plan, const ModeSamples& samples) {
 }
 
 std::string overlap_head() {
-  return fmt::format(kRow, "#overlap", "name", "m x n x k", "types", "pattern/ranks", "transport",
-                     "groups, SMs+CTAs/lanes", "#wrong", "ours us", "seq us", "gemm us", "coll us",
-                     "ratio", "quartiles", "plan us", "limit", "hidden", "1shot us", "2shot us",
-                     "torch us", "own x", "torch/us") +
+  return fmt::format(kOverlapRow, "#overlap", "name", "m x n x k", "types", "pattern/ranks",
+                     "transport", "groups, SMs+CTAs/lanes", "#wrong", "ours us", "seq us",
+                     "gemm us", "coll us", "ratio", "quartiles", "plan us", "limit", "hidden",
+                     "1shot us", "2shot us", "torch us", "own x", "torch/us") +
          "\n";
 }
 
@@ -105,7 +105,7 @@ std::string overlap_row(const HarnessProgram& program, const ProgramSamples& sam
   const bool single = mode.mode == "overlap";
   const ModeSamples* const torch = torch_beside(samples, mode.mode);
   return fmt::format(
-      kRow, mode.mode, program.name,
+      kOverlapRow, mode.mode, program.name,
       fmt::format("{}x{}x{}", rows_of_runs(plan), plan.map.n, plan.k),
       std::string(name_of(plan.input)) + " " + name_of(plan.operands), pattern_of(plan),
       name_of(plan.planned_transport), schedule_of(plan), 0, median_of(&mode, "ours"),
