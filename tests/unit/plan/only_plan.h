@@ -1,4 +1,4 @@
-// Plans of specs that must give exactly one plan.
+// Plans of specs that must give exactly one plan, and refusals of specs that must give none.
 #pragma once
 
 #include <functional>
@@ -17,6 +17,16 @@ inline Plan only(const Spec& spec) {
   REQUIRE(planned.errors == 0);
   REQUIRE(planned.plans.size() == 1);
   return planned.plans.front();
+}
+
+// The messages of a spec that must be refused.
+inline std::string refusal(const Spec& spec) {
+  const Planned planned = plan(spec);
+  INFO(planned.messages);
+  REQUIRE(planned.plans.empty());
+  REQUIRE(planned.errors > 0);
+  REQUIRE(planned.messages.find("internal") == std::string::npos);
+  return planned.messages;
 }
 
 // The findings of verify_plan after `change`. Before it the plan must have none.

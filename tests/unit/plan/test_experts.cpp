@@ -19,14 +19,6 @@ Spec with_swiglu(Spec spec, tilepost_gate_t gate) {
   return spec;
 }
 
-std::string refusal(const Spec& spec) {
-  const Planned planned = plan(spec);
-  INFO(planned.messages);
-  REQUIRE(planned.plans.empty());
-  REQUIRE(planned.messages.find("internal") == std::string::npos);
-  return planned.messages;
-}
-
 TEST_CASE("experts have a kernel of their own, on all SMs however many rows there are") {
   for (const int64_t m : {128, 4096, 65536}) {
     const Plan whole = only(experts_spec(m, 2048, 768));

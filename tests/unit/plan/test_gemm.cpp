@@ -22,13 +22,6 @@ Spec nn_spec(int64_t m, int64_t n, int64_t k, Arch arch = Arch::sm_90a) {
   return spec;
 }
 
-std::string refusal(const Spec& spec) {
-  const Planned planned = plan(spec);
-  REQUIRE(planned.plans.empty());
-  REQUIRE(planned.messages.find("internal") == std::string::npos);
-  return planned.messages;
-}
-
 bool has_reason(const Plan& plan, const std::string& part) {
   for (const std::string& reason : plan.reasons)
     if (reason.find(part) != std::string::npos) return true;

@@ -1,18 +1,9 @@
 // The errors for specs that the planner cannot serve name the value, the bound and a way out.
 #include "tests/catch.h"
-#include "tests/unit/plan/build_plan.h"
+#include "tests/unit/plan/only_plan.h"
 
 namespace tilepost::test {
 namespace {
-
-std::string refusal(const Spec& spec) {
-  const Planned planned = plan(spec);
-  INFO(planned.messages);
-  REQUIRE(planned.plans.empty());
-  REQUIRE(planned.errors > 0);
-  REQUIRE(planned.messages.find("internal") == std::string::npos);
-  return planned.messages;
-}
 
 void check_says(const std::string& text, const std::vector<std::string>& words) {
   INFO(text);
