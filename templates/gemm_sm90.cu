@@ -388,8 +388,9 @@ __device__ __forceinline__ bool open_scales(const Shared& shared,
                                             const tilepost_epilogue_t& epilogue,
                                             const tilepost::TileGrid& grid, int position,
                                             const Consumer& consumer) {
-  const uint32_t full = shared.stages().full(ring.index);
-  if (kScalesArrive && !tilepost::ptx::has_completed(full, ring.parity)) return false;
+  const uint32_t full = shared.stages().full(ring.index);  // all lanes must see the same of it
+  if (kScalesArrive && !__all_sync(0xFFFFFFFF, tilepost::ptx::has_completed(full, ring.parity)))
+    return false;
   const tilepost::Tile tile = tilepost::tile(grid, position);
   const uint32_t run = kScalesArrive ? tilepost::ptx::load_shared_word(shared.notes().address) : 0;
   scales.open(shape, tilepost::in_scales(epilogue.scale_a, tile, run), epilogue.scale_b,
@@ -462,7 +463,6 @@ __global__ void __launch_bounds__(kThreads, 1)
   // The shuffle tells the compiler that the warp's number is the same in all its lanes.
   const int warp = __shfl_sync(0xFFFFFFFF, threadIdx.x / 32, 0), lane = threadIdx.x % 32;
   const tilepost::HelperMemory helper{shared.base + kHelperAt, kHelper};
-
   tilepost::Tile first{};
   if (threadIdx.x == 0) {
     if (blockIdx.x / kAcross < tiles) first = tilepost::tile(grid, blockIdx.x / kAcross);

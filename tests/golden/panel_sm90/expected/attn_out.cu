@@ -24,7 +24,7 @@
 
 static_assert(TILEPOST_ABI_VERSION == 15, "attn_out was generated for another tilepost runtime; generate it again");
 
-static_assert(tilepost_gen_attn_out::kFiles == 0x7b0d94eff41cca8a, "attn_out.h was not generated with this file; generate both again");
+static_assert(tilepost_gen_attn_out::kFiles == 0xb0fa92f04f3593b4, "attn_out.h was not generated with this file; generate both again");
 
 #if defined(__CUDA_ARCH__) && !TILEPOST_ARCH_SM_90A
 #error "attn_out.cu is planned for sm_90a, and for nothing else: compile with -gencode arch=compute_90a,code=sm_90a and without -arch, which may add compute_90"
@@ -320,7 +320,6 @@ __global__ void __launch_bounds__(kThreads, 1)
             stages = (shape.k + kTileK - 1) / kTileK;  // of one
   // The shuffle tells the compiler that the warp's number is the same in all its lanes.
   const int warp = __shfl_sync(0xFFFFFFFF, threadIdx.x / 32, 0), lane = threadIdx.x % 32;
-
   tilepost::Tile first{};
   if (threadIdx.x == 0) {
     if (blockIdx.x / kAcross < tiles)
@@ -413,7 +412,7 @@ tilepost_plan_t make_plan() {
 }  // namespace tilepost_gen_attn_out::sm_90a
 
 // Declared by the header of this set alone.
-decltype(tilepost_plan_attn_out_7b0d94eff41cca8a) tilepost_plan_attn_out_7b0d94eff41cca8a = 0;
+decltype(tilepost_plan_attn_out_b0fa92f04f3593b4) tilepost_plan_attn_out_b0fa92f04f3593b4 = 0;
 
 extern "C" const tilepost_program_t* attn_out_program(void) {
   static const tilepost_plan_t plans[] = {tilepost_gen_attn_out::sm_90a::make_plan()};

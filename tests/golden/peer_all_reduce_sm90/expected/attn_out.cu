@@ -24,7 +24,7 @@
 
 static_assert(TILEPOST_ABI_VERSION == 15, "attn_out was generated for another tilepost runtime; generate it again");
 
-static_assert(tilepost_gen_attn_out::kFiles == 0xe25b39023bf98904, "attn_out.h was not generated with this file; generate both again");
+static_assert(tilepost_gen_attn_out::kFiles == 0x716b166877fa7f92, "attn_out.h was not generated with this file; generate both again");
 
 #if defined(__CUDA_ARCH__) && !TILEPOST_ARCH_SM_90A
 #error "attn_out.cu is planned for sm_90a, and for nothing else: compile with -gencode arch=compute_90a,code=sm_90a and without -arch, which may add compute_90"
@@ -324,7 +324,6 @@ __global__ void __launch_bounds__(kThreads, 1)
   // The shuffle tells the compiler that the warp's number is the same in all its lanes.
   const int warp = __shfl_sync(0xFFFFFFFF, threadIdx.x / 32, 0), lane = threadIdx.x % 32;
   const tilepost::HelperMemory helper{shared.base + kHelperAt, kHelper};
-
   tilepost::Tile first{};
   if (threadIdx.x == 0) {
     if (blockIdx.x / kAcross < tiles)
@@ -430,7 +429,7 @@ tilepost_plan_t make_plan() {
 }  // namespace tilepost_gen_attn_out::sm_90a
 
 // Declared by the header of this set alone.
-decltype(tilepost_plan_attn_out_e25b39023bf98904) tilepost_plan_attn_out_e25b39023bf98904 = 0;
+decltype(tilepost_plan_attn_out_716b166877fa7f92) tilepost_plan_attn_out_716b166877fa7f92 = 0;
 
 extern "C" const tilepost_program_t* attn_out_program(void) {
   static const tilepost_plan_t plans[] = {tilepost_gen_attn_out::sm_90a::make_plan()};
