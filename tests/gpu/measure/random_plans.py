@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes specs of random plans of every pattern by every transport, for four.sh.
+"""Writes specs of random plans of every pattern by every transport, for measure.sh.
 
 Usage: random_plans.py TILEPOST FOLDER RANKS PLANS SETS SEED
 

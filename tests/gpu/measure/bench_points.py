@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Shapes that four.sh measures, and the table of what it has measured.
+"""Shapes that measure.sh measures, and the table of what it has measured.
 
 Usage: bench_points.py shapes SEED COUNT    random shapes, a word MxNxK each
        bench_points.py table RESULTS        bench_*.json and torch_*.json of this folder, side by side
@@ -19,7 +19,7 @@ MODES = {"overlap": "us", "graph": "graph_us"}  # of tilepost, and the keys of P
 
 
 def shapes(seed, count):
-    draw, chosen = random.Random(f"four {seed}"), []
+    draw, chosen = random.Random(f"shapes {seed}"), []
 
     def uniform(least, most):
         return int(math.exp(draw.uniform(math.log(least), math.log(most)))) // 8 * 8

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Measures on four GPUs of one host what the project has, in at most 25 minutes of their time.
+# Measures on the GPUs of one host what the project has: on four, unless `make` is told otherwise.
 #
-#   four.sh make TILEPOST LIBRARY OUT    anywhere: draws plans, writes programs, compiles what can be compiled here
-#   four.sh build OUT [NAME …]           where there is nvcc: compiles all that `make` has left, or these builds
-#   four.sh plan                         prints the parts, in their order, and their seconds
-#   four.sh run OUT RESULTS [PART …]     where the GPUs are: compiles the rest in the background, and runs the parts
+#   measure.sh make TILEPOST LIBRARY OUT    anywhere: draws plans, writes programs, compiles what can be compiled here
+#   measure.sh build OUT [NAME …]           where there is nvcc: compiles all that `make` has left, or these builds
+#   measure.sh plan                         prints the parts, in their order, and their seconds
+#   measure.sh run OUT RESULTS [PART …]     where the GPUs are: compiles the rest in the background, and runs the parts
 #
 #   verify    `tilepost verify` of random plans of every pattern by every transport
 #   faults    ranks that are stopped, killed or late, with the newer transports; tokens that go to experts and come home
@@ -34,8 +34,8 @@ python=${PYTHON:-python3} jobs=${JOBS:-$(nproc)}
 [ ! -d /usr/local/cuda/bin ] || export PATH=/usr/local/cuda/bin:$PATH
 # A program that hangs in NVLink multicast may take the host's GPUs with it.
 export NCCL_NVLS_ENABLE=0 TORCH_SYMM_MEM_DISABLE_MULTICAST=1 NVSHMEM_DISABLE_NVLS=1
-. "$here/four/parts.sh"
-. "$here/four/build.sh"
+. "$here/measure/parts.sh"
+. "$here/measure/build.sh"
 
 # ---- make
 
@@ -86,7 +86,7 @@ make_all() {
   printf 'ranks=%s sets=%s plans=%s seed=%s\n' "$ranks" "$sets" "$plans" "$seed" >"$out/settings"
   cp "$tool" "$out/tilepost"
   strip "$out/tilepost" 2>/dev/null
-  "$python" "$here/four/random_plans.py" "$tool" "$out/specs" "$ranks" "$plans" "$sets" "$seed" || return 1
+  "$python" "$here/measure/random_plans.py" "$tool" "$out/specs" "$ranks" "$plans" "$sets" "$seed" || return 1
   bench_specs && package || return 1
   if [ "$ranks" -gt 1 ]; then driver_programs || return 1; fi
   if "$python" -c 'import torch' 2>/dev/null; then python_specs || return 1; fi
@@ -131,7 +131,7 @@ note() { printf '%s\t%s\n' "$1" "$2" | tee -a "$results/steps.tsv" | sed 's/\t/:
 end_left() {
   local file
   for file in /proc/[0-9]*/environ; do
-    grep -qsz "^FOUR_STEP=$1\$" "$file" || continue
+    grep -qsz "^MEASURE_STEP=$1\$" "$file" || continue
     file=${file#/proc/}
     kill -9 "${file%/environ}" 2>/dev/null
   done
@@ -154,7 +154,7 @@ step() {
   [ "$seconds" -lt "$(left)" ] || seconds=$(left)
   echo "== $name, at most $seconds s: $*"
   mark=$name.$$
-  FOUR_STEP=$mark timeout -k 10 "$seconds" "$@" >"$results/$name.out" 2>"$results/$name.err" </dev/null &
+  MEASURE_STEP=$mark timeout -k 10 "$seconds" "$@" >"$results/$name.out" 2>"$results/$name.err" </dev/null &
   wait $!
   rc=$?
   end_left "$mark"
@@ -217,7 +217,7 @@ case ${1:-} in
   make)
     [ $# = 4 ] || usage
     tool=$(readlink -f "$2") library=$(readlink -f "$3") out=$4
-    make_all || { echo "four.sh make has failed"; exit 1; }
+    make_all || { echo "measure.sh make has failed"; exit 1; }
     ;;
   build)
     [ $# -ge 2 ] && [ -f "$2/settings" ] || usage
@@ -230,7 +230,7 @@ case ${1:-} in
     [ $# -ge 3 ] || usage
     out=$2 results=$3
     shift 3
-    [ -f "$out/settings" ] || { echo "no folder of 'four.sh make': $out" >&2; exit 2; }
+    [ -f "$out/settings" ] || { echo "no folder of 'measure.sh make': $out" >&2; exit 2; }
     [ $# -gt 0 ] || set -- "${parts[@]}"
     for part in "$@"; do
       [[ " ${parts[*]} " == *" $part "* ]] || { echo "no part '$part'; there are ${parts[*]}" >&2; exit 2; }

@@ -1,5 +1,5 @@
-# shellcheck shell=bash disable=SC2034 # four.sh reads the variables
-# What four.sh compiles: `make` on any machine, and `run` the rest in the background, while it verifies. To be sourced.
+# shellcheck shell=bash disable=SC2034 # measure.sh reads the variables
+# What measure.sh compiles: `make` on any machine, and `run` the rest in the background, while it verifies. To be sourced.
 #
 # A build has a name. OUT/made/NAME says that it is done, and OUT/made/NAME.failed that it went wrong; its log is
 # OUT/logs/NAME.
@@ -23,7 +23,7 @@ bench_flags() {
       ;;
     bench_random)
       flags+=(--rounds 2 --registered)
-      for m in $("$python" "$here/four/bench_points.py" shapes "$seed" 10); do flags+=(--shape "$m"); done
+      for m in $("$python" "$here/measure/bench_points.py" shapes "$seed" 10); do flags+=(--shape "$m"); done
       ;;
     bench_few)
       flags+=(--rounds 4)

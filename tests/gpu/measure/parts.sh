@@ -1,5 +1,5 @@
-# shellcheck shell=bash disable=SC2034 # four.sh and build.sh read the variables
-# The parts of four.sh, and what they measure. To be sourced.
+# shellcheck shell=bash disable=SC2034 # measure.sh and build.sh read the variables
+# The parts of measure.sh, and what they measure. To be sourced.
 
 parts=(verify faults bench layer profile moe)
 # Those of docs/benchmarks-four-h200.md.
@@ -142,7 +142,7 @@ part_bench() {
   for name in bench_six bench_random bench_few; do
     enough "${name/bench/torch}" && torch_beside "$name" 70
   done
-  "$python" "$here/four/bench_points.py" table "$results" | tee "$results/bench.md"
+  "$python" "$here/measure/bench_points.py" table "$results" | tee "$results/bench.md"
 }
 
 # torchrun_step NAME SECONDS PROGRAM WORD …: a program of python/bench on all ranks.

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Checks `four.sh run` with stand-ins for GPUs and for what runs on them: its order, limits, marks and exit codes.
+# Checks `measure.sh run` with stand-ins for GPUs and for what runs on them: its order, limits, marks and exit codes.
 # Usage: test_run.sh FOLDER
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -44,7 +44,7 @@ case $1 in
 esac
 SH
 export PATH=$work/bin:$PATH PYTHON=$work/bin/python
-run() { bash "$here/../four.sh" run out "$@" >log 2>&1; }
+run() { bash "$here/../measure.sh" run out "$@" >log 2>&1; }
 
 # Everything in its order.
 run all || fail "exit code $?"
@@ -92,7 +92,7 @@ gone || fail "a process of the step is left"
 
 # The same if the script is asked to end.
 rm orphan
-bash "$here/../four.sh" run out ended verify >log 2>&1 &
+bash "$here/../measure.sh" run out ended verify >log 2>&1 &
 script=$!
 for ((i = 0; i < 100; ++i)); do [ -s orphan ] && break || sleep 0.1; done
 kill $script
@@ -113,4 +113,4 @@ rc=0; run unbuilt profile || rc=$?
 grep -q '^== profile: FAILED to compile: .*no compiler' log || fail "the failed build is not shown"
 rc=0; run other nothing || rc=$?
 [ "$rc" = 2 ] || fail "exit code $rc for a part that is none"
-echo "four.sh runs its steps, skips, stops and resumes them"
+echo "measure.sh runs its steps, skips, stops and resumes them"
