@@ -4,7 +4,7 @@
 #   measure.sh make TILEPOST LIBRARY OUT    anywhere: draws plans, writes programs, compiles what can be compiled here
 #   measure.sh build OUT [NAME …]           where there is nvcc: compiles all that `make` has left, or these builds
 #   measure.sh plan                         prints the parts, in their order, and their seconds
-#   measure.sh run OUT RESULTS [PART …]     where the GPUs are: compiles the rest in the background, and runs the parts
+#   measure.sh run OUT RESULTS [PART …]     where the GPUs are: compiles the rest before and between parts, and runs them
 #
 #   verify    `tilepost verify` of random plans of every pattern by every transport
 #   faults    ranks that are stopped, killed or late, with the newer transports; tokens that go to experts and come home
@@ -205,7 +205,12 @@ run_all() {
   trap stop_builds EXIT
   trap '[ -z "$mark" ] || end_left "$mark"; exit 143' TERM INT HUP
   start_builds "$@"
-  for part in "$@"; do "part_$part"; done
+  for part in "$@"; do
+    # shellcheck disable=SC2046 # names are words
+    beside_compilers "$part" || hold_builds $(needs "$part")
+    "part_$part"
+    release_builds
+  done
   stop_builds
   summary | tee "$results/summary.md"
   [ "$failed" = 0 ] || exit 1

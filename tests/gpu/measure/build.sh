@@ -106,28 +106,41 @@ build() {
   fi
 }
 
-# chain NAME …: builds one after the other in the background, with a part of the cores. Drivers and harnesses that run
+# queue NAME …: builds one after the other in the background, with a part of the cores. Drivers and harnesses that run
 # meanwhile come first.
-chain() {
+queue() {
   local name many=$((jobs > 2 ? jobs / 2 : 1))
   (
     for name in "$@"; do
       renice -n 10 -p "$BASHPID" >/dev/null
+      until begin_build "$name"; do sleep 1; done
       build "$name" "$many"
+      rm -f "$out/made/$name.going"
     done
   ) >>"$results/builds.log" 2>&1 &
-  chains+=($!)
+  queues+=($!)
 }
 
-# start_builds PART …: begins to compile what these parts lack. Each chain is a process group, to be stopped as one.
+# begin_build NAME: notes that this build goes on. False while builds are held. The note comes first, so that
+# hold_builds sees it, or the build sees that it is held.
+begin_build() {
+  touch "$out/made/$1.going"
+  [ -e "$out/made/held" ] || return 0
+  rm -f "$out/made/$1.going"
+  return 1
+}
+
+# start_builds PART …: begins to compile what these parts lack, in their order. Each queue is a process group, to be
+# stopped as one.
 start_builds() {
   local part name first=() second=() third=()
-  chains=()
-  rm -f "$out"/made/*.failed
+  queues=() queued=" "
+  rm -f "$out"/made/*.failed "$out"/made/*.going "$out/made/held"
   for part in "$@"; do
     [ "$gpus" -ge "$(gpus_of "$part")" ] || continue
     for name in $(needs "$part"); do
-      [ ! -e "$out/made/$name" ] || continue
+      [ ! -e "$out/made/$name" ] && [[ $queued != *" $name "* ]] || continue
+      queued+="$name "
       case $name in
         verify_*) first+=("$name") ;;
         drivers | experts | kernels) second+=("$name") ;;
@@ -136,17 +149,31 @@ start_builds() {
     done
   done
   set -m
-  [ ${#first[@]} = 0 ] || chain "${first[@]}"
-  [ ${#second[@]} = 0 ] || chain "${second[@]}"
-  [ ${#third[@]} = 0 ] || chain "${third[@]}"
+  [ ${#first[@]} = 0 ] || queue "${first[@]}"
+  [ ${#second[@]} = 0 ] || queue "${second[@]}"
+  [ ${#third[@]} = 0 ] || queue "${third[@]}"
   set +m
 }
 
 stop_builds() {
   local group
-  for group in "${chains[@]}"; do kill -- "-$group" 2>/dev/null; done
-  chains=()
+  for group in "${queues[@]}"; do kill -- "-$group" 2>/dev/null; done
+  queues=()
 }
+
+# hold_builds NAME …: waits until these builds have ended, and until nothing else is compiled, for parts whose times or
+# deadlines that would change. No build begins before release_builds.
+hold_builds() {
+  local name
+  for name in "$@"; do
+    [[ $queued == *" $name "* ]] || continue
+    until [ -e "$out/made/$name" ] || [ -e "$out/made/$name.failed" ] || [ "$(left)" -lt 10 ]; do sleep 1; done
+  done
+  touch "$out/made/held"
+  while compgen -G "$out/made/*.going" >/dev/null && [ "$(left)" -ge 10 ]; do sleep 1; done
+}
+
+release_builds() { rm -f "$out/made/held"; }
 
 # wait_for NAME …: waits for builds. False if one has failed, or if the time is over.
 wait_for() {
@@ -168,13 +195,5 @@ wait_for() {
       said=1
       sleep 1
     done
-  done
-}
-
-# wait_for_all: waits until nothing is compiled any more, for parts whose times or deadlines that would change.
-wait_for_all() {
-  local group
-  for group in "${chains[@]}"; do
-    while kill -0 "$group" 2>/dev/null && [ "$(left)" -ge 10 ]; do sleep 1; done
   done
 }

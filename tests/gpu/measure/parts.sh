@@ -23,6 +23,9 @@ gpus_of() {
   esac
 }
 
+# beside_compilers PART: whether it may run while programs are compiled. Of the other parts that would change times.
+beside_compilers() { [ "$1" = verify ]; }
+
 # needs PART: prints the builds of a part.
 needs() {
   case $1 in
@@ -99,7 +102,6 @@ part_faults() {
     return
   fi
   [ -z "${ONE_GPU:-}" ] || where=(--devices same)
-  wait_for_all
   if enough faults "$(gpus_of faults)" && wait_for drivers; then
     step faults 240 "$(driver programs faults)" --kinds stop,kill,late --modes eager --deadline 2 --seed "$seed" \
       "${where[@]}" --seconds 220 --tsv "$results/faults.tsv" --resume "$results/faults.tsv"
@@ -126,7 +128,6 @@ torch_beside() {
 
 part_bench() {
   local name words flags
-  wait_for_all
   for name in bench_six:150 bench_random:190 bench_few:120; do
     local seconds=${name#*:}
     name=${name%:*}
@@ -156,7 +157,6 @@ torchrun_step() {
 }
 
 part_layer() {
-  wait_for_all
   torchrun_step layer_70b 110 layer.py --model 70b --rows 8192 2048 64 --rounds 5
   torchrun_step layer_8b 90 layer.py --model 8b --rows 8192 2048 64 --rounds 5
 }
@@ -178,7 +178,6 @@ profile_step() {
 
 part_profile() {
   local machine pattern shapes=() shape
-  wait_for_all
   enough profile_peers 1 && wait_for profile || return 0
   profile_step profile_peers 180 1
   profile_step profile_apart 180 0 --without-peer-access
@@ -195,7 +194,6 @@ part_profile() {
 }
 
 part_moe() {
-  wait_for_all
   torchrun_step moe 140 moe.py "${moe_options[@]}" --rounds 5 --json "$results/moe.jsonl"
   torchrun_step experts 100 experts.py "${experts_options[@]}" --rounds 5
 }

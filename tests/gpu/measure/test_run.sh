@@ -65,6 +65,34 @@ run all verify || fail "exit code $? of the second run"
 grep -q '^== verify_0: has passed before$' log || fail "verify_0 ran again"
 grep -q '^== verify_1: passed after' log || fail "verify_1 did not run again"
 
+# Programs are compiled before a part that measures, and go on behind it, but not beside it.
+rm out/made/{kernels,bench_six,bench_random}
+mkdir -p out/specs/python_layer
+: >events
+stand_in out/tilepost <<SH
+case "\$*" in
+  catalogue*) ;;
+  *--no-run*)
+    echo "compiler begins" >>$work/events
+    while [ \$# -gt 1 ]; do [ "\$1" != --keep ] || folder=\$2; shift; done
+    mkdir -p "\$folder" && cp $work/out/bench_few/harness "\$folder/harness"
+    sleep 2
+    echo "compiler ends" >>$work/events
+    ;;
+esac
+SH
+cp bin/python bin/python.quiet
+stand_in bin/python <<SH
+[[ \$* != *moe.py* ]] || { echo "moe begins" >>$work/events; sleep 1.5; echo "moe ends" >>$work/events; }
+exec $work/bin/python.quiet "\$@"
+SH
+run held moe bench || fail "exit code $? where something is compiled"
+[ "$(grep -c '^compiler begins' events)" = 2 ] && grep -A1 '^moe begins' events | grep -q '^moe ends' &&
+  ! sed '/^moe begins/,$d' events | tail -1 | grep -q '^compiler begins' ||
+  fail "what was compiled when: $(cat events)"
+[ -e held/bench_random.done ] || fail "what was compiled behind a part did not run"
+mv bin/python.quiet bin/python
+
 # A step that fails leaves the others to run.
 stand_in out/verify_0/harness <<<'echo "FAIL  wrong"; exit 1'
 rc=0; run failing verify || rc=$?
