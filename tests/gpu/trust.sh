@@ -30,7 +30,7 @@ build() {
   [ -n "$(ls "$generated"/*.cu 2>/dev/null)" ] ||
     { echo "no programs in '$generated': tests/gpu/programs.sh makes them, GENERATED names the folder"; return 1; }
   cmake -S "$root/tests/gpu" -B "$build" -DTILEPOST_GENERATED_DIR="$generated" -DCMAKE_CUDA_ARCHITECTURES=90a \
-    -DCMAKE_BUILD_TYPE=Release -DTILEPOST_TEST_ONE_GPU="${ONE_GPU:+ON}" \
+    -DTILEPOST_CUDA_ARCHITECTURES=90 -DCMAKE_BUILD_TYPE=Release -DTILEPOST_TEST_ONE_GPU="${ONE_GPU:+ON}" \
     -DTILEPOST_TEST_FIRST_RUN="${FIRST_RUN:-}" $(command -v ninja >/dev/null && echo -GNinja) >"$out/build.log" 2>&1 &&
     cmake --build "$build" -j "${JOBS:-$(nproc)}" --target gpu_faults gpu_beside gpu_soak gpu_processes gpu_dead_rank \
       >>"$out/build.log" 2>&1 && return
