@@ -4,26 +4,35 @@
 #   measure.sh make TILEPOST LIBRARY OUT    anywhere: draws plans, writes programs, compiles what can be compiled here
 #   measure.sh build OUT [NAME …]           where there is nvcc: compiles all that `make` has left, or these builds
 #   measure.sh plan                         prints the parts, in their order, and their seconds
-#   measure.sh run OUT RESULTS [PART …]     where the GPUs are: compiles the rest before and between parts, and runs them
+#   measure.sh run OUT RESULTS [PART …]     where the GPUs are: compiles the rest between parts, and runs them
 #
 #   verify    `tilepost verify` of random plans of every pattern by every transport
-#   faults    ranks that are stopped, killed or late, with the newer transports; tokens that go to experts and come home
+#   sums      tokens that go to experts and come home: drivers that check them, and `tilepost bench` by every transport
+#   moe       python/bench/moe.py and experts.py: whole layers of experts, and their halves
+#   scales    `tilepost bench` of four patterns in e4m3 with scales of blocks: random shapes, and few rows in graphs
+#   few       trust.sh: programs of few rows with scales and with outputs of 8 bits, eager and replayed
+#   graphs    `tilepost bench` of an AllGather in graphs, which should not be slower than the sequence
+#   slow      slow_links.sh bench: without peer access, by the profile that part profile has made there
+#   chain     chain.sh: a ReduceScatter, a norm and an AllGather in fp8, on two of the GPUs
+#   faults    ranks that are stopped, killed or late, with the newer transports
 #   bench     `tilepost bench` of the six shapes of docs/benchmarks-four-h200.md, of random ones and of few rows, and
 #             PyTorch's fused operations at the same points
 #   layer     python/bench/layer.py: layers of Llama 70B and 8B
 #   profile   `tilepost profile` with and without peer access, and what the planner chooses by each
-#   moe       python/bench/moe.py and experts.py: whole layers of experts, and their halves
+#
+# The parts that two GPUs can answer come first, then those that have been measured before.
 #
 # TILEPOST has to run on both machines, and LIBRARY is libtilepost.so with CUDA. OUT is to be moved to the machine with
 # the GPUs, which needs this repository, nvcc, NCCL, CMake, ninja and a Python with PyTorch. Each step of a part has a
 # time limit and a log in RESULTS. A step that has passed is left out when `run` is called again with the same RESULTS.
 #
-# Environment of make: RANKS (4); PLANS (12) of each pattern by each transport; SETS (4) over which they are spread,
-# each a program; SEED (1); COMPILE, `here` (default) or `there`, where all but the drivers is compiled; JOBS (all
-# cores) compilers at a time; PYTHON (python3), which needs PyTorch for the specs of the parts layer and moe. Without
-# it these are made where the GPUs are.
+# Environment of make: RANKS (4); PLANS (12, and 3 for fewer ranks) of each pattern by each transport; SETS (one for 3
+# PLANS) over which they are spread, each a program; SEED (1) of plans and of random shapes; COMPILE, `here` (default)
+# or `there`, where all but the drivers is compiled; JOBS (all cores) compilers at a time; PYTHON (python3), which needs
+# PyTorch for the specs of the parts layer and moe. Without it these are made where the GPUs are.
 # Environment of run: LIMIT (1400) seconds, after which no step begins or goes on; TILEPOST, another tool than OUT has;
-# JOBS and PYTHON as above. With ONE_GPU=1 all ranks of part faults are on the first GPU.
+# JOBS and PYTHON as above. With ONE_GPU=1 all ranks of the parts faults and few, and of the drivers of part sums, are
+# on the first GPU.
 #
 # The exit code is 1 if a step has failed, 3 if there was no time for some, and 77 if none could run.
 set -uo pipefail
@@ -34,33 +43,36 @@ python=${PYTHON:-python3} jobs=${JOBS:-$(nproc)}
 [ ! -d /usr/local/cuda/bin ] || export PATH=/usr/local/cuda/bin:$PATH
 # A program that hangs in NVLink multicast may take the host's GPUs with it.
 export NCCL_NVLS_ENABLE=0 TORCH_SYMM_MEM_DISABLE_MULTICAST=1 NVSHMEM_DISABLE_NVLS=1
+. "$here/measure/bench_sets.sh"
 . "$here/measure/parts.sh"
 . "$here/measure/build.sh"
 
 # ---- make
 
-# The four patterns, with this number of ranks. Tiles of an All-to-All go into outputs that are registered.
-bench_specs() {
-  local name
-  mkdir -p "$out/specs/bench"
-  for name in reduce_scatter all_reduce all_to_all all_gather; do
-    sed "s/^ranks: .*/ranks: $ranks/" "$root/tests/bench/shapes/$name.yaml" >"$out/specs/bench/$name.yaml"
+# keep_programs FOLDER PATTERN …: removes the generated programs of a folder whose names match none of the patterns, and
+# says which pattern has none.
+keep_programs() {
+  local folder=$1 file name pattern
+  shift
+  for file in "$folder"/*.cu; do
+    name=$(basename "$file" .cu)
+    # shellcheck disable=SC2053 # the right side is a pattern
+    for pattern in "$@"; do [[ $name != $pattern ]] || continue 2; done
+    rm "$folder/$name".*
   done
-  echo 'registered: true' >>"$out/specs/bench/all_to_all.yaml"
+  for pattern in "$@"; do
+    compgen -G "$folder/$pattern.cu" >/dev/null ||
+      echo "no program $pattern: $(grep -m1 "^$pattern:" "$folder/refused.txt")"
+  done
 }
 
 # Programs for the drivers of tests/gpu: of all that programs.sh makes, those of the newer transports, one for each way
-# in which ranks wait for each other.
+# in which ranks wait for each other; those of few rows with scales or 8 bits; and all with experts.
 driver_programs() {
-  local name keep=" ${fault_programs[*]} "
   TRANSPORTS="host_copies peer" bash "$here/programs.sh" "$tool" "$out/programs" "$ranks" main few fused || return 1
-  for name in "$out"/programs/*.cu; do
-    name=$(basename "$name" .cu)
-    [[ $keep == *" $name "* ]] || rm "$out/programs/$name".*
-  done
-  for name in "${fault_programs[@]}"; do
-    [ -f "$out/programs/$name.cu" ] || echo "no program $name: $(grep -m1 "^$name:" "$out/programs/refused.txt")"
-  done
+  keep_programs "$out/programs" "${fault_programs[@]}"
+  bash "$here/programs.sh" "$tool" "$out/few" "$ranks" few || return 1
+  keep_programs "$out/few" "${few_programs[@]}"
   bash "$here/programs.sh" "$tool" "$out/experts" "$ranks" experts sums layers
 }
 
@@ -77,8 +89,10 @@ package() {
 }
 
 make_all() {
-  local plans=${PLANS:-12} seed=${SEED:-1} name
-  ranks=${RANKS:-4} sets=${SETS:-4}
+  local plans seed=${SEED:-1} name
+  ranks=${RANKS:-4}
+  plans=${PLANS:-$((ranks < 4 ? 3 : 12))}
+  sets=${SETS:-$(((plans + 2) / 3))}
   [ "$sets" -le "$plans" ] || sets=$plans
   rm -rf "$out"
   mkdir -p "$out/specs" "$out/made" "$out/logs"
@@ -92,7 +106,10 @@ make_all() {
   if "$python" -c 'import torch' 2>/dev/null; then python_specs || return 1; fi
   if [ "${COMPILE:-here}" = here ]; then
     for name in $(builds); do
-      [[ $name == drivers || $name == experts ]] || build "$name" "$jobs" || return 1
+      case $name in
+        drivers | experts | few | chain) ;; # their folders name files of the machine that compiles them
+        *) build "$name" "$jobs" || return 1 ;;
+      esac
     done
   fi
   # Objects and copies of sources are not needed where harnesses run, and TILEPOST may be large.
@@ -208,7 +225,7 @@ run_all() {
   for part in "$@"; do
     # shellcheck disable=SC2046 # names are words
     beside_compilers "$part" || hold_builds $(needs "$part")
-    "part_$part"
+    if alone "$part"; then skip "$part" "one rank exchanges nothing"; else "part_$part"; fi
     release_builds
   done
   stop_builds

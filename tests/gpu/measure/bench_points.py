@@ -1,11 +1,14 @@
 #!/usr/bin/env python3
-"""Shapes that measure.sh measures, and the table of what it has measured.
+"""Shapes that measure.sh measures, and tables of what it has measured.
 
-Usage: bench_points.py shapes SEED COUNT    random shapes, a word MxNxK each
-       bench_points.py table RESULTS        bench_*.json and torch_*.json of this folder, side by side
+Usage: bench_points.py shapes KIND SEED COUNT    random shapes, a word MxNxK each
+       bench_points.py table RESULTS             bench_*.json and torch_*.json of this folder, side by side
+       bench_points.py below FILE                the points of `bench --json FILE` that in graphs take longer than the
+                                                 sequence, behind a line that counts them
 
-Of shapes m and n are 2048 to 16384 and k 1024 to 8192, multiples of 8, their logarithms uniform, and products take
-less than 2.5 ms at 600 TFLOP/s.
+Logarithms of sizes are uniform. m and n are 2048 to 16384 and k 1024 to 8192, and products take less than 2.5 ms at
+600 TFLOP/s. Of kind `large` they are multiples of 8, of kind `scaled` of 16, as e4m3 needs it. Of kind `scaled_few` m
+is 1 to 512, any number, and each shape has its part of that range.
 """
 import json
 import math
@@ -14,18 +17,23 @@ import random
 import statistics
 import sys
 
-MOST_MS, FLOP_PER_MS = 2.5, 600e9
+MOST_MS, FLOP_PER_MS, FEW_ROWS = 2.5, 600e9, 512
+KINDS = ("large", "scaled", "scaled_few")
 MODES = {"overlap": "us", "graph": "graph_us"}  # of tilepost, and the keys of PyTorch's times beside them
 
 
-def shapes(seed, count):
-    draw, chosen = random.Random(f"shapes {seed}"), []
+def shapes(kind, seed, count):
+    draw, chosen = random.Random(f"{kind} {seed}"), []
+    stratum = FEW_ROWS ** (1 / count)
+    width = 8 if kind == "large" else 16
 
     def uniform(least, most):
-        return int(math.exp(draw.uniform(math.log(least), math.log(most)))) // 8 * 8
+        return int(math.exp(draw.uniform(math.log(least), math.log(most)))) // width * width
 
     while len(chosen) < count:
-        m, n, k = uniform(2048, 16384), uniform(2048, 16384), uniform(1024, 8192)
+        few = round(stratum ** (len(chosen) + draw.random()))
+        m = few if kind == "scaled_few" else uniform(2048, 16384)
+        n, k = uniform(2048, 16384), uniform(1024, 8192)
         if 2 * m * n * k / FLOP_PER_MS < MOST_MS:
             chosen.append(f"{m}x{n}x{k}")
     return chosen
@@ -87,11 +95,26 @@ def table(folder):
         print()
 
 
+def below(path):
+    ratios = {}
+    for point in read(path).get("points", []):
+        for mode in point["modes"]:
+            us = mode["us"]
+            if mode["mode"] == "graph" and "ours" in us and "sequence" in us:
+                ratios[point["name"]] = us["sequence"]["median"] / us["ours"]["median"]
+    slower = {name: ratio for name, ratio in ratios.items() if ratio < 1}
+    print(f"{len(slower)} of {len(ratios)} points in graphs are below the sequence")
+    for name, ratio in slower.items():
+        print(f"{name}: {ratio:.3f}")
+
+
 def main():
-    if len(sys.argv) == 4 and sys.argv[1] == "shapes":
-        print("\n".join(shapes(int(sys.argv[2]), int(sys.argv[3]))))
+    if len(sys.argv) == 5 and sys.argv[1] == "shapes" and sys.argv[2] in KINDS:
+        print("\n".join(shapes(sys.argv[2], int(sys.argv[3]), int(sys.argv[4]))))
     elif len(sys.argv) == 3 and sys.argv[1] == "table":
         table(pathlib.Path(sys.argv[2]))
+    elif len(sys.argv) == 3 and sys.argv[1] == "below":
+        below(pathlib.Path(sys.argv[2]))
     else:
         sys.exit(__doc__)
     return 0

@@ -1,35 +1,14 @@
 # shellcheck shell=bash disable=SC2034 # measure.sh reads the variables
-# What measure.sh compiles: `make` on any machine, and `run` the rest in the background, while it verifies. To be sourced.
+# What measure.sh compiles: `make` on any machine, and `run` the rest in the background, while it verifies and between
+# parts. To be sourced.
 #
 # A build has a name. OUT/made/NAME says that it is done, and OUT/made/NAME.failed that it went wrong; its log is
 # OUT/logs/NAME.
 
 # Prints the names of all builds, those first that the first parts need.
 builds() {
-  local number
-  for ((number = 0; number < sets; ++number)); do echo "verify_$number"; done
-  [ "$ranks" = 1 ] || printf '%s\n' drivers experts
-  printf '%s\n' bench_six bench_random bench_few kernels profile
-}
-
-# bench_flags NAME: sets `flags` to what `tilepost bench` is told of a set of shapes.
-bench_flags() {
-  local m
-  flags=(--mode cool)
-  case $1 in
-    bench_six)
-      flags+=(--rounds 2 --registered)
-      for m in "${six[@]}"; do flags+=(--shape "$m"); done
-      ;;
-    bench_random)
-      flags+=(--rounds 2 --registered)
-      for m in $("$python" "$here/measure/bench_points.py" shapes "$seed" 10); do flags+=(--shape "$m"); done
-      ;;
-    bench_few)
-      flags+=(--rounds 4)
-      for m in "${few[@]}"; do flags+=(--shape "$m"); done
-      ;;
-  esac
+  local part
+  for part in "${parts[@]}"; do needs "$part"; done | awk '!seen[$0]++'
 }
 
 # The specs of the parts layer and moe, which these programs write in a Python that has PyTorch.
@@ -49,7 +28,7 @@ kept() {
   local name=$1
   shift
   rm -rf "${out:?}/$name"
-  "$tool" "$@" --no-run --keep "$out/$name" --cache "$out/cache/${name%%_*}" --jobs "$many" \
+  "$tool" "$@" --no-run --keep "$out/$name" --cache "$out/cache/$1" --jobs "$many" \
     >"$out/logs/$name.command" || return 1
   sed -n 's/^not run: [^ ]* *//p' "$out/logs/$name.command" | tr ' ' '\n' >"$out/$name.words"
   find "$out/$name" -mindepth 1 -maxdepth 1 ! -name harness -exec rm -rf {} +
@@ -66,6 +45,13 @@ drivers() {
     cmake --build "$build" -j "$many" --target "$@"
 }
 
+# trust_of_few FOLDER JOBS: sets `trust` to the command of trust.sh with the programs of few rows, whose logs and table
+# go into FOLDER.
+trust_of_few() {
+  trust=(env GENERATED="$out/few" BUILD="$out/build_few" OUT="$1" JOBS="$2" PATTERNS="${few_programs[*]}" EACH=70
+    SEED="$seed" bash "$here/trust.sh")
+}
+
 # compile NAME: does the work of a build.
 compile() {
   case $1 in
@@ -75,10 +61,10 @@ compile() {
         kept "$1" verify "${specs[@]}" --target cuda --runs 1 --seed "$seed"
       }
       ;;
-    bench_*)
-      local flags
-      bench_flags "$1"
-      kept "$1" bench "${bench_files[@]/#/$out/specs/bench/}" "${flags[@]}"
+    bench_* | scales_* | sums_* | graphs)
+      local files shapes flags
+      bench_set "$1"
+      kept "$1" bench "${files[@]}" "${flags[@]}"
       ;;
     profile) kept profile profile --machine h200 ;;
     kernels)
@@ -87,6 +73,12 @@ compile() {
       ;;
     drivers) drivers programs gpu_faults ;;
     experts) drivers experts gpu_experts_ranks gpu_expert_sums gpu_expert_layers ;;
+    few)
+      local trust
+      trust_of_few "$out/logs/trust" "$many"
+      "${trust[@]}" build
+      ;;
+    chain) JOBS=$many bash "$here/chain/chain.sh" make "$tool" "$out/chain" ;;
   esac
 }
 
@@ -143,7 +135,7 @@ start_builds() {
       queued+="$name "
       case $name in
         verify_*) first+=("$name") ;;
-        drivers | experts | kernels) second+=("$name") ;;
+        drivers | experts | kernels | few | chain) second+=("$name") ;;
         *) third+=("$name") ;;
       esac
     done

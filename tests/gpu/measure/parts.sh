@@ -1,15 +1,12 @@
 # shellcheck shell=bash disable=SC2034 # measure.sh and build.sh read the variables
 # The parts of measure.sh, and what they measure. To be sourced.
 
-parts=(verify faults bench layer profile moe)
-# Those of docs/benchmarks-four-h200.md.
-six=(4096x8192x2048 8192x8192x2048 16384x8192x2048 8192x8192x7168 8192x4096x3584 4096x12288x3072)
-few=(1x8192x2048 16x8192x2048 64x8192x2048 256x8192x2048 512x8192x2048 64x8192x7168)
-bench_files=(reduce_scatter.yaml all_reduce.yaml all_to_all.yaml all_gather.yaml)
+parts=(verify sums moe scales few graphs slow chain faults bench layer profile)
 # A program for each way in which ranks wait for each other: through memory of the host, tiles in other GPUs' memory,
 # and sums by helper warps and in the epilogue.
 fault_programs=(ar_host_copies ag_host_copies a2a_rows_host_copies in_rows_host_copies ar_tiles_two ar_tiles_lines
   rs_tiles_one a2a_even_tiles_lines ag_tiles ar_peer rs_peer ar_whole)
+few_programs=('*_scales*' '*_quantised*')
 layer_options=(--model 70b 8b --rows 8192 2048 64)
 moe_options=(--layer qwen3-30b mixtral --tokens 8192 64)
 experts_options=(--layer qwen3-30b mixtral --tokens 8192 64)
@@ -17,39 +14,59 @@ experts_options=(--layer qwen3-30b mixtral --tokens 8192 64)
 # gpus_of PART: prints how many GPUs its steps need.
 gpus_of() {
   case $1 in
-    faults) echo "${ONE_GPU:+1}" | grep . || echo "$ranks" ;;
+    faults | few | sums) echo "${ONE_GPU:+1}" | grep . || echo "$ranks" ;;
+    chain) echo 2 ;;
     profile) echo 1 ;;
     *) echo "$ranks" ;;
   esac
 }
 
-# beside_compilers PART: whether it may run while programs are compiled. Of the other parts that would change times.
-beside_compilers() { [ "$1" = verify ]; }
+# beside_compilers PART: whether it may run while programs are compiled. Of the other parts that would change times
+# or miss deadlines.
+beside_compilers() { [[ $1 == verify || $1 == few ]]; }
+
+# alone PART: whether this part shows nothing, because one rank exchanges nothing.
+alone() { [ "$ranks" = 1 ] && [[ $1 =~ ^(sums|few|graphs|slow|chain|faults)$ ]]; }
 
 # needs PART: prints the builds of a part.
 needs() {
+  local number
+  ! alone "$1" || return 0
   case $1 in
-    verify) builds | grep '^verify_' ;;
-    faults) [ "$ranks" = 1 ] || printf '%s\n' drivers experts ;;
-    bench) printf '%s\n' bench_six bench_random bench_few ;;
+    verify) for ((number = 0; number < sets; ++number)); do echo "verify_$number"; done ;;
+    sums)
+      echo experts
+      [ "${gpus:-$ranks}" -lt "$ranks" ] || bench_sets sums
+      ;;
+    faults) echo drivers ;;
     layer | moe) echo kernels ;;
-    profile) echo profile ;;
+    slow) ;; # slow_links.sh compiles for a profile that may be made here
+    few | chain | profile) echo "$1" ;;
+    *) bench_sets "$1" ;;
   esac
 }
 
 # The limits of the parts' steps, in seconds. What is expected is about half.
 print_plan() {
   cat <<'TEXT'
-Seconds that are expected on four H200 with 64 cores, estimated and not measured yet, and the most that steps may take:
+Seconds that are expected on two H200 with 32 cores or four with 64, estimated and not measured yet, and the most that
+steps may take:
   part     expected   most  steps
   start         60          the first set of verify is compiled; the other builds go on beside part verify
-  verify       320    560  4 sets of 99 plans, 33 pairs of pattern and transport with 3 plans each
-  faults       200    480  12 programs x 3 ways to fail; routings, sums and layers of experts
+  verify        80    140  for each set, of 99 plans: 33 pairs of pattern and transport with 3 plans each
+  sums         180    520  3 drivers of experts; sums by 4 transports of 2 layers, 2 loads, layers of 2 sizes
+  moe          120    240  2 layers x 2 numbers of tokens x eager and graph, whole and by halves
+  scales       160    320  4 patterns of 6 random shapes and of 6 with few rows
+  few          140    300  8 programs with many numbers of rows, in mixed runs, and in graphs
+  graphs        80    160  8 shapes x 3 transports
+  slow         180    350  4 patterns x 4 shapes x 2 transports, and their compilers
+  chain         40     90  4 layers x 3 chains, eager and in graphs
+  faults       120    240  12 programs x 3 ways to fail
   bench        260    670  4 patterns of 6 + 10 shapes and of 6 with few rows; 3 patterns of these by PyTorch
   layer        110    200  2 models x 3 numbers of rows x eager and graph x 7 forms
   profile      180    360  with and without peer access
-  moe          120    240  2 layers x 2 numbers of tokens x eager and graph, whole and by halves
-  together    1250         with COMPILE=there; `run` ends after LIMIT, 1400 s unless it is told otherwise
+  together    1710         with one set, and 1950 with four; between parts what the next one needs is compiled
+`run` ends after LIMIT, 1400 s unless it is told otherwise, and another call goes on with the steps that are left.
 TEXT
 }
 
@@ -96,53 +113,90 @@ part_verify() {
 driver() { find "$out/build_$1" -type f -name "$2" -perm -u+x | head -1; }
 
 part_faults() {
-  local where=() name counts
-  if [ "$ranks" = 1 ]; then
-    skip faults "one rank waits for no other"
-    return
-  fi
+  local where=()
   [ -z "${ONE_GPU:-}" ] || where=(--devices same)
-  if enough faults "$(gpus_of faults)" && wait_for drivers; then
-    step faults 240 "$(driver programs faults)" --kinds stop,kill,late --modes eager --deadline 2 --seed "$seed" \
-      "${where[@]}" --seconds 220 --tsv "$results/faults.tsv" --resume "$results/faults.tsv"
-    grep -s $'\tFAIL\t' "$results/faults.tsv"
-  fi
-  for name in experts_ranks expert_sums expert_layers; do
-    enough "$name" "$(gpus_of faults)" && wait_for experts || continue
+  enough faults "$(gpus_of faults)" && wait_for drivers || return 0
+  step faults 240 "$(driver programs faults)" --kinds stop,kill,late --modes eager --deadline 2 --seed "$seed" \
+    "${where[@]}" --seconds 220 --tsv "$results/faults.tsv" --resume "$results/faults.tsv"
+  grep -s $'\tFAIL\t' "$results/faults.tsv"
+}
+
+# bench_step SET SECONDS: what `tilepost bench` measures of a set, as a table, RESULTS/SET.txt, and as JSON.
+bench_step() {
+  local name=$1 words files shapes flags
+  enough "$name" && wait_for "$name" || return 1
+  mapfile -t words <"$out/$name.words"
+  step "$name" "$2" "$out/$name/harness" "${words[@]}" || return 1
+  bench_set "$name"
+  timeout 60 "$tool" bench "${files[@]}" "${flags[@]}" --from "$results/$name.out" --json "$results/$name.json" \
+    >"$results/$name.txt" 2>"$results/$name.table.err"
+  cat "$results/$name.txt"
+}
+
+# Sums are right before they are fast.
+part_sums() {
+  local name counts
+  for name in expert_sums experts_ranks expert_layers; do
+    enough "$name" "$(gpus_of sums)" && wait_for experts || continue
     counts=(60 100)  # routings and replays
     [ "$name" != expert_layers ] || counts=()
     step "$name" 80 "$(driver experts "$name")" "$ranks" "${counts[@]}"
     tail -n 30 "$results/$name.out" 2>/dev/null
   done
+  for name in $(bench_sets sums); do
+    case $name in
+      sums_transports | sums_qwen3) bench_step "$name" 70 ;;
+      *) bench_step "$name" 35 ;;
+    esac
+  done
 }
 
-# torch_beside NAME SECONDS: PyTorch's fused operations at the points of a set of shapes.
+part_scales() {
+  local name
+  for name in $(bench_sets scales); do bench_step "$name" 160; done
+}
+
+part_graphs() { bench_step graphs 160 && "$python" "$here/measure/bench_points.py" below "$results/graphs.json"; }
+
+part_few() {
+  local name trust
+  trust_of_few "$results/few" "$jobs"
+  for name in sweep soak graph; do
+    enough "few_$name" "$(gpus_of few)" && wait_for few || continue
+    step "few_$name" 100 "${trust[@]}" "$name" && grep $'\tFAIL\t' "$results/few/trust.tsv"
+  done
+}
+
+part_slow() {
+  local profile=()
+  enough slow || return 0
+  [ ! -f "$results/profile_apart.yaml" ] || profile=(PROFILE="$results/profile_apart.yaml")
+  step slow 350 env RANKS="$ranks" TILEPOST="$tool" EACH=170 RESULTS="$results/slow" "${profile[@]}" \
+    bash "$here/slow_links.sh" bench "$out" && cat "$results/slow.out"
+}
+
+part_chain() {
+  enough chain 2 && wait_for chain || return 0
+  step chain 90 bash "$here/chain/chain.sh" run "$out/chain" && cat "$results/chain.out"
+}
+
+# torch_beside SET SECONDS: PyTorch's fused operations at the points of a set.
 torch_beside() {
-  local name=${1/bench/torch} shapes rounds=5 flags
-  bench_flags "$1"
-  shapes=$(printf '%s\n' "${flags[@]}" | grep -E '^[0-9]+x' | paste -sd ,)
+  local name=${1/bench/torch} files shapes flags
+  enough "$name" || return 0
+  bench_set "$1"
   # With few rows it also measures graphs, as `tilepost bench` does.
-  step "$name" "$2" "$python" "$root/runtime/bench/async_tp.py" --ranks "$ranks" --shapes "$shapes" --rounds "$rounds" \
-    --seed "$seed" --timeout "$2" --json "$results/$name.json"
+  step "$name" "$2" "$python" "$root/runtime/bench/async_tp.py" --ranks "$ranks" \
+    --shapes "$(IFS=,; echo "${shapes[*]}")" --rounds 5 --seed "$seed" --timeout "$2" --json "$results/$name.json"
 }
 
 part_bench() {
-  local name words flags
-  for name in bench_six:150 bench_random:190 bench_few:120; do
-    local seconds=${name#*:}
-    name=${name%:*}
-    enough "$name" && wait_for "$name" || continue
-    mapfile -t words <"$out/$name.words"
-    step "$name" "$seconds" "$out/$name/harness" "${words[@]}" || continue
-    bench_flags "$name"
-    timeout 60 "$tool" bench "${bench_files[@]/#/$out/specs/bench/}" "${flags[@]}" --from "$results/$name.out" \
-      --json "$results/$name.json" >"$results/$name.txt" 2>"$results/$name.table.err"
-    cat "$results/$name.txt"
-  done
+  local name
+  bench_step bench_six 150
+  bench_step bench_random 190
+  bench_step bench_few 120
   [ "$ranks" -gt 1 ] || return 0
-  for name in bench_six bench_random bench_few; do
-    enough "${name/bench/torch}" && torch_beside "$name" 70
-  done
+  for name in $(bench_sets bench); do torch_beside "$name" 70; done
   "$python" "$here/measure/bench_points.py" table "$results" | tee "$results/bench.md"
 }
 
@@ -186,7 +240,7 @@ part_profile() {
   for machine in h200 "$results/profile_peers.yaml" "$results/profile_apart.yaml"; do
     [ "$machine" = h200 ] || [ -f "$machine" ] || continue
     echo "# planned for $(basename "$machine")"
-    for pattern in "${bench_files[@]}"; do
+    for pattern in "${patterns[@]}"; do
       echo "## ${pattern%.yaml}"
       timeout 60 "$tool" explain "$out/specs/bench/$pattern" --machine "$machine" "${shapes[@]}"
     done
@@ -211,7 +265,10 @@ gist() {
       [ ! -f "$results/faults.tsv" ] || echo "$(grep -c $'\tPASS\t' "$results/faults.tsv") cases passed," \
         "$(grep -c $'\tFAIL\t' "$results/faults.tsv") failed"
       ;;
-    bench_*) grep -s '^# geometric' "$results/$1.txt" | head -3 | paste -sd ';' ;;
+    graphs) "$python" "$here/measure/bench_points.py" below "$results/graphs.json" | head -1 ;;
+    bench_* | scales_* | sums_*) grep -s '^# geometric' "$results/$1.txt" | head -3 | paste -sd ';' ;;
+    few_*) sed -n 's/^== \([0-9]*\) passed; failed:$/\1 cases passed so far/p' "$file" ;;
+    slow) grep -s '^# geometric' "$file" | paste -sd ';' ;;
     layer_* | moe | experts) echo "$(grep -c '^| [a-z0-9]' "$file") lines" ;;
     profile_*) head -1 "$results/$1.txt" 2>/dev/null ;;
     *) tail -n 1 "$file" | cut -c1-100 ;;
