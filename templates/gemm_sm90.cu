@@ -89,7 +89,6 @@ constexpr int kSourceBarriers = kTurnBarriers + kConsumers;
 constexpr int kBarriersEnd = kSourceBarriers + (kSources > 0 ? kConsumers * kPanels : 0);
 using PanelReturns = tilepost::PanelReturns<PanelBarriers, kPanels, (kSources > 1)>;
 constexpr int kBarrierBytes = 1024, kNotesBytes = 16;  // barriers, then notes of the run
-
 constexpr int kThreads = 128 * (1 + kConsumers);
 constexpr int kPanelsEnd = kPipelineBytes + kConsumers * kPanels * kPanelBytes;
 constexpr int kScaleBytes = kScales != 0 ? tilepost::scale_bytes(1, kBlocks) : 0;  // of a consumer

@@ -34,9 +34,10 @@ struct ExpertProducts {
   }
 
   // Starts the multiplication of a stage, as one group of wgmma. `fresh`: these are the first
-  // products of the sums.
-  template <int kRows, class Shared>
-  static __device__ __forceinline__ void multiply_stage(const Shared& shared, int stage, Sums& sums,
+  // products of the sums. kApart: how many sums a block of them has room for.
+  template <int kRows, int kApart, class Shared>
+  static __device__ __forceinline__ void multiply_stage(const Shared& shared, int stage,
+                                                        float (&sums)[kBlocks * kApart],
                                                         bool fresh) {
     ptx::pin(sums);
     ptx::wgmma_fence();
@@ -47,7 +48,7 @@ struct ExpertProducts {
 #pragma unroll
       for (int step = 0; step < kSteps; ++step)
         ptx::wgmma<kRows, kElement, false, kNN>(
-            *reinterpret_cast<float(*)[kRows / 2]>(sums + block * kBlockSums),
+            *reinterpret_cast<float(*)[kRows / 2]>(sums + block * kApart),
             x + ptx::kStepOfA<kNN> * step, y + 2 * step, !fresh || step != 0);
     }
     ptx::wgmma_commit();
@@ -64,7 +65,7 @@ struct ExpertProducts {
 #pragma unroll 1
     for (int i = 0; i < stages; ++i) {
       await_full(shared, ring);
-      multiply_stage<kRows>(shared, ring.index, sums, i == 0);
+      multiply_stage<kRows, kBlockSums>(shared, ring.index, sums, i == 0);
       ptx::wgmma_wait<1>();
       if (previous >= 0) shared.release(previous, thread);
       previous = ring.index;
@@ -84,9 +85,12 @@ struct ExpertProducts {
     for (int i = 0; i < kBlocks * kBlockSums; ++i) sums[i] = 0;
 #pragma unroll 1
     for (int i = 0; i < stages; ++i) {
-      Sums products;
+      // No more registers than these products need: with those of kMost rows ptxas serialised wgmma
+      // where an epilogue follows (C7511).
+      constexpr int kProducts = kRows / 2;
+      float products[kBlocks * kProducts];
       await_full(shared, ring);
-      multiply_stage<kRows>(shared, ring.index, products, true);
+      multiply_stage<kRows, kProducts>(shared, ring.index, products, true);
       if (i == stages - 1) issued();
       ptx::wgmma_wait<0>();
       ptx::pin(products);
@@ -95,8 +99,8 @@ struct ExpertProducts {
 #pragma unroll
       for (int block = 0; block < kBlocks; ++block)
 #pragma unroll
-        for (int sum = 0; sum < kRows / 2; ++sum)
-          sums[block * kBlockSums + sum] += products[block * kBlockSums + sum];
+        for (int sum = 0; sum < kProducts; ++sum)
+          sums[block * kBlockSums + sum] += products[block * kProducts + sum];
     }
   }
 
