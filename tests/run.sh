@@ -98,7 +98,9 @@ fi
 # Without a GPU nothing runs the runtime's own kernels, so that nvcc may compile fast where it has the flag.
 read -r gpus arch < <(bash cmake/find_gpus.sh)
 hurry=-UCMAKE_CUDA_FLAGS
-if [ "$gpus" = 0 ] && nvcc --help 2>/dev/null | grep -q -e --Ofast-compile; then hurry='-DCMAKE_CUDA_FLAGS=-Ofc max'; fi
+if [ "$gpus" = 0 ] && [[ $(nvcc --help 2>/dev/null) == *--Ofast-compile* ]]; then
+  hurry='-DCMAKE_CUDA_FLAGS=-Ofc max'
+fi
 
 echo "== build"
 configure -UTILEPOST_GENERATED_DIR "$architectures" "$hurry"
