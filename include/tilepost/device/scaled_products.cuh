@@ -87,7 +87,8 @@ struct ScaledProducts {
 
   static __device__ __forceinline__ void multiply_block(const Stage& stage,
                                                         float (&products)[kSums], int block) {
-    const uint64_t x = stage.x + block * (kBlock * kRowBytes / 16);
+    constexpr int kUnit = 16;  // bytes of a descriptor's addresses
+    const uint64_t x = stage.x + block * (kBlock * kRowBytes / kUnit);
     ptx::pin(products);
     ptx::wgmma_fence();
 #pragma unroll
