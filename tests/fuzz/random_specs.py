@@ -45,7 +45,8 @@ def choose_transport(random_, spec):
     choices = ["auto", "nccl", "none", "host_copies"]
     if spec["pattern"] != "all_to_all_gemm":
         choices.append("nccl_symmetric")
-    if spec["schedule"]["layout"] != "tile":
+    reaches_others = spec["ranks"] > 1 or spec["arch"] == "host"  # a rank alone on a GPU does not
+    if spec["schedule"]["layout"] != "tile" and reaches_others:
         choices += ["copy_engine"] * 2
         if spec["routing"] == "even" and spec["arch"] != "sm_80":
             choices += ["peer"] * 2
