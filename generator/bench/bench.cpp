@@ -61,10 +61,8 @@ bool choose_plans(std::vector<HarnessProgram>& programs, int sm, Diagnostics& di
     if (plan != nullptr && row_of(*plan).has_experts() && !can_measure_experts(*plan))
       diagnostics.error(fmt::format(
           "cannot measure '{}': experts are measured with inputs of bf16 or f16, without scales "
-          "and "
-          "bias, sums of tokens without an epilogue, and pattern '{}' on {} ranks; change the "
-          "spec, "
-          "or leave it out",
+          "and bias, sums of tokens without an epilogue, and pattern '{}' on {} ranks; change the "
+          "spec, or leave it out",
           program.name, name_of(plan->pattern), row_of(*plan).communicates() ? "several" : "any"));
     else if (plan != nullptr && plan->quantised)
       diagnostics.error(

@@ -7,6 +7,7 @@
 #include "tests/gpu/cases.h"
 #include "tests/gpu/gpu_ranks.h"
 #include "tilepost/dtype.h"
+#include "tilepost/internal/block_scales.h"
 
 namespace gpu_test {
 
@@ -32,15 +33,15 @@ class Checker {
       set.out = device_.allocate(set.out_bytes);
       if (keeps()) set.kept = device_.allocate(most_ * plan_->map.n * output_bytes());
       if (scaled()) {
-        set.scale_a = device_.allocate<float>(most_ * blocks(plan_->k) * kFloat);
+        set.scale_a = device_.allocate<float>(most_ * tilepost::scale_blocks(plan_->k) * kFloat);
         set.scale_b = device_.allocate<float>(scales_of_b() * kFloat);
       }
       if (quantised())
-        set.out_scales =
-            device_.allocate<float>(plan_->ranks * most_ * blocks(plan_->map.n) * kFloat);
+        set.out_scales = device_.allocate<float>(plan_->ranks * most_ *
+                                                 tilepost::scale_blocks(plan_->map.n) * kFloat);
     }
     if (scaled()) {
-      scale_a_ = device_.allocate<float>(most_ * blocks(plan_->k) * kFloat);
+      scale_a_ = device_.allocate<float>(most_ * tilepost::scale_blocks(plan_->k) * kFloat);
       scale_b_ = device_.allocate<float>(scales_of_b() * kFloat);
     }
     if (normalises()) {
@@ -123,7 +124,8 @@ class Checker {
     fill(s.b, b_count(), plan_->input, shape(), seed, rank_, 1, stream());
     if (keeps()) fill_residual(s.kept, seed);
     if (scaled()) {
-      fill_scales(s.scale_a, a_rows(rank_) * blocks(plan_->k), seed, rank_, 0, stream());
+      fill_scales(s.scale_a, a_rows(rank_) * tilepost::scale_blocks(plan_->k), seed, rank_, 0,
+                  stream());
       fill_scales(s.scale_b, scales_of_b(), seed, rank_, 1, stream());
     }
     CUDA_OK(cudaMemsetAsync(s.out, 0xff, static_cast<size_t>(s.out_bytes), stream()));
@@ -236,10 +238,9 @@ class Checker {
   static constexpr auto kFloat = static_cast<int64_t>(sizeof(float));
   bool scaled() const { return plan_->scales != TILEPOST_SCALES_NONE; }
   bool quantised() const { return plan_->quantised != 0; }
-  static int64_t blocks(int64_t extent) {
-    return (extent + TILEPOST_SCALE_BLOCK - 1) / TILEPOST_SCALE_BLOCK;
+  int64_t scales_of_b() const {
+    return tilepost::scale_blocks(plan_->map.n) * tilepost::scale_blocks(plan_->k);
   }
-  int64_t scales_of_b() const { return blocks(plan_->map.n) * blocks(plan_->k); }
   bool gathers() const { return plan_->pattern == TILEPOST_ALL_GATHER_GEMM; }
   bool has_slabs() const {
     return plan_->map.division == TILEPOST_DIVISION_COLUMNS &&
@@ -277,8 +278,9 @@ class Checker {
       fill(a, a_rows(source) * plan_->k, plan_->input, shape(), seed, source, 0, stream());
       a += a_rows(source) * plan_->k * input_bytes();
       if (!scaled()) continue;
-      fill_scales(scale_a, a_rows(source) * blocks(plan_->k), seed, source, 0, stream());
-      scale_a += a_rows(source) * blocks(plan_->k);
+      fill_scales(scale_a, a_rows(source) * tilepost::scale_blocks(plan_->k), seed, source, 0,
+                  stream());
+      scale_a += a_rows(source) * tilepost::scale_blocks(plan_->k);
     }
     const int multiplier = plan_->pattern == TILEPOST_ALL_TO_ALL_GEMM ? rank_ : rank;
     fill(b_, b_count(), plan_->input, shape(), seed, multiplier, 1, stream());
@@ -294,7 +296,7 @@ class Checker {
     const int64_t first = exchanges_rows(*plan_) ? rows_first_[source] : 0;
     if (quantised()) {
       const QuantisedRows rows{static_cast<const char*>(set.out) + first * plan_->map.n,
-                               set.out_scales + first * blocks(plan_->map.n)};
+                               set.out_scales + first * tilepost::scale_blocks(plan_->map.n)};
       compare_quantised(rows, sum_, rows_ + rows_first_[source], shape(count), mismatches_,
                         stream());
       return;

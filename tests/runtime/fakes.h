@@ -208,7 +208,7 @@ struct Seen {
   int groups_begun = 0, groups_ended = 0;
   tilepost_shape_t shape{};  // of the last launch
   tilepost_view_t view{};    // of the last launch
-  // Of the last launch: the operands, or where their tensor maps begin.
+  // These are the operands of the last launch, or where their tensor maps begin.
   const void *a = nullptr, *b = nullptr, *out = nullptr;
   tilepost_epilogue_t epilogue{};  // of the last launch
   int aborted_comms = 0;

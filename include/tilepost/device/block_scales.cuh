@@ -91,7 +91,7 @@ class BlockScales {
   __device__ __forceinline__ void advance(int in_group) {
     if (in_group < kParts) copy(slot_ < kGroup ? kGroup : 0, in_group);
     if (in_group == kParts - 1) close_group();
-    slot_ = (slot_ + 1) % (2 * kGroup);
+    slot_ = (slot_ + 1) % kScaleSlots;
   }
 
   // Calls multiply(border) with the border between two blocks of B as a constant, that is, with the
@@ -117,7 +117,7 @@ class BlockScales {
 
  private:
   static constexpr int kFloat = sizeof(float), kLanes = 32;
-  static constexpr int kRows = 16;                             // of a warp in a block of 64
+  static constexpr int kBlock = 64, kRows = kScaleRowsOfWarp;  // rows of a block, and of a warp
   static constexpr int kAtOnce = kLanes / kGroup;              // rows of which lanes copy a group
   static constexpr int kParts = kBlocks * kRows / kAtOnce;     // in which a group is copied
   static constexpr int kChunk = 8, kChunks = kWidth / kChunk;  // columns; of the consumer's
@@ -136,7 +136,7 @@ class BlockScales {
     constexpr int kPartsOfBlock = kRows / kAtOnce;
     if (left_ <= 0) return;
     const int lane = static_cast<int>(threadIdx.x) % kLanes;
-    const int row = part / kPartsOfBlock * 64 + part % kPartsOfBlock * kAtOnce;
+    const int row = part / kPartsOfBlock * kBlock + part % kPartsOfBlock * kAtOnce;
     const uint32_t to = first_ + (slot + lane % kGroup) * scale_slot_bytes(kBlocks);
     ptx::copy_async<kFloat>(to + kScaleRowsAt + (part * kAtOnce + lane / kGroup) * kFloat,
                             a_ + row * row_step_, row < rows_);

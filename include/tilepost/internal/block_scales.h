@@ -50,23 +50,27 @@ TILEPOST_INLINE constexpr ScaleSteps scale_steps_of_b(int64_t k) {
 
 // How many blocks along k a warp copies the scales of together: a group. The warp has room for two
 // groups, one that it reads and the next.
-constexpr int kScalesInGroup = 4;
+constexpr int kScalesInGroup = 4, kScaleSlots = 2 * kScalesInGroup;
+
+// Rows of A that a warp multiplies in each block of 64, which has four warps.
+constexpr int kScaleRowsOfWarp = 16;
 
 // Where the scales of rows of A begin in a block's slot, bytes. Those of B take two floats. The
 // others are left free, so that the slots of a group begin in different banks of shared memory.
 constexpr int kScaleRowsAt = 8 * static_cast<int>(sizeof(float));
 
-// The bytes of a slot, for a warp that multiplies 16 rows of each of so many blocks of 64.
+// The bytes of a slot, for a warp that multiplies rows of so many blocks of 64.
 TILEPOST_INLINE constexpr int scale_slot_bytes(int blocks) {
-  return kScaleRowsAt + blocks * 16 * static_cast<int>(sizeof(float));
+  return kScaleRowsAt + blocks * kScaleRowsOfWarp * static_cast<int>(sizeof(float));
 }
 // The bytes of all slots of a warp.
 TILEPOST_INLINE constexpr int scale_bytes_of_warp(int blocks) {
-  return 2 * kScalesInGroup * scale_slot_bytes(blocks);
+  return kScaleSlots * scale_slot_bytes(blocks);
 }
 // The bytes of so many consumers, of four warps each.
 TILEPOST_INLINE constexpr int scale_bytes(int consumers, int blocks) {
-  return consumers * 4 * scale_bytes_of_warp(blocks);
+  constexpr int kWarps = 4;
+  return consumers * kWarps * scale_bytes_of_warp(blocks);
 }
 
 }  // namespace tilepost
