@@ -132,6 +132,9 @@ struct RunPath {
   }
   // Whether the kernel waits for other ranks' tiles, sums or rows while it holds its SMs.
   bool waits_on_sms() const { return kernel_does_all || waits == Waits::tiles; }
+  // Whether a kernel beside the GEMM waits until helper warps of all CTAs have done tasks. If so,
+  // no CTA of the GEMM may wait for an SM until others have ended.
+  bool waits_for_tasks() const { return has_tasks && !whole_run; }
   // Whether helper warps push. If not, copies or the epilogue push.
   bool tasks_push() const { return kernel_does_all && !is_fused && pushes != Pushes::nothing; }
   // Whether rows that other ranks have pushed to this rank's landed memory belong into `out`. They
@@ -209,6 +212,14 @@ bool fuses_as_it_may(const tilepost_plan_t& plan);
 // are sums that all ranks get, or rows that are not summed.
 constexpr bool pushes_when_fused(const PatternRow& row) {
   return row.product_spreads() || !row.sums;
+}
+
+// How many CTAs of a GEMM with clusters of `cluster` CTAs may have no SM while a kernel beside it
+// waits for tasks of all of them (RunPath::waits_for_tasks). That kernel has one CTA, which may
+// come before the GEMM's. The SMs of a cluster lie in one GPC, so that CTA may take the place of a
+// whole cluster.
+constexpr int kept_out_by_waiter(int cluster) {
+  return cluster;
 }
 
 // How ranks reach each other's memory with this transport, on every target.

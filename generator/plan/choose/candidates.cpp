@@ -22,12 +22,14 @@ namespace {
 // The grid of the GEMM, in CTAs: a multiple of the cluster that leaves `comm_ctas` SMs to what
 // moves groups and one SM to the waiter. It is the largest such grid, but no larger than all
 // positions need at once. No SM is left free without overlap, or where nothing communicates on SMs
-// beside the GEMM (`comm_ctas` is 0). The grid is 0 if not even one cluster fits.
+// beside the GEMM (`comm_ctas` is 0). The grid is 0 if not even one cluster fits. Where the waiter
+// waits for tasks, all CTAs have an SM wherever it has its own.
 int gemm_grid(const Draft& draft, const Candidate& candidate) {
   const KernelConfig& config = candidate.kernel->config;
   const int cluster = candidate.kernel->request.cluster * ctas_of_tile(config);
   const bool beside = candidate.overlaps() && candidate.comm_ctas > 0;
   const int left = beside ? draft.plan.sms - candidate.comm_ctas - 1 : draft.plan.sms;
+  const int kept_out = beside && candidate.task_parts > 0 ? kept_out_by_waiter(cluster) : 0;
   const tilepost_map_t& map = candidate.problem.map;
   const int64_t positions =
       row_of(draft.plan).has_experts()
@@ -35,8 +37,8 @@ int gemm_grid(const Draft& draft, const Candidate& candidate) {
                 tiles_n(map)
           : schedule_positions(map);
   const int64_t wanted = positions * ctas_of_tile(config);
-  const int64_t ctas = int64_t{std::min(left, resident_sms(draft.profile, draft.plan, cluster))} *
-                       config.ctas_per_sm;
+  const int resident = resident_sms(draft.profile, draft.plan, cluster) - kept_out;
+  const int64_t ctas = int64_t{std::min(left, resident)} * config.ctas_per_sm;
   return static_cast<int>(std::max<int64_t>(std::min(ctas, wanted), 0) / cluster * cluster);
 }
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <string>
 
-#include "runtime/map/patterns.h"
+#include "runtime/map/run_path.h"
 
 namespace tilepost::cuda {
 namespace {
@@ -63,6 +63,16 @@ tilepost_result_t count_resident(const tilepost_plan_t& plan, const DeviceInfo& 
   return TILEPOST_OK;
 }
 
+// Whether `ctas` CTAs of the plan's kernel can be resident, where `resident` can.
+tilepost_result_t has_room(const tilepost_plan_t& plan, const DeviceInfo& device, int32_t ctas,
+                           int resident, const char* beside) {
+  if (ctas <= resident) return TILEPOST_OK;
+  return fail(
+      TILEPOST_UNSUPPORTED,
+      "kernel '%s' is planned with %d CTAs at once, %s holds %d%s; generate it for this GPU",
+      plan.kernel.name, ctas, device.name.c_str(), resident, beside);
+}
+
 tilepost_result_t call_launcher(const tilepost_plan_t& plan, const GemmArguments& arguments,
                                 const cudaLaunchConfig_t& config) {
   const tilepost_launch_call_t call = {
@@ -90,12 +100,10 @@ tilepost_result_t prepare_kernel(const tilepost_plan_t& plan, const DeviceInfo& 
                          // resident
   int resident = 0;
   TILEPOST_TRY(count_resident(plan, device, resident));
-  if (resident < most_ctas(plan))
-    return fail(
-        TILEPOST_UNSUPPORTED,
-        "kernel '%s' is planned with %d CTAs at once, %s holds %d; generate it for this GPU",
-        kernel.name, most_ctas(plan), device.name.c_str(), resident);
-  return TILEPOST_OK;
+  TILEPOST_TRY(has_room(plan, device, most_ctas(plan), resident, ""));
+  if (!paths_of(plan).any(&RunPath::waits_for_tasks)) return TILEPOST_OK;
+  return has_room(plan, device, plan.gemm_ctas, resident - kept_out_by_waiter(kernel.cluster),
+                  " beside a kernel that waits for all of them");
 }
 
 tilepost_result_t launch_gemm(const tilepost_plan_t& plan, const GemmArguments& arguments,

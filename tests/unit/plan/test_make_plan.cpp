@@ -120,6 +120,19 @@ TEST_CASE("a cluster of 4 takes no more CTAs than are resident at once") {
   REQUIRE(only(spec).gemm_ctas == 120);
 }
 
+TEST_CASE("where a kernel waits for tasks of all CTAs, a cluster finds room beside it") {
+  Spec spec = make_spec(8192, 8192, 2048);
+  spec.pattern.value = TILEPOST_ALL_GATHER_GEMM;
+  spec.transport.value = TILEPOST_TRANSPORT_COPY_ENGINE;
+  for (const int cluster : {1, 2, 4}) {
+    spec.schedule.cluster = wish<int64_t>(cluster);
+    const Plan p = only(spec);
+    CAPTURE(cluster);
+    REQUIRE(p.task_parts > 0);
+    REQUIRE(p.gemm_ctas == (cluster == 4 ? 116 : 130));
+  }
+}
+
 TEST_CASE("the host target has groups as soon as there are two waves and two tile rows") {
   for (const tilepost_layout_t layout : {TILEPOST_PANEL, TILEPOST_TILE}) {
     for (const int64_t m : {65, 129, 500, 1000, 2000}) {
