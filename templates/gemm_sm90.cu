@@ -146,9 +146,11 @@ struct Shared {
   __device__ tilepost::HelperMemory notes() const {
     return {base + kSharedBytes - kNotesBytes, kNotesBytes};
   }
+  __device__ tilepost::ScaleArrivals arrivals() const { return {notes().address}; }
 };
 
 __device__ __forceinline__ void init_barriers(const Shared& shared) {
+  if constexpr (kScalesArrive) shared.arrivals().init();
   shared.stages().init(kSharers * Mates::kSenders);
   for (int consumer = 0; consumer < kConsumers; ++consumer) {
     if constexpr (kPingPong) tilepost::ptx::init_barrier(shared.turn(consumer), 1);
@@ -182,12 +184,13 @@ __device__ __forceinline__ void load_tiles(const Shared& shared, const CUtensorM
   tilepost::BulkLoads loads;
   tilepost::ptx::wait_for_previous_kernels();
   tilepost::open_in_map(loads);
-  if constexpr (kScalesArrive) tilepost::ptx::store_shared_word(shared.notes().address, loads.run);
+  if constexpr (kScalesArrive) shared.arrivals().note_run(loads.run);
   for (int position = positions.first; position < tiles;) {
     // For a box wholly below A, TMA accesses A's first address, which may have no memory (in_map).
     const int m = min(tile.m + first_row, rows - 1), n = tile.n + own_column();
     const CUtensorMap* in = tilepost::in_map(map_a, tile, loads);
     tilepost::input_ready(tile, loads);
+    if constexpr (kScalesArrive) shared.arrivals().note_come(position);
     if ((position += positions.all) < tiles) tile = tilepost::tile(grid, position);
 #pragma unroll 1  // few registers
     for (int k = 0; k < stages * kTileK; k += kTileK) {
@@ -380,18 +383,15 @@ __device__ __forceinline__ void write_panels(const Shared& shared, tilepost::Rin
   }
 }
 
-// Starts to load a tile's scales. Returns false if they come with the tile's first stage.
-__device__ __forceinline__ bool open_scales(const Shared& shared,
-                                            const tilepost::Ring<kStages>& ring, Scales& scales,
+// Starts to load a tile's scales. Returns false if only its first stage will tell that they came.
+__device__ __forceinline__ bool open_scales(const Shared& shared, Scales& scales,
                                             const tilepost_shape_t& shape,
                                             const tilepost_epilogue_t& epilogue,
                                             const tilepost::TileGrid& grid, int position,
                                             const Consumer& consumer) {
-  const uint32_t full = shared.stages().full(ring.index);  // all lanes must see the same of it
-  if (kScalesArrive && !__all_sync(0xFFFFFFFF, tilepost::ptx::has_completed(full, ring.parity)))
-    return false;
+  if (kScalesArrive && !shared.arrivals().has_come(position)) return false;
   const tilepost::Tile tile = tilepost::tile(grid, position);
-  const uint32_t run = kScalesArrive ? tilepost::ptx::load_shared_word(shared.notes().address) : 0;
+  const uint32_t run = kScalesArrive ? shared.arrivals().run() : 0;
   scales.open(shape, tilepost::in_scales(epilogue.scale_a, tile, run), epilogue.scale_b,
               {tile.m + consumer.number * kStep, tile.n + own_column()}, consumer.thread,
               shared.base + kPanelsEnd + consumer.number * kScaleBytes);
@@ -412,8 +412,8 @@ __device__ __forceinline__ void multiply_tiles(const Shared& shared, const tilep
   if (kPingPong && consumer.number == 1) ring.skip(stages);
   bool opened = false;  // whether the scales of the next tile are being loaded
   if constexpr (kScales != 0)
-    opened = open_scales(shared, ring, scales, shape, epilogue, grid,
-                         min(positions.first, tiles - 1), consumer);
+    opened = open_scales(shared, scales, shape, epilogue, grid, min(positions.first, tiles - 1),
+                         consumer);
   for (int position = positions.first; position < tiles; position += positions.stride) {
     bool adds = false;
     if constexpr (kSources > 0) adds = tilepost::num_sources(tilepost::tile(grid, position)) > 0;
@@ -423,7 +423,7 @@ __device__ __forceinline__ void multiply_tiles(const Shared& shared, const tilep
     }
     if constexpr (kScalesArrive) {
       tilepost::ptx::wait_barrier(shared.stages().full(ring.index), ring.parity);
-      if (!opened) open_scales(shared, ring, scales, shape, epilogue, grid, position, consumer);
+      if (!opened) open_scales(shared, scales, shape, epilogue, grid, position, consumer);
     }
     const int last_stage =
         kScales != 0 ? ScaledProducts::multiply_tile(shared, ring, sums, stages, consumer, scales)
@@ -435,7 +435,7 @@ __device__ __forceinline__ void multiply_tiles(const Shared& shared, const tilep
       ring.skip(stages);
     }
     if constexpr (kScales != 0)
-      opened = open_scales(shared, ring, scales, shape, epilogue, grid,
+      opened = open_scales(shared, scales, shape, epilogue, grid,
                            min(position + positions.stride, tiles - 1), consumer);
     tilepost::panel::Place place{};  // only an epilogue needs it
     if constexpr (kEpilogue != 0 || kQuantise) {

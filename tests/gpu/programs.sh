@@ -16,6 +16,8 @@
 #               shots, of one m and of any; …_norm: whose rows are normalised there; ag_tiles…: rows of A;
 #               …_scales: with scales of blocks; …_quantised: whose output has 8 bits;
 #               small_ar_tiles_… and so on: the same
+#   scales      …_scales: scales of blocks in every pattern, by copies and by kernels; …_turns_scales: tiles at which
+#               consumers take turns, whose rows arrive meanwhile
 #   tiles       ar_peer_128x192 and so on: every tile of gemm_sm90 that leaves a helper warp room
 #   ranges      …_ranges_…any: several kernels, each for a range of m: by the transports that the model chooses, in the
 #               same memory; wide: others than for fewer columns
@@ -32,11 +34,11 @@
 #
 # OUT/refused.txt lists what the spec does not allow, with the generator's words.
 set -euo pipefail
-[ $# -ge 3 ] || { sed -n '2,33p' "$0" >&2; exit 2; }
+[ $# -ge 3 ] || { sed -n '2,35p' "$0" >&2; exit 2; }
 tool=$(readlink -f "$1") out=$2 ranks=$3
 shift 3
 transports=${TRANSPORTS:-nccl nccl2 nccl_symmetric host_copies copy_engine peer none}
-[ $# -gt 0 ] || set -- main small fused few tiles ranges own pairs neighbours residual
+[ $# -gt 0 ] || set -- main small fused few scales tiles ranges own pairs neighbours residual
 
 # spec <name> <pattern> <transport> <m> <n> <k>: prints a spec.
 spec() {
@@ -198,6 +200,23 @@ few() {
   done
   make rs_tiles_quantised gemm_reduce_scatter peer_tiles 256x8192x2048 gemm.out=e4m3 "${scaled[@]}"
   make a2a_even_tiles_quantised_any gemm_all_to_all peer_tiles 64x2048x512 gemm.m.max=2048 gemm.out=e4m3
+}
+
+# Rows and K end inside blocks.
+scales() {
+  local name short pattern transport given
+  for transport in copy_engine peer; do
+    for name in ar:gemm_all_reduce rs:gemm_reduce_scatter a2a_even:gemm_all_to_all ag:all_gather_gemm \
+      in_even:all_to_all_gemm; do
+      short=${name%%:*} pattern=${name#*:} given=(gemm.a=e4m3 gemm.scales=blocks)
+      case $short in *_even) given+=(routing=even) ;; esac
+      make "${short}_${transport}_scales" "$pattern" "$transport" 4096x1536x1136 "${given[@]}"
+      make "${short}_${transport}_scales_any" "$pattern" "$transport" 4096x1536x1136 gemm.m.max=4096 "${given[@]}"
+      case $short in ag | in_even) ;; *) continue ;; esac
+      make "${short}_${transport}_turns_scales" "$pattern" "$transport" 3072x2048x3200 'schedule.tile=[64, 256]' \
+        "${given[@]}"
+    done
+  done
 }
 
 # Shapes whose rows and columns no tile divides.
@@ -364,6 +383,7 @@ for set in "$@"; do
     small) grid small_ 2048x512x256 '[1, 1]' no ;;
     fused) fused ;;
     few) few ;;
+    scales) scales ;;
     tiles) tiles ;;
     ranges) ranges ;;
     pairs) pairs ;;
@@ -374,7 +394,7 @@ for set in "$@"; do
     sums) sums ;;
     layers) layers ;;
     *)
-      echo "no set '$set'; there are main, small, fused, few, tiles, ranges, own, pairs, neighbours, residual, experts, sums and layers" >&2
+      echo "no set '$set'; there are main, small, fused, few, scales, tiles, ranges, own, pairs, neighbours, residual, experts, sums and layers" >&2
       exit 2
       ;;
   esac

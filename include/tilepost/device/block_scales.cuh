@@ -20,6 +20,37 @@
 
 namespace tilepost {
 
+// What a CTA's loader tells consumers of scales that arrive with rows of A: two words of shared
+// memory. Consumers may not ask the barriers of stages instead: where they take turns at tiles, the
+// stage of a consumer's next tile is several phases ahead, and a barrier knows the parity of the
+// last one alone.
+struct ScaleArrivals {
+  uint32_t address;
+
+  // One thread, before others use the words.
+  __device__ __forceinline__ void init() const { ptx::store_shared_word(come(), 0); }
+  // The loader: the number of the run, once; then the position of each tile whose rows have come.
+  // Positions grow. The release hands on what the loader has acquired of these rows (PTX ISA 8.9.5:
+  // causality order is transitive). Scales are read through the generic proxy, so it is enough.
+  __device__ __forceinline__ void note_run(uint32_t run) const {
+    ptx::store_shared_word(address, run);
+  }
+  __device__ __forceinline__ void note_come(int position) const {
+    ptx::store_release_shared(come(), static_cast<uint32_t>(position) + 1);
+  }
+  // All lanes of a warp: whether rows and scales of the tile at `position` have come, the same for
+  // all lanes. The vote orders no memory; each lane has acquired by itself.
+  __device__ __forceinline__ bool has_come(int position) const {
+    return __all_sync(0xFFFFFFFF,
+                      ptx::load_acquire_shared(come()) > static_cast<uint32_t>(position)) != 0;
+  }
+  // The number of the run, behind has_come() or the tile's first stage.
+  __device__ __forceinline__ uint32_t run() const { return ptx::load_shared_word(address); }
+
+ private:
+  __device__ __forceinline__ uint32_t come() const { return address + sizeof(uint32_t); }
+};
+
 // A number of chunks of columns, as a type.
 template <int kChunks>
 struct Border {};

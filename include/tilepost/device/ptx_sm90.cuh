@@ -72,21 +72,6 @@ __device__ __forceinline__ void wait_barrier(uint32_t barrier, uint32_t parity) 
       : "memory");
 }
 
-// Whether the phase of the given parity has completed. If so, as wait_barrier.
-__device__ __forceinline__ bool has_completed(uint32_t barrier, uint32_t parity) {
-  uint32_t done;
-  asm volatile(
-      "{\n"
-      ".reg .pred done;\n"
-      "mbarrier.test_wait.parity.shared::cta.b64 done, [%1], %2;\n"
-      "selp.u32 %0, 1, 0, done;\n"
-      "}"
-      : "=r"(done)
-      : "r"(barrier), "r"(parity)
-      : "memory");
-  return done != 0;
-}
-
 // ---- TMA (PTX ISA, cp.async.bulk.tensor and its completion)
 
 __device__ __forceinline__ void prefetch_tensor_map(const CUtensorMap* map) {
