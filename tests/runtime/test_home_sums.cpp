@@ -3,146 +3,37 @@
 // runs with too many rows, ranks that do not come, and calls that fail.
 #include <cmath>
 #include <cstring>
-#include <memory>
-#include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
-#include "runtime/core/routing/routing.h"
-#include "tests/catch.h"
-#include "tests/host/routing_reference.h"
-#include "tests/runtime/rank_kernel.h"
-#include "tests/runtime/routed.h"
-#include "tilepost/host/routing.h"
-#include "tilepost/numeric.h"
+#include "tests/runtime/token_team.h"
 
 using Catch::Contains;
 using fakes::world;
-using ranks::Rank;
-using ranks::Ranks;
-using ranks::self;
-using routing::below;
-using routing::Load;
-using routing::Random;
-using routing::Tokens;
-using tilepost::Bf16;
+using token_team::Bf16;
+using token_team::kExperts;
+using token_team::kMost;
+using token_team::kTop;
+using token_team::kUntouched;
+using token_team::OneRun;
+using token_team::Random;
+using token_team::self;
+using token_team::Tokens;
 
 namespace {
 
-constexpr int kExperts = 3, kTop = 4;  // experts of a rank, and of a token
-constexpr int64_t kMost = 61;          // tokens of all ranks
-constexpr int64_t kColumns = 1032;     // which make two parts of a token's row
-constexpr uint16_t kUntouched = 0x7f7f;
+constexpr int64_t kColumns = 1032;  // which make two parts of a token's row
 
 // What a rank's experts make of a row in a run.
 float product_of(uint32_t run, int rank, int64_t row, int64_t column) {
   return ranks::product(run, rank, row, column) - 16;
 }
 
-// One run of all ranks.
-struct OneRun {
-  std::vector<Tokens> tokens;  // [ranks]
-  int64_t m;
-  bool captured = false;
-};
-
-// Ranks that sum tokens. The stand-in for the GEMM gives their experts' rows, and the host's twin
-// makes the tables.
-class SumTeam : public OnFakes {
- public:
-  ~SumTeam() noexcept(false) { destroy(); }
-
-  void create(int count, int64_t most_rows = kMost * kTop, double deadline_seconds = 5) {
-    use(count, most_rows);
-    all_ = std::make_unique<Ranks>(program_, count, deadline_seconds);
-    world().kernel = [this](void** arguments) { return multiply(arguments); };
-    seats_.resize(static_cast<size_t>(count));
-    all_->on_all([&](int rank, Rank& mine) {
-      mine.result = make_rank(rank, mine, deadline_seconds);
-      if (mine.result != TILEPOST_OK) mine.text = tilepost_last_error();
-    });
-    INFO(all_->text());
-    REQUIRE(all_->all_ok());
-  }
-  void destroy() {
-    if (all_ == nullptr) return;
-    all_->on_all([&](int rank, Rank& mine) {
-      tilepost_op_destroy(std::exchange(mine.setup.op, nullptr));
-      tilepost_routing_destroy(std::exchange(seats_[rank].routing, nullptr));
-      mine.setup.release();
-    });
-    all_.reset();
-  }
-
-  Ranks& all() { return *all_; }
-  int count() const { return static_cast<int>(seats_.size()); }
-  int64_t share(int64_t m) const { return (m + count() - 1) / count(); }
-  routing::Shape shape() const {
-    return {count(), kExperts * count(), kTop, static_cast<int>(share(kMost))};
-  }
-
-  OneRun random_run(Random& random) const {
-    OneRun run{{}, 1 + below(random, kMost), below(random, 3) == 0};
-    for (int rank = 0; rank < count(); ++rank) {
-      const int64_t left = run.m - rank * share(run.m);
-      const auto most = static_cast<int>(std::clamp<int64_t>(left, 0, share(run.m)));
-      const auto load = static_cast<Load>(below(random, routing::kLoads));
-      const int tokens = below(random, 3) == 0 ? most : below(random, most + 1);
-      run.tokens.push_back(random_tokens(shape(), tokens, load, random));
-      run.tokens.back().encode({false, false});
-    }
-    return run;
-  }
-  // Tokens of all ranks for which rank 0 has `rows` rows.
-  OneRun run_for_first(int rows) const {
-    OneRun run{{}, kMost};
-    for (int rank = 0; rank < count(); ++rank) {
-      Tokens& tokens = run.tokens.emplace_back();
-      tokens.tokens = static_cast<int>(std::min(share(kMost), kMost - rank * share(kMost)));
-      for (int route = 0; route < tokens.tokens * kTop; ++route)
-        tokens.ids.push_back(rows-- > 0 ? route % kExperts : -1);
-      tokens.weights.assign(tokens.ids.size(), 1);
-      tokens.encode({false, false});
-    }
-    return run;
-  }
-
-  // Makes the runs on all ranks but `absent`, one after the other, and looks at their outputs. A
-  // rank may be ahead of another.
-  void run(const std::vector<OneRun>& runs, int absent = -1) {
-    const uint32_t first = runs_ + 1;
-    runs_ += static_cast<uint32_t>(runs.size());
-    all_->on_all([&](int rank, Rank& mine) {
-      for (size_t i = 0; i < runs.size() && rank != absent; ++i) {
-        self().run = first + static_cast<uint32_t>(i);
-        ranks::linger();
-        seats_[rank].wrong += start(rank, mine, runs[i]) != TILEPOST_OK;
-        if (seats_[rank].checks) seats_[rank].wrong += count_wrong(rank, runs[i]);
-      }
-    });
-  }
-  int64_t wrong() const {
-    int64_t sum = 0;
-    for (const Seat& seat : seats_) sum += seat.wrong;
-    return sum;
-  }
-  // The outputs of runs from here on are not looked at.
-  void leave_unchecked() {
-    for (Seat& seat : seats_) seat.checks = false;
-  }
-  bool untouched(int rank) const {
-    return std::ranges::all_of(seats_[rank].out, [](Bf16 v) { return v.bits == kUntouched; });
-  }
-
+// Ranks that sum tokens. The stand-in for the GEMM gives their experts' rows.
+class SumTeam : public token_team::TokenTeam {
  private:
-  struct Seat {
-    tilepost_expert_routing_t routing = nullptr;
-    std::vector<Bf16> out, residual;
-    int64_t wrong = 0;
-    bool checks = true;
-  };
-
-  void use(int count, int64_t most_rows) {
+  void use(int count, int64_t /*most_rows*/) override {
     ranks::use(program_, ranks::stores(kReduceScatter), count, kMost);
     tilepost_plan_t& plan = program_.plan;
     plan.map.n = kColumns;
@@ -150,26 +41,11 @@ class SumTeam : public OnFakes {
     plan.comm_ctas = 0;
     plan.comm_lanes = 1;
     plan.epilogue = TILEPOST_RESIDUAL;
-    plan.experts = kExperts;
-    plan.top = kTop;
-    plan.most_rows = most_rows;
-    plan.any_m = 1;
     program_.use(TILEPOST_GROUPED_GEMM_COMBINE, count, TILEPOST_DIVISION_SHARES, program_.cuts);
-  }
-  tilepost_result_t make_rank(int rank, Rank& mine, double deadline_seconds) {
-    const tilepost_unique_id_t id{};
-    TILEPOST_TRY(tilepost_comm_init(&id, rank, count(), &mine.setup.comm));
-    tilepost_expert_routing_t& routing = seats_[rank].routing;
-    TILEPOST_TRY(tilepost_routing_create(mine.setup.comm, shape().experts, kTop,
-                                         shape().most_tokens, nullptr, &routing));
-    tilepost_options_t options = tilepost_default_options();
-    options.deadline_seconds = deadline_seconds;
-    options.routing = routing;
-    return tilepost_op_create(mine.setup.comm, &program_.program, &options, &mine.setup.op);
   }
 
   // Stores the rows of this rank's experts, and nothing behind them.
-  fakes::Hang multiply(void** arguments) const {
+  fakes::Hang multiply(void** arguments) override {
     fakes::MapOf c;
     std::memcpy(&c, arguments[2], sizeof c);
     const auto& view = *static_cast<const tilepost_view_t*>(arguments[5]);
@@ -181,40 +57,14 @@ class SumTeam : public OnFakes {
     return {};
   }
 
-  void make_tables(int rank, const std::vector<Tokens>& all) const {
-    std::vector<tilepost::RoutedTokens> of_ranks;
-    for (const Tokens& tokens : all)
-      of_ranks.push_back(
-          {tokens.id_bytes.data(), tokens.weight_bytes.data(), false, false, tokens.tokens});
-    tilepost_routing_info_t info{};
-    tilepost_routing_get_info(seats_[rank].routing, &info);
-    const auto writable = [](const auto* table) {
-      return const_cast<std::remove_const_t<std::remove_pointer_t<decltype(table)>>*>(table);
-    };
-    tilepost::RoutingFault fault{};
-    tilepost::route_tokens(
-        seats_[rank].routing->shape(), of_ranks,
-        {writable(info.expert_ends), writable(info.row_tokens), writable(info.token_rows),
-         writable(info.token_weights), writable(info.token_ranks), writable(info.tokens),
-         writable(info.rank_rows)},
-        fault);
-  }
-
-  tilepost_result_t start(int rank, Rank& mine, const OneRun& run) {
+  void give(int rank, const OneRun& /*run*/, tilepost_run_operands_t& operands) override {
     Seat& seat = seats_[rank];
-    make_tables(rank, run.tokens);
     seat.out.assign(static_cast<size_t>(share(kMost) * kColumns), Bf16{kUntouched});
     seat.residual.clear();
     for (int64_t i = 0; i < share(kMost) * kColumns; ++i)
       seat.residual.push_back(tilepost::from_float<Bf16>(residual_of(rank, i)));
-    tilepost_run_operands_t operands = sample::operands();
     operands.out = seat.out.data();
     operands.residual = seat.residual.data();
-    operands.m = run.m;
-    const fakes::Capture capture(mine.user, run.captured);
-    mine.result = tilepost_op_run_with(mine.setup.op, &operands, mine.user);
-    if (mine.result != TILEPOST_OK) mine.text = tilepost_last_error();
-    return mine.result;
   }
   static float residual_of(int rank, int64_t element) {
     return product_of(self().run, rank + 100, element / kColumns, element % kColumns);
@@ -263,9 +113,9 @@ class SumTeam : public OnFakes {
     }
     return sums;
   }
-  int64_t count_wrong(int rank, const OneRun& run) const {
+  int64_t count_wrong(int rank, const OneRun& run) const override {
     const std::vector<Bf16>& out = seats_[rank].out;
-    const int64_t own = std::clamp<int64_t>(run.m - rank * share(run.m), 0, share(run.m));
+    const int64_t own = rows_of(rank, run.m);
     int64_t wrong = 0;
     for (int64_t token = 0; token < share(kMost); ++token) {
       const Bf16* const row = &out[static_cast<size_t>(token * kColumns)];
@@ -277,11 +127,6 @@ class SumTeam : public OnFakes {
     }
     return wrong;
   }
-
-  sample::Program program_;
-  std::unique_ptr<Ranks> all_;
-  std::vector<Seat> seats_;
-  uint32_t runs_ = 0;
 };
 
 // One rank of two. The other one is imitated.
@@ -299,15 +144,7 @@ TEST_CASE_METHOD(SumTeam, "home sums: tokens of all ranks, eager and captured, o
   const int count = GENERATE(2, 3);
   create(count);
   Random random(count);
-  std::vector<OneRun> runs;
-  for (int i = 0; i < 12; ++i) runs.push_back(random_run(random));
-  // The m of a captured run has had an eager run.
-  for (OneRun& run : runs) {
-    OneRun captured = std::exchange(run, OneRun{run.tokens, run.m});
-    this->run({run});
-    if (captured.captured) this->run({captured});
-  }
-  this->run(runs);  // a rank may be runs ahead of another
+  run_random(12, random);
   INFO(all().text());
   CHECK(wrong() == 0);
 }
