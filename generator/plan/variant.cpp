@@ -31,8 +31,9 @@ void add_of_gpus(const Plan& plan, const RunPath& path, Constants& constants) {
   if (path.is_fused && row_of(plan).sums) constants.add("int", "kSources = kOthers");
   constants.is_true(path.is_fused && path.pushes == Pushes::results, "kSpreads");
   if (plan.task_parts > 0) constants.add("int", fmt::format("kTaskParts = {}", plan.task_parts));
-  constants.is_true(plan.task_parts > 0 && plan.pushes && plan.access == TILEPOST_ACCESS_WRITE,
-                    "kPushes");
+  const bool tasks_push =
+      plan.task_parts > 0 && plan.pushes && plan.access == TILEPOST_ACCESS_WRITE;
+  constants.is_true(tasks_push || path.pushes_tokens, "kPushes");
   constants.is_false(plan.transport == TILEPOST_TRANSPORT_NONE, "kOverlaps");
 }
 

@@ -347,8 +347,8 @@ class PlanRules {
     if (row().moves_input())
       return expect(plan_.pushes == (shares_memory() ? 1 : 0), "pushes", plan_.pushes,
                     "1 where rows of A are copied into other ranks' memory, 0 elsewhere") &&
-             expect(on_host() || !writes() || plan_.task_parts > 0, "task_parts", plan_.task_parts,
-                    "1 where helper warps push rows of A");
+             expect(on_host() || !writes() || row().dispatches() || plan_.task_parts > 0,
+                    "task_parts", plan_.task_parts, "1 where helper warps push rows of A");
     const bool sums = row().product_spreads() && writes();
     if (plan_.access == TILEPOST_ACCESS_TILES)
       return expect(plan_.pushes == (plan_.shots == TILEPOST_TWO_SHOT ? 1 : 0), "pushes",

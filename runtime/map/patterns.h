@@ -187,11 +187,11 @@ constexpr bool scatters_rows(const tilepost_plan_t& plan) {
   return row_of(plan).moves_product() && plan.routing == TILEPOST_ROUTING_ROWS;
 }
 
-// Whether the transport brings tokens to experts, or their sums home.
-constexpr bool brings_tokens(const PatternRow& pattern, tilepost_transport_t transport) {
+// Whether the transport brings tokens to experts, and their sums home.
+constexpr bool brings_tokens(tilepost_transport_t transport) {
   return transport == TILEPOST_TRANSPORT_NONE || transport == TILEPOST_TRANSPORT_NCCL ||
-         transport == TILEPOST_TRANSPORT_COPY_ENGINE || transport == TILEPOST_TRANSPORT_HOST ||
-         (pattern.combines() && transport == TILEPOST_TRANSPORT_PEER);
+         transport == TILEPOST_TRANSPORT_COPY_ENGINE || transport == TILEPOST_TRANSPORT_PEER ||
+         transport == TILEPOST_TRANSPORT_HOST;
 }
 
 // The m of the plan's runs. With any_m it is the greatest m. It counts rows of the product, or

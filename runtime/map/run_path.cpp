@@ -86,6 +86,7 @@ RunPath path_of(const tilepost_plan_t& plan, bool overlaps) {
   path.exchanges_parts = overlaps && plan.access == TILEPOST_ACCESS_TILES;
   path.whole_run = path.exchanges_parts || (overlaps && plan.whole_run != 0);
   path.lists_tiles = row.dispatches();
+  path.pushes_tokens = path.lists_tiles && overlaps && plan.access == TILEPOST_ACCESS_WRITE;
   path.combines = row.combines();
   path.sums_at_home = path.combines && overlaps && plan.access == TILEPOST_ACCESS_WRITE;
   path.normalises = path.exchanges_parts && kernels_normalise(plan);
@@ -95,6 +96,7 @@ RunPath path_of(const tilepost_plan_t& plan, bool overlaps) {
   path.has_tasks = overlaps && plan.task_parts > 0;
   path.is_fused = overlaps && plan.fused != 0;
   path.kernel_does_all = path.exchanges_parts || path.is_fused || path.sums_at_home ||
+                         path.pushes_tokens ||
                          (path.has_tasks && plan.access == TILEPOST_ACCESS_WRITE);
   path.pushes = pushes_of(plan, overlaps);
   path.waits = waits_of(plan, overlaps);

@@ -66,6 +66,8 @@ struct RunPath {
   bool exchanges_parts;
   bool lists_tiles;  // whether a list of tile rows is made of the run's tokens before the kernel
                      // (tilepost_token_tile_t)
+  // Whether what makes that list also stores this rank's tokens in the memory of all other ranks.
+  bool pushes_tokens;
   // Whether the kernel stores rows of experts in memory of this rank (`products`), from which
   // another kernel makes the tiles of the map: sums of tokens' rows. What is said below of where
   // the kernel stores tiles, and of its counters, holds of that other kernel.
@@ -86,7 +88,7 @@ struct RunPath {
   // summed, it adds the other ranks' parts to this rank's own tiles. It stores the finished tiles
   // in `results`.
   bool is_fused;
-  // Whether the kernel, or the one that sums tokens, carries out all steps itself, so that none is
+  // Whether the kernel, or one that lists or sums tokens, carries out all steps, so that none is
   // left to streams. A consumer or a copy may still follow the kernel (below). The host target
   // takes steps all the same.
   bool kernel_does_all;
@@ -128,15 +130,20 @@ struct RunPath {
   // other ranks may still use the shared memory for the run before. The kernel of such a run uses
   // none of that memory before its rows have arrived, so it need not wait.
   bool begins_on_comm_stream() const {
-    return input_arrives() && reads == InputFrom::split && !has_tasks && !exchanges_parts;
+    return input_arrives() && reads == InputFrom::split && !has_tasks && !exchanges_parts &&
+           !pushes_tokens;
   }
   // Whether the kernel waits for other ranks' tiles, sums or rows while it holds its SMs.
   bool waits_on_sms() const { return kernel_does_all || waits == Waits::tiles; }
   // Whether a kernel beside the GEMM waits until helper warps of all CTAs have done tasks. If so,
   // no CTA of the GEMM may wait for an SM until others have ended.
   bool waits_for_tasks() const { return has_tasks && !whole_run; }
-  // Whether helper warps push. If not, copies or the epilogue push.
-  bool tasks_push() const { return kernel_does_all && !is_fused && pushes != Pushes::nothing; }
+  // Whether the memory in which all ranks' rows come together lacks this rank's own rows, or most
+  // of them.
+  bool leaves_own_rows() const { return begins_on_comm_stream() || pushes_tokens; }
+  // Whether helper warps push, or the kernel that lists tile rows of tokens. If not, copies or the
+  // epilogue push.
+  bool warps_push() const { return kernel_does_all && !is_fused && pushes != Pushes::nothing; }
   // Whether rows that other ranks have pushed to this rank's landed memory belong into `out`. They
   // are copied there, unless the run's `out` is landed memory or a registered output.
   bool copies_landed() const {

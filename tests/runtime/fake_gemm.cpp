@@ -15,7 +15,8 @@ namespace {
 void wait_for_arrivals(const tilepost_view_t& view, Stream& stream) {
   std::set<int> groups;
   for (int i = 0; i < view.num_tiles; ++i) groups.insert(view.tiles[i].group);
-  const bool pushed = view.tasks.there != nullptr;
+  const bool tokens = view.token_tiles != nullptr && view.tasks.stored != nullptr;
+  const bool pushed = view.tasks.there != nullptr || tokens;
   const auto arrived = [view, groups, pushed] {
     const uint32_t* counters = pushed ? view.tasks.stored : view.counters;
     for (const int group : groups) {

@@ -1,13 +1,17 @@
-// Stand-ins for the kernels that list tile rows of tokens and that sum tokens. Where ranks are
-// threads, sums at home are made with data.
+// Stand-ins for the kernels that list tile rows of tokens, push tokens and sum tokens. Where ranks
+// are threads, lists, tokens that are pushed and sums at home are made with data.
+#include <chrono>
 #include <cmath>
+#include <cstring>
 #include <string>
+#include <thread>
 
 #include "runtime/cuda/consumers/home_sums.h"
 #include "runtime/cuda/consumers/token_list.h"
 #include "runtime/cuda/consumers/token_sums.h"
 #include "tests/runtime/fake_ranks.h"
 #include "tests/runtime/fakes.h"
+#include "tilepost/host/token_list.h"
 #include "tilepost/internal/exchange_words.h"
 #include "tilepost/numeric.h"
 
@@ -28,6 +32,53 @@ bool find_fault(const RowsBound& bound) {
     return true;
   }
   return false;
+}
+
+// As the kernel: the same list in the memory of lists.
+void make_list(const TokenListArguments& args, bool over) {
+  Experts experts{args.expert_ends, args.experts};
+  experts.tokens = args.row_tokens;
+  std::vector<tilepost_token_tile_t> list(1);
+  if (!over) list = list_token_tiles(experts, args.m, args.tile_m, args.groups);
+  std::memcpy(args.memory, list.data(), list.size() * sizeof list.front());
+}
+
+// Stores the rows of a group on every other rank.
+void store_rows(const RowPushes& pushes, int group) {
+  const PushedRows& rows = pushes.rows[group];
+  for (int rank = 0; rank < pushes.ranks; ++rank)
+    if (rank != pushes.rank)
+      std::memcpy(static_cast<char*>(pushes.there[rank]) + rows.to,
+                  static_cast<const char*>(pushes.a) + rows.from, static_cast<size_t>(rows.bytes));
+}
+
+void count_rows(const RowPushes& pushes, int group) {
+  const auto chunks = static_cast<uint32_t>(pushed_chunks(pushes.rows[group].bytes));
+  for (int rank = 0; rank < pushes.ranks; ++rank)
+    if (rank != pushes.rank)
+      __atomic_fetch_add(pushes.raise[rank] + group * TILEPOST_COUNTER_STRIDE, chunks,
+                         __ATOMIC_RELEASE);
+}
+
+// Pushes with data.
+void push(const RowPushes& pushes) {
+  constexpr std::chrono::milliseconds kLate{1};
+  if (pushes.groups == 0 || load(*pushes.given_up) != 0) return;
+  for (int group = 0; group < pushes.groups; ++group) {
+    if (world().counts_before_rows) {
+      count_rows(pushes, group);
+      std::this_thread::sleep_for(kLate);
+    }
+    store_rows(pushes, group);
+    if (!world().counts_before_rows) count_rows(pushes, group);
+  }
+}
+
+// The other ranks do what this one does, so that their rows are counted here. All shares are equal.
+void count_others(const RowPushes& pushes) {
+  for (int group = 0; group < pushes.groups && !world().collectives_hang; ++group)
+    pushes.raise[pushes.rank][group * TILEPOST_COUNTER_STRIDE] +=
+        static_cast<uint32_t>((pushes.ranks - 1) * pushed_chunks(pushes.rows[group].bytes));
 }
 
 float element(const void* base, int64_t at) {
@@ -115,9 +166,18 @@ cudaError_t preload_token_list() {
   return launched("preload_token_list");
 }
 cudaError_t launch_token_list(const TokenListArguments& arguments, int, cudaStream_t stream) {
+  const RowPushes& pushes = arguments.pushes;
   const cudaError_t error =
-      launched("token_list " + stream_of(stream).name + " " + std::to_string(arguments.m));
-  find_fault(arguments.bound);
+      launched("token_list " + stream_of(stream).name + " " + std::to_string(arguments.m) +
+               (pushes.groups > 0 ? " pushes " + std::to_string(all_pushed_chunks(pushes)) : ""));
+  const bool over = find_fault(arguments.bound);
+  if (error != cudaSuccess) return error;
+  if (!world().threads) {
+    count_others(pushes);
+    return error;
+  }
+  make_list(arguments, over);
+  push(pushes);
   return error;
 }
 

@@ -24,11 +24,13 @@ class Routed : public Operation {
     program.use(pattern, 2, dispatches ? TILEPOST_DIVISION_ARRIVALS : TILEPOST_DIVISION_SHARES,
                 dispatches ? std::vector{0, 1, 2} : std::vector{1, 2});
   }
-  // Lets ranks store their sums into each other's memory.
+  // Lets ranks store their tokens or sums into each other's memory.
   static void use_peer(sample::Program& program) {
     program.plan.transport = TILEPOST_TRANSPORT_PEER;
     program.plan.access = TILEPOST_ACCESS_WRITE;
     program.plan.comm_ctas = 0;
+    if (tilepost::row_of(program.plan).dispatches())
+      program.plan.pushes = program.plan.reads_own = program.plan.comm_lanes = 1;
     program.finish();
   }
 

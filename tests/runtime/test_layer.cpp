@@ -22,13 +22,16 @@ using OfLayer = tilepost_layer_operands_t;
 
 constexpr int64_t kTokens = 200;  // of this rank in a run
 
-// A layer whose tokens go to experts by messages. Their sums go home by messages, or by `peer`.
+// How tokens go to experts, and their sums home.
+enum class By { messages, messages_and_peer, peer };
+
 class Layer : public Routed {
  public:
-  explicit Layer(bool peer = true) {
+  explicit Layer(By by = By::messages_and_peer) {
     use_tokens(program, TILEPOST_DISPATCH_GROUPED_GEMM);
     use_tokens(second_, TILEPOST_GROUPED_GEMM_COMBINE);
-    if (peer) use_peer(second_);
+    if (by == By::peer) use_peer(program);
+    if (by != By::messages) use_peer(second_);
     // The kernel of the first half waits for tokens, and that of the second for nothing.
     world().on_gemm = [this] {
       outs_before_.push_back(world().out);
@@ -91,9 +94,10 @@ tilepost_memory_t empty() {
 }  // namespace
 
 TEST_CASE("layer: a run routes, lists tile rows, and starts both halves one behind the other") {
-  const bool peer = GENERATE(false, true), captured = GENERATE(false, true);
-  CAPTURE(peer, captured);
-  Layer layer(peer);
+  const By by = GENERATE(By::messages, By::messages_and_peer, By::peer);
+  const bool captured = GENERATE(false, true), peer = by != By::messages;
+  CAPTURE(static_cast<int>(by), captured);
+  Layer layer(by);
   layer.create();
   const int before = world().memory_calls;
   const fakes::Capture capture(layer.user, captured);
@@ -110,12 +114,16 @@ TEST_CASE("layer: a run routes, lists tile rows, and starts both halves one behi
   CHECK(order.all_before("gemm", sums));
   CHECK(order.count(sums) == 1);
   CHECK(order.joined(sums));
-  // Tokens are gathered while the kernel of the first half runs.
-  REQUIRE(order.count("recv") == 2);
-  CHECK_FALSE(order.before("gemm", 0, "recv", 0));
-  CHECK(order.joined("recv"));
+  if (by == By::peer) {
+    CHECK(order.before("shared_begin", 0, "token_list", 0));
+  } else {
+    // Tokens are gathered while the kernel of the first half runs.
+    REQUIRE(order.count("recv") == 2);
+    CHECK_FALSE(order.before("gemm", 0, "recv", 0));
+    CHECK(order.joined("recv"));
+  }
   if (peer) {
-    CHECK(order.before("gemm", 1, "shared_begin", 0));
+    CHECK(order.before("gemm", 1, "shared_begin", by == By::peer ? 1 : 0));
     CHECK(order.all_before("shared_begin", sums));
   } else {
     // Groups of sums go home while others are made, behind the counters that the sums raise.
@@ -171,9 +179,9 @@ TEST_CASE_METHOD(Layer, "layer: tables that were made before are used as they ar
 }
 
 TEST_CASE("layer: what it takes is known before, and is what is allocated") {
-  const bool peer = GENERATE(false, true);
-  CAPTURE(peer);
-  Layer layer(peer);
+  const By by = GENERATE(By::messages, By::messages_and_peer, By::peer);
+  CAPTURE(static_cast<int>(by));
+  Layer layer(by);
   REQUIRE(layer.try_to_route() == TILEPOST_OK);
   const tilepost_options_t bound = layer.options();
   const int64_t rows = layer.first_plan().most_rows * layer.first_plan().map.n * 2;
@@ -269,11 +277,12 @@ TEST_CASE_METHOD(Layer,
 }
 
 TEST_CASE("layer: a call that fails while it is made or run is reported, and leaves nothing") {
-  const bool running = GENERATE(false, true), peer = GENERATE(false, true);
-  CAPTURE(running, peer);
+  const bool running = GENERATE(false, true);
+  const By by = GENERATE(By::messages, By::messages_and_peer, By::peer);
+  CAPTURE(running, static_cast<int>(by));
   int calls = 1;
   for (int failing = 0; failing <= calls; ++failing) {
-    Layer layer(peer);
+    Layer layer(by);
     layer.leaves_memory();
     REQUIRE(layer.try_to_route() == TILEPOST_OK);
     const tilepost_options_t bound = layer.options();

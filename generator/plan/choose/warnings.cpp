@@ -107,6 +107,7 @@ std::string why_no_streams(const Plan& plan) {
   if (plan.arch == Arch::host) return "threads take the place of streams";
   const RunPath path = path_of(plan, true);
   if (path.sums_at_home) return "the kernel that sums tokens does what streams would";
+  if (path.pushes_tokens) return "the kernel that lists tile rows does what streams would";
   if (path.kernel_does_all) return "helper warps of the GEMM do what streams would";
   if (path.waits == Waits::launches) return "launches of the GEMM follow the rows of A they need";
   return path.waits == Waits::tiles ? "the tiles themselves wait for the rows of A they need" : "";

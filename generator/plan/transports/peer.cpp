@@ -1,5 +1,6 @@
 // transport: peer. The kernel stores tiles into the memory of the ranks that own their rows. Helper
-// warps push rows of A, add up parts and push their sums.
+// warps push rows of A, add up parts and push their sums. Where tokens go to experts, small kernels
+// do so.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -12,6 +13,7 @@
 #include "generator/plan/transports/objects.h"
 #include "generator/spec/layer.h"
 #include "generator/spec/text.h"
+#include "runtime/map/moved_scales.h"
 #include "runtime/map/tile_map.h"
 
 namespace tilepost {
@@ -34,6 +36,20 @@ bool sums_for_too_many(const PatternRow& row, int64_t ranks) {
   return row.combines() && ranks > TILEPOST_MOST_EXCHANGING;
 }
 
+// Time in which a rank stores its rows of A in the memory of all other ranks.
+double pushed_us(const Plan& plan, const MachineProfile& profile) {
+  const double sent =
+      static_cast<double>(plan.map.m * moved_row_bytes(plan)) * sent_part(plan.ranks);
+  return sent / kMib * profile.peers.stores.us_per_mib;
+}
+
+// Whether a kernel in front of the GEMM would delay it by more than copies beside it come late:
+// tokens of so many bytes are for copies.
+bool pushes_too_many(const Plan& plan, const MachineProfile& profile) {
+  const CopyProfile& copies = profile.peers.copies;
+  return row_of(plan).dispatches() && pushed_us(plan, profile) > copies.push_us + copies.landed_us;
+}
+
 class Peer final : public Transport {
  public:
   Peer()
@@ -48,15 +64,15 @@ class Peer final : public Transport {
   // Kernels that cannot store to peers are left out when candidates are listed.
   bool may_try(const Spec& spec, const Plan& plan, const MachineProfile& profile) const override {
     return may_share(plan, profile) && !is_routed(plan) && !pushes_beside_neighbours(spec) &&
-           !sums_for_too_many(row_of(plan), plan.ranks) &&
-           !(row_of(plan).combines() && spec.schedule.comm_sms) &&
+           !sums_for_too_many(row_of(plan), plan.ranks) && !pushes_too_many(plan, profile) &&
+           !(row_of(plan).has_tokens() && spec.schedule.comm_sms) &&
            spec.schedule.wait.value != TILEPOST_WAIT_STREAM;
   }
   std::string why_not_rows(const std::string& why_not_tma) const override {
     return fmt::format("transport 'peer' stores with TMA, but {0}; use copy_engine or nccl",
                        why_not_tma);
   }
-  // What a kernel of experts computes is stored by another kernel, which sums tokens.
+  // Beside a kernel of experts other kernels store: tokens before it, or sums of tokens behind it.
   bool stores(const KernelConfig& config) const override {
     return stores_to_peers(config) || config.family == &sm90_experts_family();
   }
@@ -77,7 +93,8 @@ class Peer final : public Transport {
                                      : config.family->begins_runs(config, plan));
   }
   bool reads_own(const KernelConfig&, const Plan& plan, int task_parts) const override {
-    return row_of(plan).moves_input() && task_parts > 0;
+    const bool pushed = row_of(plan).dispatches() && plan.arch != Arch::host;
+    return pushed || (row_of(plan).moves_input() && task_parts > 0);
   }
   int row_gap(const Plan& plan) const override;
   bool whole_run(const Plan& plan) const override {
@@ -86,11 +103,12 @@ class Peer final : public Transport {
   std::vector<CommChoice> choices(const Plan& plan, const MachineProfile& profile,
                                   int task_parts) const override {
     // The GEMM has all SMs.
-    if (task_parts > 0 || row_of(plan).combines()) return {{0, 1}};
+    if (task_parts > 0 || row_of(plan).has_tokens()) return {{0, 1}};
     return choices_for_sums(plan, profile);
   }
   TransferModel model(const TransferProblem& problem) const override {
     if (problem.fused) return model_fused(problem);
+    if (row_of(problem.plan).dispatches()) return model_pushed_tokens(problem);
     return row_of(problem.plan).moves_input() ? model_pushed_rows(problem) : model_stores(problem);
   }
   std::vector<std::string> describe(const Plan& plan) const override;
@@ -102,6 +120,7 @@ class Peer final : public Transport {
   }
 
   static TransferModel model_pushed_rows(const TransferProblem& problem);
+  static TransferModel model_pushed_tokens(const TransferProblem& problem);
   static TransferModel model_stores(const TransferProblem& problem);
   static TransferModel model_fused(const TransferProblem& problem);
 };
@@ -110,8 +129,8 @@ class Peer final : public Transport {
 // stages whole tiles if the spec leaves any such kernel.
 bool Peer::serves(const Plan& plan, const std::vector<KernelChoice>& all, const KernelConfig& one,
                   int task_parts) const {
+  if (row_of(plan).has_tokens()) return true;  // another kernel stores
   if (row_of(plan).moves_input()) return plan.arch == Arch::host || task_parts > 0;
-  if (row_of(plan).combines()) return true;  // another kernel stores
   const auto whole = [](const KernelChoice& other) { return stages_whole_tile(other.config); };
   return stores_to_peers(one) && (stages_whole_tile(one) || std::ranges::none_of(all, whole));
 }
@@ -135,14 +154,15 @@ int Peer::row_gap(const Plan& plan) const {
 void check_budget(const Spec& spec, Diagnostics& diagnostics) {
   const PatternRow& row = row_of(spec.pattern.value);
   if (!spec.schedule.comm_sms || !(row.moves_input() || row.combines())) return;
+  const char* const who = row.combines()     ? "a kernel behind the GEMM stores sums"
+                          : row.dispatches() ? "a kernel in front of the GEMM stores tokens"
+                                             : "helper warps of the GEMM store the rows of A";
   diagnostics.error(
       spec.schedule.comm_sms->where,
       fmt::format(
           "schedule.comm_sms is not possible with pattern {} and transport 'peer', where {} "
           "and the GEMM has all SMs; remove it or use copy_engine",
-          quote(pattern_name(spec)),
-          row.combines() ? "a kernel behind the GEMM stores sums"
-                         : "helper warps of the GEMM store the rows of A"));
+          quote(pattern_name(spec)), who));
   note_transport(spec, diagnostics);
 }
 
@@ -167,8 +187,9 @@ void check_wait(const Spec& spec, Diagnostics& diagnostics) {
   note_transport(spec, diagnostics);
 }
 
+// No transport brings tokens beside neighbours, which other rules say.
 void check_neighbours(const Spec& spec, Diagnostics& diagnostics) {
-  if (!pushes_beside_neighbours(spec)) return;
+  if (!pushes_beside_neighbours(spec) || row_of(spec.pattern.value).dispatches()) return;
   diagnostics.error(
       spec.transport.where,
       fmt::format("transport 'peer' is not possible with pattern {} and neighbours 'true': its "
@@ -222,7 +243,8 @@ void refuse_no_helper_warp(const Spec& spec, Diagnostics& diagnostics) {
                       fmt::format("no kernel here leaves {0}; use copy_engine", without));
 }
 
-// Only helper warps push rows of A, so that a kernel without one cannot go with this transport.
+// Only helper warps push rows of A that are not tokens, so that a kernel without one cannot go with
+// this transport.
 bool Peer::keep_kernels(const Spec& spec, const Plan& plan, std::vector<KernelChoice>& kernels,
                         Diagnostics& diagnostics) const {
   if (!row_of(plan).moves_input() || plan.arch == Arch::host) return true;
@@ -233,6 +255,7 @@ bool Peer::keep_kernels(const Spec& spec, const Plan& plan, std::vector<KernelCh
                                   kMostOnOneHost));
     return false;
   }
+  if (row_of(plan).dispatches()) return true;
   std::erase_if(kernels,
                 [&](const KernelChoice& kernel) { return task_parts(kernel.config, plan) == 0; });
   if (kernels.empty()) refuse_no_helper_warp(spec, diagnostics);
@@ -260,6 +283,18 @@ TransferModel Peer::model_pushed_rows(const TransferProblem& problem) {
                      profile.peers.tasks.rows_us,
                  per_byte(problem, profile.peers.tasks.rows_us_per_mib), 0};
   model.announce = meeting_us(problem);
+  return model;
+}
+
+// A kernel in front of the GEMM stores tokens, so that the GEMM ends as much later as that takes.
+// The other ranks' tokens come when that kernel has ended, or a little later.
+TransferModel Peer::model_pushed_tokens(const TransferProblem& problem) {
+  const MachineProfile& profile = problem.profile;
+  TransferModel model;
+  model.wave = problem.wave * (1 + pushed_us(problem.plan, profile) / problem.computed);
+  model.group = {profile.peers.stores.latency_us,
+                 per_byte(problem, profile.peers.stores.us_per_mib), 0};
+  model.announce = profile.peers.meet_us;
   return model;
 }
 
@@ -388,6 +423,10 @@ std::vector<std::string> Peer::describe(const Plan& plan) const {
   const std::string meet =
       "the kernels of all ranks meet by themselves: none runs before them or behind";
   std::vector<std::string> lines;
+  if (row_of(plan).dispatches())
+    return {
+        "the kernel that lists tile rows stores this rank's tokens into the other ranks' memory, "
+        "in front of the GEMM"};
   if (row_of(plan).moves_input()) {
     lines.emplace_back("helper warps store this rank's rows of A into the other ranks' memory");
     if (plan.whole_run) lines.push_back(meet);

@@ -120,7 +120,7 @@ std::vector<const Transport*> transports_to_try(const Spec& spec, const Plan& pl
   for (const Transport* transport : all_transports())
     if (transport->row.overlaps && (any || brings_scales(transport->row.value)) &&
         quantises(*transport) &&
-        (!row_of(plan).has_tokens() || brings_tokens(row_of(plan), transport->row.value)) &&
+        (!row_of(plan).has_tokens() || brings_tokens(transport->row.value)) &&
         (wish ? transport->row.value == *wish : transport->may_try(spec, plan, profile)))
       to_try.push_back(transport);
   return to_try;

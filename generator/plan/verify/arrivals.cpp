@@ -343,7 +343,8 @@ tilepost_division_t division_of_arrivals(const Plan& plan) {
 // Rows of A are pushed wherever ranks share memory, by copy engines or by tasks.
 bool pushes_arrivals(const Plan& plan) {
   return (plan.pushes != 0) == (plan.access != TILEPOST_ACCESS_MESSAGES) &&
-         (plan.access != TILEPOST_ACCESS_WRITE || plan.task_parts == 1 || plan.arch == Arch::host);
+         (plan.access != TILEPOST_ACCESS_WRITE || plan.task_parts == 1 ||
+          row_of(plan).dispatches() || plan.arch == Arch::host);
 }
 
 }  // namespace tilepost

@@ -25,9 +25,10 @@ void check_boxes_of_b(const Plan& plan, Findings& findings) {
 }
 
 // Where tokens are gathered: tiles wait for groups, and their scales would have to move with them.
+// Helper warps have no part in it, since another kernel pushes tokens.
 bool gathers_as_it_may(const Plan& plan) {
-  return plan.neighbours == 0 && plan.map.num_groups <= kMostTokenGroups &&
-         (plan.epilogue & TILEPOST_SCALE_ROWS) == 0;
+  return plan.neighbours == 0 && plan.map.num_groups <= kMostTokenGroups && plan.task_parts == 0 &&
+         plan.whole_run == 0 && (plan.epilogue & TILEPOST_SCALE_ROWS) == 0;
 }
 
 // Where the rows of tokens are summed: what a kernel behind the GEMM stores has whole rows, without
@@ -44,7 +45,7 @@ void check_tokens(const Plan& plan, Findings& findings) {
   const bool none = plan.top == 0 && plan.most_rows == 0;
   const bool right = plan.top >= 1 && plan.top <= kMostTop && plan.most_rows >= 1 &&
                      plan.most_rows <= plan.map.m * plan.top &&
-                     brings_tokens(row_of(plan), plan.planned_transport) &&
+                     brings_tokens(plan.planned_transport) &&
                      (row_of(plan).combines() ? sums_as_it_may(plan) : gathers_as_it_may(plan));
   if (row_of(plan).has_tokens() ? !right : !none)
     findings.add(fmt::format("top {0} and {1} rows of {2} tokens in {3} groups by {4}", plan.top,

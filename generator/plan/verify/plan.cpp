@@ -119,9 +119,10 @@ void check_neighbours(const Plan& plan, Findings& findings) {
 }
 
 // A kernel that reads its own rows of A where the caller has them needs two tensor maps of A.
-// Kernels whose helper warps move rows of A always do so. Otherwise copies on one stream bring the
-// own rows of tiles that have rows of two ranks. These copies are not possible with routed rows,
-// which may have such tiles anywhere.
+// Kernels whose helper warps move rows of A always do so, and so do kernels of tokens that another
+// kernel pushes: nothing brings own rows to where others' arrive. Otherwise copies on one stream
+// bring the own rows of tiles that have rows of two ranks. These copies are not possible with
+// routed rows, which may have such tiles anywhere.
 void check_own_rows(const Plan& plan, Findings& findings) {
   const RunPath path = paths_of(plan).planned;
   const bool arrives = path.waits == Waits::tiles;
@@ -129,8 +130,9 @@ void check_own_rows(const Plan& plan, Findings& findings) {
   const bool tasks = path.has_tasks && row_of(plan).moves_input() && !host;
   const bool copies =
       plan.access == TILEPOST_ACCESS_READ && arrives && !row_of(plan).input_is_routed();
-  const bool may = (tasks || copies) && plan.kernel.launch == TILEPOST_LAUNCH_TMA;
-  if (plan.reads_own != 0 ? may : !tasks) return;
+  const bool pushed = path.pushes_tokens && !host;
+  const bool may = (tasks || copies || pushed) && plan.kernel.launch == TILEPOST_LAUNCH_TMA;
+  if (plan.reads_own != 0 ? may : !tasks && !pushed) return;
   findings.add(fmt::format(
       "a kernel with {0} task parts, launched by {1}, access {2}, {3}, reads "
       "its own rows of A {4}",

@@ -58,16 +58,12 @@ void check_numbers(const Spec& spec, Diagnostics& diagnostics) {
 void check_carrier(const Spec& spec, Diagnostics& diagnostics) {
   const std::optional<tilepost_transport_t> wish = spec.transport.value;
   const PatternRow& row = row_of(spec.pattern.value);
-  if (!wish || brings_tokens(row, *wish)) return;
-  diagnostics.error(
-      spec.transport.where,
-      row.dispatches()
-          ? fmt::format("transport {} does not bring tokens to experts yet; use 'auto', "
-                        "'nccl', 'copy_engine' or 'none'",
-                        quote(name_of(*wish)))
-          : fmt::format("transport {} does not bring sums of tokens home yet; use 'auto', "
-                        "'peer', 'nccl', 'copy_engine' or 'none'",
-                        quote(name_of(*wish))));
+  if (!wish || brings_tokens(*wish)) return;
+  diagnostics.error(spec.transport.where,
+                    fmt::format("transport {} does not bring {} yet; use 'auto', 'peer', 'nccl', "
+                                "'copy_engine' or 'none'",
+                                quote(name_of(*wish)),
+                                row.dispatches() ? "tokens to experts" : "sums of tokens home"));
 }
 
 // Refuses what the kernel that sums, or the runtime, cannot do yet.

@@ -27,14 +27,15 @@ __device__ __forceinline__ uint32_t* counter_at(uint32_t* counters, int group) {
 
 // Waits until the group's input has arrived. Group 0 is this rank's own rows, which are there
 // before the kernel starts. With kPushes group 0 has only those own rows that tiles read together
-// with other ranks' rows.
+// with other ranks' rows, and with tokens none.
 //
 // The counter was released at .sys scope after the copies of the rows were complete: by a kernel
 // behind the copies in their stream, or by one that has acquired what was announced behind the
 // copies. With kPushes the helper warps of other ranks' kernels copy the rows and release the
-// counter, as tile_done does. The acquire that reads the counter's value or a later one makes the
-// rows visible to this thread (PTX ISA 8.9.4, 8.9.5). Polling with relaxed loads and acquiring once
-// spares an invalidation of L1 per poll.
+// counter, as tile_done does; or kernels in front of the other ranks' kernels do so. The acquire
+// that reads the counter's value or a later one makes the rows visible to this thread (PTX
+// ISA 8.9.4, 8.9.5). Polling with relaxed loads and acquiring once spares an invalidation of L1 per
+// poll.
 //
 // The wait also ends when the runtime gives a run up. The runtime then raises all counters. It does
 // not raise counters that other ranks raise, but sets the word tilepost_tasks_t::abort. This

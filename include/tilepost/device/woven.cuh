@@ -47,7 +47,8 @@ struct alignas(TILEPOST_TENSOR_MAP_ALIGNMENT) View : tilepost_view_t {
   // Number of parts of a task: helper warps add several parts up, and move a single one; 0: there
   // are no tasks.
   static constexpr int kTaskParts = 0;
-  // Whether helper warps write some of their results into all ranks' memory.
+  // Whether helper warps write some of their results into all ranks' memory. With kWaits and no
+  // tasks: whether a kernel in front of this one has written rows of A there.
   static constexpr bool kPushes = false;
   // Number of other ranks, if the epilogue does all that is to be done with tiles that cross ranks
   // (tilepost_plan_t::fused); otherwise 0.

@@ -40,8 +40,11 @@ tilepost_result_t check_tokens_of_plan(const char* name, const tilepost_plan_t& 
   TILEPOST_TRY(in_range("fused", plan.fused, 0, 0));
   TILEPOST_TRY(in_range("row_gap", plan.row_gap, 0, 0));
   TILEPOST_TRY(in_range("sum", plan.sum, TILEPOST_SUM_STAGED, TILEPOST_SUM_STAGED));
-  return in_range("access", plan.access, TILEPOST_ACCESS_MESSAGES,
-                  combines ? TILEPOST_ACCESS_WRITE : TILEPOST_ACCESS_READ);
+  // Nothing brings own tokens to where others push theirs, so that a kernel reads them in `a`.
+  const bool on_host = plan.kernel.launch == TILEPOST_LAUNCH_HOST;
+  if (path_of(plan, true).pushes_tokens && !on_host)
+    TILEPOST_TRY(in_range("reads_own", plan.reads_own, 1, 1));
+  return in_range("access", plan.access, TILEPOST_ACCESS_MESSAGES, TILEPOST_ACCESS_WRITE);
 }
 
 }  // namespace tilepost

@@ -210,7 +210,7 @@ __global__ void __launch_bounds__(kThreads, 1)
   const bool over =
       threadIdx.x == 0 && (is_given_up(args.flags) || is_over(args.bound, &args.words->over));
   if (__syncthreads_or(over ? 1 : 0) == 0) make_parts<kType>(args);
-  const bool last = comes_last(&args.words->blocks);
+  const bool last = comes_last(&args.words->blocks, gridDim.x);
   if (last && threadIdx.x == 0) args.words->ticket = 0;  // for the next run
 }
 

@@ -1,11 +1,13 @@
-// Every warp makes the entries of some tile rows, in the order of experts. The block that comes
-// last then sorts them by group. A run for which a rank has too many rows gets an empty list, and
+// Every warp of the first blocks makes the entries of some tile rows, in the order of experts. The
+// last of these blocks then sorts them by group. The blocks behind them push tokens. None of either
+// waits for another. A run for which a rank has too many rows gets an empty list, and
 // so does every run behind it: the host ends the operation, and until then no output is written.
 #include "runtime/cuda/consumers/token_list.h"
 
 #include <algorithm>
 
 #include "runtime/cuda/consumers/last_block.cuh"
+#include "runtime/cuda/consumers/row_pushes.cuh"
 #include "runtime/cuda/consumers/rows_bound.cuh"
 #include "runtime/cuda/device/kernel_launch.cuh"
 #include "tilepost/device/expert_table.cuh"
@@ -15,6 +17,8 @@ namespace tilepost::cuda {
 namespace {
 
 constexpr int kWarps = 32, kThreads = 32 * kWarps;
+
+static_assert(kThreads == kPushingThreads);
 
 static_assert(kMostTokenGroups <= 32, "a lane counts the tile rows of a group");
 
@@ -99,7 +103,9 @@ __device__ void sort_entries(const ListMemory& memory, int count) {
   if (threadIdx.x == 0) memory.list[0] = {count, 0, 0, 0};
 }
 
-__global__ void __launch_bounds__(kThreads) list_kernel(TokenListArguments arguments) {
+// Block `block` of `blocks` that list tile rows.
+__device__ __forceinline__ void list_tile_rows(const TokenListArguments& arguments, int block,
+                                               int blocks) {
   __shared__ __align__(16) char table_memory[kExpertTableBytes];
   const ExpertTable table{ptx::shared_address(table_memory)};
   table.build({arguments.expert_ends, arguments.experts}, arguments.m, arguments.tile_m,
@@ -108,10 +114,19 @@ __global__ void __launch_bounds__(kThreads) list_kernel(TokenListArguments argum
   const bool over =
       __syncthreads_or(threadIdx.x == 0 && is_over(arguments.bound, memory.over) ? 1 : 0) != 0;
   const int count = over ? 0 : min(table.tile_rows(arguments.experts), arguments.most);
-  const int warp = static_cast<int>(blockIdx.x * kWarps + threadIdx.x / 32);
-  for (int i = warp; i < count; i += static_cast<int>(gridDim.x) * kWarps)
+  const int warp = block * kWarps + static_cast<int>(threadIdx.x) / 32;
+  for (int i = warp; i < count; i += blocks * kWarps)
     make_entry(arguments, table, i, static_cast<int>(threadIdx.x) % 32, memory.unsorted[i]);
-  if (comes_last(memory.blocks)) sort_entries(memory, count);
+  if (comes_last(memory.blocks, static_cast<uint32_t>(blocks))) sort_entries(memory, count);
+}
+
+__global__ void __launch_bounds__(kThreads)
+    list_kernel(const __grid_constant__ TokenListArguments arguments, int listing) {
+  const auto block = static_cast<int>(blockIdx.x), blocks = static_cast<int>(gridDim.x);
+  if (block < listing)
+    list_tile_rows(arguments, block, listing);
+  else
+    push_rows(arguments.pushes, block - listing, blocks - listing);
 }
 
 }  // namespace
@@ -123,8 +138,10 @@ cudaError_t preload_token_list() {
 cudaError_t launch_token_list(const TokenListArguments& arguments, int sms, cudaStream_t stream) {
   const auto tile_rows = static_cast<int>(std::min<int64_t>(
       arguments.most, most_tile_rows(arguments.m, arguments.experts, arguments.tile_m)));
-  const int blocks = std::clamp((tile_rows + kWarps - 1) / kWarps, 1, sms);
-  return launch_kernel(list_kernel, dim3(blocks), dim3(kThreads), stream, arguments);
+  const int listing = std::clamp((tile_rows + kWarps - 1) / kWarps, 1, sms);
+  const int pushing = std::min(all_pushed_chunks(arguments.pushes), sms);
+  return launch_kernel(list_kernel, dim3(listing + pushing), dim3(kThreads), stream, arguments,
+                       listing);
 }
 
 }  // namespace tilepost::cuda

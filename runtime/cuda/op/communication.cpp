@@ -232,9 +232,8 @@ tilepost_result_t Consumption::move_landed(const Run& run, const void* landed) c
 }
 
 // This rank's own rows are not copied if they already lie in their place in `gathered`, because the
-// GEMM may still be reading them. Where the run begins beside the GEMM, the own rows do not lie
-// with the other ranks' rows, and are copied from a. A kernel that exchanges rows itself stores
-// them into `gathered`.
+// GEMM may still be reading them. Where the own rows do not lie with the other ranks' rows, they
+// are copied from a. A kernel that exchanges rows itself stores them into `gathered`.
 tilepost_result_t Consumption::hand_out_gathered(const Run& run) const {
   void* to = run.operands->gathered;
   const bool apart =
@@ -242,7 +241,7 @@ tilepost_result_t Consumption::hand_out_gathered(const Run& run) const {
   if (!apart || to == nullptr) return TILEPOST_OK;
   const RunMap& plan = run.run_map();
   void* const own = static_cast<char*>(to) + plan.own.first * row_bytes_of_a();
-  const bool in_place = run.buffers.a == own, all = !run.path().begins_on_comm_stream();
+  const bool in_place = run.buffers.a == own, all = !run.path().leaves_own_rows();
   if (all && !in_place) return copy_gathered(run, 0, plan.rows);
   TILEPOST_TRY(copy_gathered(run, 0, plan.own.first));
   if (!in_place && plan.own.count > 0)
@@ -390,8 +389,18 @@ tilepost_result_t Communication::let_arrive(const Run& run, int group) const {
   return transport.arrive(run.buffers, arrivals, run.comm);
 }
 
+// Tiles wait for the groups of their own tokens alone, and nothing waits for those that no tile
+// has.
+tilepost_result_t Communication::await_pushed_rows(const Run& run) const {
+  if (!run.path().pushes_tokens || run.operands->gathered == nullptr) return TILEPOST_OK;
+  for (int group = 1; group < run.run_map().num_groups(); ++group)
+    TILEPOST_CUDA(launch_wait_stored(transports_.shared->flags(), group, run.comm));
+  return TILEPOST_OK;
+}
+
 tilepost_result_t Communication::finish(const Run& run) const {
   if (run.path().overlaps) TILEPOST_TRY(lanes_.join(run));
+  TILEPOST_TRY(await_pushed_rows(run));
   const bool apart = run.path().overlaps && transports_.rings != nullptr;
   if (run.begun || apart) TILEPOST_TRY(transports_.overlapping->rejoin(run.comm));
   TILEPOST_TRY(consumption_.move_landed(run, buffers_.lent_out()));

@@ -113,6 +113,8 @@ class Communication {
 
  private:
   tilepost_result_t bring_own_scales(const Run& run) const;
+  // Waits for all rows that other ranks push, if the caller wants them (gathered).
+  tilepost_result_t await_pushed_rows(const Run& run) const;
   // Whether the rows of a group have arrived on run.comm behind the group's steps.
   bool arrive_by_groups(const Run& run) const;
   int lane_of(const Run& run, int group) const;

@@ -6,6 +6,7 @@
 
 #include "runtime/cuda/device/tensor_maps.h"
 #include "runtime/cuda/shared/flags.h"
+#include "runtime/cuda/shared/row_pushes.h"
 #include "runtime/map/moved_scales.h"
 #include "runtime/map/slots.h"
 #include "tilepost/dtype.h"
@@ -73,7 +74,7 @@ TableRoom room_of(const tilepost_plan_t& plan, int64_t schedule_bytes) {
 //
 // Tables have an entry for each owner if kernels store by owner, or for each parity and rank if
 // kernels exchange tiles. Otherwise they are empty. In a run in sequence one owner has all rows,
-// and all entries are equal. `there` and `counters` are for what tasks push, by rank. `in_map` has
+// and all entries are equal. `there` and `counters` are for what warps push, by rank. `in_map` has
 // entries if the kernel reads its own rows of A elsewhere. Runs in sequence have `in_map` too,
 // because the kernel makes the map usable by a fence whether or not a tile needs the map.
 struct PeerTables {
@@ -109,7 +110,7 @@ OwnedRows rows_at(const tilepost_plan_t& plan, const RunMap& run, const SharedRe
   return {shared.of(owner, at), rows_of_rank(run.map(), owner), counters_of(shared, owner)};
 }
 
-// Tasks push to the same place on every rank.
+// Warps push to the same place on every rank.
 void add_pushes(const RunPath& path, const SharedRegions& shared, PeerTables& tables) {
   const bool rows = path.pushes == Pushes::rows;
   for (int rank = 0; rank < shared.ranks(); ++rank) {
@@ -166,7 +167,7 @@ tilepost_result_t add_sources(const tilepost_plan_t& plan, const RunMap& run,
 
 tilepost_result_t make_peer_tables(const tilepost_plan_t& plan, const RunMap& run,
                                    const PeerPlaces& places, PeerTables& tables) {
-  if (run.path.tasks_push()) add_pushes(run.path, *places.shared, tables);
+  if (run.path.warps_push()) add_pushes(run.path, *places.shared, tables);
   if (path_of(plan, true).reads == InputFrom::split) return add_input(plan, run, places, tables);
   if (run.path.exchanges_parts) return add_slots(plan, run, places, tables);
   if (!run.path.stores_by_owner) return TILEPOST_OK;
@@ -378,6 +379,7 @@ tilepost_result_t DeviceMaps::upload(DeviceMap& map, bool is_new) {
   TILEPOST_TRY(make_peer_tables(*plan_, run, *places_, peers));
   Tasks tasks;
   if (run.path.has_tasks) TILEPOST_TRY(make_tasks(*plan_, run, *places_->shared, tasks));
+  if (run.path.pushes_tokens) tasks.targets = pushed_targets(*plan_, run);
   Packer counting(nullptr, nullptr, 0);
   pack(rows, peers, tasks, counting, map);
   const auto bytes = static_cast<int64_t>(counting.bytes());

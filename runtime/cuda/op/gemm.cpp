@@ -161,6 +161,7 @@ void Gemm::find_view(const Run& run, tilepost_view_t& view) const {
   view.experts = plan_.experts;
   view.expert_ends = run.operands->expert_ends;
   if (run.path().has_tasks) find_tasks(run, view.tasks);
+  if (run.path().pushes_tokens) view.tasks = transports_.shared->tasks();  // what tiles wait for
   if (run.path().whole_run) find_exchange(run, view.exchange);
   if (run.path().stores_by_owner) find_owners(run, view);
 }
@@ -199,8 +200,22 @@ tilepost_result_t Gemm::list_tiles(const Run& run) const {
   list.groups = token_groups(plan_, plan, state_.traits.rank, view.most_tokens);
   list.bound = rows_bound(plan_, *routing_, state_);
   list.memory = buffers_.token_list();
+  if (run.path().pushes_tokens) list.pushes = pushes_of(run);
   TILEPOST_CUDA(launch_token_list(list, plan_.sms, run.user));
   return TILEPOST_OK;
+}
+
+RowPushes Gemm::pushes_of(const Run& run) const {
+  const SharedFlags& flags = transports_.shared->flags();
+  RowPushes pushes{};
+  pushes.a = run.buffers.a;
+  pushes.there = run.map->there;
+  pushes.raise = run.map->peer_counters;
+  pushes.given_up = flags.given_up;
+  pushes.rank = flags.rank;
+  pushes.ranks = flags.ranks;
+  find_pushed_rows(plan_, run.run_map(), pushes);
+  return pushes;
 }
 
 // In a run in sequence this rank owns all tiles.

@@ -26,7 +26,8 @@ class Gemm {
   // Loads the kernels that list tiles or sum tokens, and makes what they need, if runs do so.
   tilepost_result_t load();
 
-  // Lists the tile rows of a run whose tokens go to experts, on the caller's stream.
+  // Lists the tile rows of a run whose tokens go to experts, on the caller's stream, and pushes
+  // tokens if the run does so. It then comes behind the kernel that begins the run.
   tilepost_result_t list_tiles(const Run& run) const;
 
   // Issues the sums of tokens behind the GEMM, if the run has some.
@@ -54,6 +55,7 @@ class Gemm {
   tilepost_result_t find_tensor_maps(const Run& run, GemmArguments& arguments);
   void find_view(const Run& run, tilepost_view_t& view) const;
   tilepost_result_t find_tokens(const Run& run, tilepost_view_t& view) const;
+  RowPushes pushes_of(const Run& run) const;
   void find_owners(const Run& run, tilepost_view_t& view) const;
   void find_tasks(const Run& run, tilepost_tasks_t& tasks) const;
   void find_exchange(const Run& run, tilepost_exchange_t& exchange) const;

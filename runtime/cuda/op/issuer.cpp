@@ -113,10 +113,10 @@ tilepost_result_t RunIssuer::start(Run& run) {
   timeline_.note(run);
   TILEPOST_TRY(timeline_.stamp(run, 0, kRunBegin, run.user));
   TILEPOST_TRY(gemm_.find_arguments(run));
-  TILEPOST_TRY(gemm_.list_tiles(run));
   TILEPOST_TRY(communication_.pack(run));
   const bool beside = run.path().begins_on_comm_stream(), behind = run.path().sums_at_home;
   if (!beside && !behind) TILEPOST_TRY(begin_moving(run));
+  TILEPOST_TRY(gemm_.list_tiles(run));
   if (run.fork != run.begin) TILEPOST_CUDA(cudaEventRecord(run.fork, run.user));
   if (run.comm != run.user) TILEPOST_TRY(lanes_.fork(run));
   // The replay is counted before a GEMM that may wait for other ranks.

@@ -166,7 +166,7 @@ tilepost_tasks_t SharedService::tasks() const {
   tasks.stored = own_counters();
   tasks.expected = flags_.expected;  // unless the kernel counts runs itself
   // Own rows that tiles read together with other ranks' rows raise the same counters as those rows.
-  const bool with_others = path_.tasks_push() && path_.pushes == Pushes::rows;
+  const bool with_others = path_.warps_push() && path_.pushes == Pushes::rows;
   tasks.done = with_others ? own_counters() : flags_.done;
   tasks.abort = &flags_.page->abort;
   tasks.rank = flags_.rank;

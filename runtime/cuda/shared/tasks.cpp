@@ -17,7 +17,7 @@ class TaskList {
       : plan_(plan),
         run_(run),
         spreads_(run.path.reads == InputFrom::split),
-        pushes_(run.path.tasks_push() ? run.path.pushes : Pushes::nothing),
+        pushes_(run.path.warps_push() ? run.path.pushes : Pushes::nothing),
         scales_(moved_scales(plan)),
         layout_(shared.layout()),
         groups_(run.num_groups()),

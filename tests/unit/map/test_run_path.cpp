@@ -173,13 +173,31 @@ TEST_CASE("sums that helper warps push land where a consumer reads them, or in a
   RunPath path = path_of(plan, true);
   CHECK(path.lends_out);
   CHECK(path.kernel_does_all);
-  CHECK(path.tasks_push());
+  CHECK(path.warps_push());
   CHECK(path.results == Buffer::out);
   CHECK(path_of(plan, false).pushes == Pushes::nothing);
   plan.consumer = TILEPOST_CONSUMER_RMS_NORM;
   path = path_of(plan, true);
   CHECK_FALSE(path.lends_out);
   CHECK(path.results == Buffer::landed);
+}
+
+TEST_CASE("tokens that are pushed leave nothing to streams, and own ones stay where they are") {
+  tilepost_plan_t plan = plan_with(TILEPOST_DISPATCH_GROUPED_GEMM, TILEPOST_TRANSPORT_PEER);
+  plan.reads_own = plan.pushes = 1;
+  const RunPath path = path_of(plan, true);
+  CHECK((path.lists_tiles && path.pushes_tokens && path.kernel_does_all));
+  CHECK(path.waits == Waits::tiles);
+  CHECK(path.reads == InputFrom::split);
+  CHECK((path.warps_push() && path.waits_on_sms() && path.leaves_own_rows()));
+  CHECK_FALSE((path.begins_on_comm_stream() || path.whole_run || path.has_tasks));
+  CHECK(path.exchanged == Memory::shared);
+  CHECK(path.places_of_rows() == 1);
+  CHECK_FALSE(path_of(plan, false).pushes_tokens);
+  plan = plan_with(TILEPOST_DISPATCH_GROUPED_GEMM, TILEPOST_TRANSPORT_COPY_ENGINE);
+  plan.reads_own = plan.pushes = 1;
+  CHECK_FALSE(path_of(plan, true).pushes_tokens);
+  CHECK(path_of(plan, true).leaves_own_rows());
 }
 
 TEST_CASE("who waits for rows of A, and where they are read") {

@@ -145,9 +145,10 @@ TEST_CASE("experts with rows for one CTA share nothing, and a program for any m 
   CHECK(plan(spec).plans.size() == 2);
 }
 
-TEST_CASE("tokens go to experts by copies, by messages, or all before the GEMM") {
+TEST_CASE("tokens go to experts by stores, by copies, by messages, or all before the GEMM") {
   for (const tilepost_transport_t transport :
-       {TILEPOST_TRANSPORT_NONE, TILEPOST_TRANSPORT_NCCL, TILEPOST_TRANSPORT_COPY_ENGINE})
+       {TILEPOST_TRANSPORT_NONE, TILEPOST_TRANSPORT_NCCL, TILEPOST_TRANSPORT_COPY_ENGINE,
+        TILEPOST_TRANSPORT_PEER})
     for (const int64_t m : {2, 129, 4096, 32768}) {
       Spec spec = tokens_spec(m, 768, 2048);
       spec.transport.value = transport;
@@ -156,6 +157,58 @@ TEST_CASE("tokens go to experts by copies, by messages, or all before the GEMM")
       CHECK(plan.planned_transport == transport);
       CHECK(plan.map.num_groups <= 32);
     }
+}
+
+Spec pushed_spec(int64_t m, Arch arch = Arch::sm_90a) {
+  Spec spec = tokens_spec(m, 768, 2048, arch);
+  spec.transport.value = TILEPOST_TRANSPORT_PEER;
+  return spec;
+}
+
+TEST_CASE("tokens are pushed in front of the GEMM, which has all SMs and reads its own in a") {
+  const Plan pushed = only(pushed_spec(128));
+  CHECK(pushed.access == TILEPOST_ACCESS_WRITE);
+  CHECK((pushed.pushes == 1 && pushed.reads_own == 1));
+  CHECK((pushed.comm_ctas == 0 && pushed.task_parts == 0 && pushed.whole_run == 0));
+  CHECK(pushed.gemm_ctas == 132);
+  const RunPath path = paths_of(pushed).planned;
+  CHECK((path.pushes_tokens && path.kernel_does_all && path.leaves_own_rows()));
+  CHECK_FALSE(path.begins_on_comm_stream());
+  CHECK(path.places_of_rows() == 1);
+  const Plan twin = host_twin(pushed);
+  CHECK((twin.access == TILEPOST_ACCESS_WRITE && twin.reads_own == 0));
+  CHECK(verify_plan(twin).empty());
+  CHECK(only(pushed_spec(128, Arch::host)).reads_own == 0);
+}
+
+TEST_CASE("few tokens are pushed and many are copied, by one program for any m too") {
+  const auto auto_of = [](int64_t m) {
+    return with_swiglu(tokens_spec(m, 768, 2048), TILEPOST_GATE_HALVES);
+  };
+  CHECK(only(auto_of(128)).planned_transport == TILEPOST_TRANSPORT_PEER);
+  CHECK(only(auto_of(16384)).planned_transport == TILEPOST_TRANSPORT_COPY_ENGINE);
+  Spec spec = auto_of(16384);
+  spec.gemm.any_m = true;
+  spec.schedule.kernels.reset();
+  const Planned planned = plan(spec);
+  INFO(planned.messages);
+  REQUIRE(planned.plans.size() > 1);
+  CHECK(planned.plans.front().planned_transport == TILEPOST_TRANSPORT_COPY_ENGINE);
+  CHECK(planned.plans.back().planned_transport == TILEPOST_TRANSPORT_PEER);
+  spec = auto_of(128);
+  spec.schedule.comm_sms = wish(int64_t{4});
+  CHECK(only(spec).planned_transport != TILEPOST_TRANSPORT_PEER);
+  spec.transport.value = TILEPOST_TRANSPORT_PEER;
+  CHECK_THAT(refusal(spec), Catch::Contains("a kernel in front of the GEMM stores tokens"));
+}
+
+TEST_CASE("the verifier finds pushed tokens that do not fit the rest of the plan") {
+  const Plan right = only(pushed_spec(128));
+  CHECK(said_of(right, [](Plan& plan) { plan.reads_own = 0; }) != "");
+  CHECK(said_of(right, [](Plan& plan) { plan.pushes = 0; }) != "");
+  CHECK(said_of(right, [](Plan& plan) { plan.task_parts = 1; }) != "");
+  CHECK(said_of(right, [](Plan& plan) { plan.whole_run = 1; }) != "");
+  CHECK(said_of(right, [](Plan& plan) { plan.map.round_robin = 1; }) != "");
 }
 
 // ---- Sums of tokens

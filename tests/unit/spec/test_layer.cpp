@@ -68,7 +68,7 @@ TEST_CASE("what a layer has no place for is refused at its field, once") {
     check_refused("a: bf16, epilogue: [" + scale + ", swiglu]", "",
                   "gemm.epilogue: '" + scale + "' is not available with pattern 'moe'");
   check_refused("a: bf16, epilogue: [residual, swiglu]", "", "write [swiglu, residual]");
-  check_refused("a: bf16", "transport: peer\n", "does not bring tokens to experts yet");
+  check_refused("a: bf16", "transport: nccl_symmetric\n", "does not bring tokens to experts yet");
   check_refused("a: bf16", "neighbours: true\n", "neighbours is not possible");
   check_refused("a: bf16", "max_rows: 257\n", "max_rows must be at most gemm.m * gemm.top, 256");
   check_refused("a: bf16, gate: halves", "", "no operation of gemm.epilogue combines these");
