@@ -335,11 +335,13 @@ neighbours() {
 experts() {
   local transport shape=1000x136x200 given
   given=(gemm.m.max=1000 "gemm.experts=$((8 * ranks))" gemm.top=4)
-  for transport in copy_engine nccl none; do
+  for transport in copy_engine nccl peer none; do
     make "experts_bilinear_$transport" dispatch_grouped_gemm "$transport" $shape "${given[@]}" 'gemm.epilogue=[bilinear]'
   done
-  make experts_swiglu dispatch_grouped_gemm copy_engine $shape "${given[@]}" 'gemm.epilogue=[swiglu]'
-  for transport in copy_engine nccl; do
+  for transport in copy_engine peer; do
+    make "experts_swiglu_$transport" dispatch_grouped_gemm "$transport" $shape "${given[@]}" 'gemm.epilogue=[swiglu]'
+  done
+  for transport in copy_engine nccl peer; do
     make "experts_bounded_$transport" dispatch_grouped_gemm "$transport" $shape "${given[@]}" \
       'gemm.epilogue=[bilinear]' max_rows=1200
   done
@@ -358,20 +360,21 @@ sums() {
   make sums_top_12 grouped_gemm_combine peer 1000x264x64 gemm.m.max=1000 "gemm.experts=$((8 * ranks))" gemm.top=12
 }
 
-# layer NAME EXPERTS TOP OUTER INNER TOKENS: both halves of a layer, and the layer as one operation, for TOKENS tokens of
-# each rank.
+# layer NAME EXPERTS TOP OUTER INNER TOKENS TRANSPORT: both halves of a layer, and the layer as one operation, for TOKENS
+# tokens of each rank, which go to experts by TRANSPORT.
 layer() {
   local given=("gemm.m.max=$(($6 * ranks))" "gemm.experts=$2" "gemm.top=$3")
-  make "layer_$1_up" dispatch_grouped_gemm auto "1x$5x$4" "${given[@]}" 'gemm.epilogue=[swiglu]'
+  make "layer_$1_up" dispatch_grouped_gemm "$7" "1x$5x$4" "${given[@]}" 'gemm.epilogue=[swiglu]'
   make "layer_$1_down" grouped_gemm_combine peer "1x$4x$5" "${given[@]}"
-  make "layer_$1_whole" moe auto "1x$5x$4" "${given[@]}" 'gemm.epilogue=[swiglu]'
+  make "layer_$1_whole" moe "$7" "1x$5x$4" "${given[@]}" 'gemm.epilogue=[swiglu]'
 }
 
 layers() {
-  layer qwen3_30b 128 8 2048 768 8192
-  layer qwen3_30b_64_tokens 128 8 2048 768 64
-  layer gpt_oss_120b 128 4 2880 2880 8192
-  layer mixtral_8x7b 8 2 4096 14336 8192
+  layer qwen3_30b 128 8 2048 768 8192 auto
+  layer qwen3_30b_64_tokens 128 8 2048 768 64 peer
+  layer qwen3_30b_64_tokens_copies 128 8 2048 768 64 copy_engine
+  layer gpt_oss_120b 128 4 2880 2880 8192 auto
+  layer mixtral_8x7b 8 2 4096 14336 8192 auto
 }
 
 mkdir -p "$out/specs"
