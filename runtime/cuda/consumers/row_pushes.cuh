@@ -3,7 +3,7 @@
 
 #include <cuda_runtime.h>
 
-#include "runtime/cuda/shared/row_pushes.h"
+#include "runtime/cuda/consumers/row_pushes.h"
 #include "tilepost/device/ptx.cuh"
 
 namespace tilepost::cuda {

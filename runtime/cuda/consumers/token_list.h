@@ -8,8 +8,8 @@
 
 #include <cstdint>
 
+#include "runtime/cuda/consumers/row_pushes.h"
 #include "runtime/cuda/consumers/rows_bound.h"
-#include "runtime/cuda/shared/row_pushes.h"
 #include "tilepost/internal/token_tiles.h"
 
 namespace tilepost::cuda {

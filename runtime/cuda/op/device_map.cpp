@@ -4,9 +4,9 @@
 #include <cinttypes>
 #include <cstring>
 
+#include "runtime/cuda/consumers/row_pushes.h"
 #include "runtime/cuda/device/tensor_maps.h"
 #include "runtime/cuda/shared/flags.h"
-#include "runtime/cuda/shared/row_pushes.h"
 #include "runtime/map/moved_scales.h"
 #include "runtime/map/slots.h"
 #include "tilepost/dtype.h"

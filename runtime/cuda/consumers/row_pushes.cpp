@@ -1,4 +1,4 @@
-#include "runtime/cuda/shared/row_pushes.h"
+#include "runtime/cuda/consumers/row_pushes.h"
 
 #include <algorithm>
 
