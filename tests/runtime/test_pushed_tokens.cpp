@@ -241,6 +241,21 @@ TEST_CASE_METHOD(Pushed, "pushed tokens: the run begins, tokens are pushed, and 
   if (gathers) CHECK(order.all_before("wait_stored", "cudaMemcpyAsync"));
 }
 
+TEST_CASE_METHOD(Pushed, "pushed tokens: a run in sequence pushes nothing and gathers first") {
+  program.use_any_m();
+  create();
+  world().reset_calls();
+  REQUIRE(run(2) == TILEPOST_OK);  // a row of each rank, for which overlap does not pay
+  const order::Order order;
+  CHECK(sample::count_calls("token_list user 4") == 1);
+  CHECK(sample::count_calls("token_list user 4 pushes") == 0);
+  CHECK(order.all_before("allgather", "gemm"));
+  CHECK(order.all_before("shared_begin", "allgather"));
+  world().reset_calls();
+  REQUIRE(run() == TILEPOST_OK);
+  CHECK(sample::count_calls("token_list user 1024 pushes 8") == 1);
+}
+
 TEST_CASE_METHOD(Pushed, "pushed tokens: what they take is known before, and is allocated") {
   REQUIRE(try_to_route() == TILEPOST_OK);
   const tilepost_options_t bound = options();

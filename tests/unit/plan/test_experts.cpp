@@ -198,8 +198,14 @@ TEST_CASE("few tokens are pushed and many are copied, by one program for any m t
   spec = auto_of(128);
   spec.schedule.comm_sms = wish(int64_t{4});
   CHECK(only(spec).planned_transport != TILEPOST_TRANSPORT_PEER);
-  spec.transport.value = TILEPOST_TRANSPORT_PEER;
-  CHECK_THAT(refusal(spec), Catch::Contains("a kernel in front of the GEMM stores tokens"));
+}
+
+TEST_CASE("more ranks than one host has GPUs push no tokens") {
+  Spec spec = pushed_spec(128);
+  spec.ranks.value = 16;
+  CHECK_THAT(refusal(spec), Catch::Contains("gathers A over at most 8 ranks"));
+  spec.transport.value.reset();
+  CHECK(only(spec).planned_transport != TILEPOST_TRANSPORT_PEER);
 }
 
 TEST_CASE("the verifier finds pushed tokens that do not fit the rest of the plan") {
