@@ -29,21 +29,31 @@ case $check in
     sources '*.sh' | xargs -0 shellcheck -S warning -e SC1090,SC1091,SC2154,SC2046
     ;;
   tidy)
-    # The files that need neither LLVM nor CUDA. What clang-tidy takes is mostly for the headers, so the files of a
-    # folder are one unit: names in their unnamed namespaces differ, which a compiler would say here. Those of
-    # runtime/map/steps have the same names by intention and stand alone.
+    # The files that need neither LLVM nor CUDA. What clang-tidy takes is mostly for the headers, so many files are one
+    # unit: names in their unnamed namespaces differ, which a compiler would say here. Those of runtime/map/steps have
+    # functions of the same names by intention. The unit lets them differ by the name of the file, behind the headers.
     need clang-tidy-19
     units=$(mktemp -d)
     trap 'rm -rf "$units"' EXIT
-    alone=runtime/map/steps
-    find runtime/core runtime/map runtime/schedule runtime/host -type d ! -path $alone | while read -r folder; do
-      find "$folder" -maxdepth 1 -name '*.cpp' | sort | sed 's/.*/#include "&"/' >"$units/${folder//\//_}.cpp"
-    done
-    find $alone -name '*.cpp' | sort >"$units/alone"
+    steps=runtime/map/steps
+    include() { sed 's/.*/#include "&"/'; }
+    files_of() { find "$@" -name '*.cpp' ! -path "$steps/*" | sort | include; }
+    files_of runtime/core >"$units/core.cpp"
+    files_of runtime/host >"$units/host.cpp"
+    {
+      files_of runtime/map runtime/schedule
+      find $steps -name '*.h' | include
+      twice=$(sed -n 's|^[A-Za-z][^(]* \([a-z_]*\)(.*|\1|p' $steps/*.cpp | sort | uniq -d)
+      for file in $steps/*.cpp; do
+        of=$(basename "$file" .cpp)
+        for name in $twice; do echo "#define $name ${name}_of_$of"; done
+        echo "$file" | include
+        for name in $twice; do echo "#undef $name"; done
+      done
+    } >"$units/map.cpp"
     cp .clang-tidy "$units"
-    { find "$units" -name '*.cpp' -printf '%s %p\n' | sort -rn | cut -d ' ' -f 2 && cat "$units/alone"; } |
-      xargs -P "$(nproc)" -I '{}' clang-tidy-19 --quiet --checks=-bugprone-suspicious-include '{}' -- \
-        -std=c++20 -I. -Iinclude
+    printf '%s\n' "$units"/*.cpp | xargs -P "$(nproc)" -I '{}' clang-tidy-19 --quiet \
+      --checks=-bugprone-suspicious-include '{}' -- -std=c++20 -I. -Iinclude
     ;;
   *)
     echo "style.sh: unknown check '$check'" >&2
