@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# From a fresh machine to a verified run: installs what is missing, builds the tool and the runtime,
-# generates code from quickstart.yaml and runs it on every rank against an independent reference:
-# on the GPUs if two or more are there, else on the host target with four ranks.
+# From a fresh machine to a verified run: installs what is missing, builds the tool, generates code
+# from quickstart.yaml and runs it on every rank against an independent reference: on the GPUs if two
+# or more are there, else on the host target with four ranks. The tool carries the runtime's sources
+# and compiles them for this run, so the runtime's libraries are not built.
 #
 # Usage: bash examples/quickstart.sh
 set -euo pipefail
@@ -43,19 +44,21 @@ show() {
 step "installing packages"
 bash cmake/install_packages.sh build
 
-step "building the tool and the runtime"
+step "building the tool"
 show '^-- tilepost|CUDA compiler identification|Found NCCL' cmake --preset release
-show '^\[[0-9]*0/|^\[[0-9]+%|Linking CXX exec|no work' cmake --build --preset release -j "$(nproc)"
+show '^\[[0-9]*0/|^\[[0-9]+%|Linking CXX exec|no work' cmake --build --preset release -j "$(nproc)" \
+  --target tilepost
 tool=build/release/bin/tilepost
 "$tool" --version
 
 # What there is to run on.
 read -r gpus arch < <(bash cmake/find_gpus.sh)
+cmake --build --preset release --target help >"$out/targets"
 has_cuda=no
-[ -e build/release/lib/libtilepost_cuda.a ] && has_cuda=yes
+grep -q '^tilepost_cuda:' "$out/targets" && has_cuda=yes
 left_out=
 if [ $has_cuda = no ]; then
-  left_out="no CUDA Toolkit 12.8+ or no NCCL here: the CUDA target was not built"
+  left_out="no CUDA Toolkit 12.8+ or no NCCL here, which the generated CUDA code needs"
 elif [ "$gpus" -lt 2 ]; then
   left_out="$gpus GPUs here, two are needed: the generated CUDA code was not run"
 elif [ "$arch" = - ]; then
