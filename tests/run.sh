@@ -11,11 +11,11 @@ cd "$(dirname "$0")/.."
 left_out='gpu|bench|full'
 # The runtime's own kernels are the same for every GPU: for the oldest and the newest kind.
 architectures=-DTILEPOST_CUDA_ARCHITECTURES="80-real;90"
-sanitized=()
+full=
 if [ "${1:-}" = --full ]; then
   left_out='gpu|bench'
   architectures=-UTILEPOST_CUDA_ARCHITECTURES
-  sanitized=(--full)
+  full=--full
   shift
 fi
 jobs=$(nproc)
@@ -53,7 +53,7 @@ skip() {
 # sanitize: tests/sanitize.sh, whose last line has its counts.
 sanitize() {
   local report=$PWD/build/sanitize.log counts
-  bash tests/sanitize.sh "${sanitized[@]}" 2>&1 | tee "$report" || true
+  bash tests/sanitize.sh ${full:+"$full"} 2>&1 | tee "$report" || true
   read -ra counts < <(sed -n 's/^sanitizers: \([0-9]*\) passed, \([0-9]*\) failed, \([0-9]*\) skipped$/\1 \2 \3/p' "$report")
   if [ ${#counts[@]} -ne 3 ]; then
     failed=$((failed + 1))
@@ -97,13 +97,20 @@ fi
 
 # Without a GPU nothing runs the runtime's own kernels, so that nvcc may compile fast where it has the flag.
 read -r gpus arch < <(bash cmake/find_gpus.sh)
-hurry=-UCMAKE_CUDA_FLAGS
+hurry=(-UCMAKE_CUDA_FLAGS)
 if [ "$gpus" = 0 ] && [[ $(nvcc --help 2>/dev/null) == *--Ofast-compile* ]]; then
-  hurry='-DCMAKE_CUDA_FLAGS=-Ofc max'
+  hurry=('-DCMAKE_CUDA_FLAGS=-Ofc max')
+fi
+# With -O1 the generator and the runtime take a fifth less to compile. The -O3 that users have, and the warnings that
+# GCC gives with it alone, are for --full. With -O1 GCC 12 takes a pointer in Clang's headers for null.
+if [ -n "$full" ]; then
+  hurry+=(-UCMAKE_CXX_FLAGS_RELEASE)
+else
+  hurry+=('-DCMAKE_CXX_FLAGS_RELEASE=-O1 -DNDEBUG -Wno-nonnull')
 fi
 
 echo "== build"
-configure -UTILEPOST_GENERATED_DIR "$architectures" "$hurry"
+configure -UTILEPOST_GENERATED_DIR "$architectures" "${hurry[@]}"
 cmake --build --preset ci -j "$jobs"
 
 echo "== tests"
