@@ -116,7 +116,7 @@ cudaError_t begin(const SharedFlags& flags, const RunBeginning& beginning) {
   const bool exchanged = (*flags.kind & TILEPOST_EXCHANGES) != 0 && load(*flags.given_up) == 0;
   for (int rank = 0; exchanged && rank < flags.ranks; ++rank)
     store(flags.of[rank][ended_word(flags.rank, flags.ranks)], *flags.run);
-  for (int rank = 0; rank < flags.ranks; ++rank)
+  for (int rank = 0; rank < flags.ranks && !world().begins_early; ++rank)
     wait(flags, own(flags) + ended_word(rank, flags.ranks), *flags.run,
          flags.page->shared[ended_wait(rank)], 0);
   expect(flags, beginning);

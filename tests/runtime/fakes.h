@@ -156,6 +156,7 @@ struct Behaviour {
   bool gemm_stops = false;            // … and then does not end until something is aborted
   bool pushes_stop = false;           // tasks push nothing (ranks.h)
   bool counts_before_rows = false;    // tokens that are pushed are counted before they are stored
+  bool begins_early = false;          // a run begins before all ranks have ended the one before
   std::optional<uint32_t> replay;     // the number of the next replay, if not the one that is due
   bool unloaded = false;              // the process ends: CUDA answers cudaErrorCudartUnloading
   bool no_memory = false;             // asking for an event finds no host memory

@@ -36,6 +36,8 @@ class PushTeam : public token_team::TokenTeam {
  public:
   // The GEMM's waits give up after so many seconds.
   double patience = 5;
+  // So long rank 0 waits before it reads tokens that have come.
+  std::chrono::milliseconds reads_late{0};
 
  private:
   static int64_t depth_of(int64_t column) { return column * kDepth / kColumns; }
@@ -77,6 +79,7 @@ class PushTeam : public token_team::TokenTeam {
         return {true, [abort = view.tasks.abort] {
                   return __atomic_load_n(abort, __ATOMIC_ACQUIRE) != 0;
                 }};
+      if (tile.group > 0 && self().rank == 0) std::this_thread::sleep_for(reads_late);
       for (int row = tile.row; row < tile.row + tile.rows; ++row)
         copy_row(view, row, static_cast<Bf16*>(c.base) + row * kColumns);
     }
@@ -162,6 +165,18 @@ TEST_CASE_METHOD(PushTeam, "pushed tokens: counters that come before the rows ar
   Random random(7);
   run_random(4, random);
   CHECK(wrong() > 0);
+}
+
+TEST_CASE_METHOD(PushTeam,
+                 "pushed tokens: tokens that come before the last run has ended are seen") {
+  const bool early = GENERATE(false, true);
+  CAPTURE(early);
+  create(2);
+  reads_late = std::chrono::milliseconds(2);
+  world().begins_early = early;
+  run({run_for_first(kMost * kTop), run_for_first(kMost * kTop), run_for_first(kMost * kTop)});
+  INFO(all().text());
+  CHECK((wrong() > 0) == early);
 }
 
 TEST_CASE_METHOD(PushTeam, "pushed tokens: a run with too many rows writes nothing on any rank") {

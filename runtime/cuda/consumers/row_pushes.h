@@ -33,7 +33,8 @@ struct RowPushes {
   void* const* there;                 // by rank: the memory in which all rows come together
   uint32_t* const* raise;             // by rank: its counters, one for each group
   const uint32_t* given_up;           // this rank's: not 0 after a wait has given up
-  int rank, ranks, groups;            // this rank, and how many there are
+  int rank;                           // this rank
+  int ranks, groups;                  // how many there are
   PushedRows rows[kMostTokenGroups];  // by group, this rank's; group 0 has none
 };
 

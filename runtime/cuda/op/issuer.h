@@ -32,8 +32,8 @@
 // Where the GEMM's helper warps carry out all steps (tasks), nothing runs beside the GEMM:
 //   user stream:  begin  GEMM with tasks  end
 //   comm stream:                         wait(end)  announce the end
-// Where tokens are pushed (RunPath::pushes_tokens), a kernel in front of the GEMM does so. The GEMM
-// waits for other ranks' tokens, and they for nothing but the other ranks' begin:
+// Where ranks push tokens (RunPath::pushes_tokens), a kernel in front of the GEMM does so. The GEMM
+// waits for other ranks' tokens. What pushes them waits for the ends of the run before alone:
 //   user stream:  begin  list and push  GEMM  end
 // Where the GEMM also begins and ends the run by itself (RunPath::whole_run), there is only the
 // GEMM. Where sums of tokens are added up at home (RunPath::sums_at_home), ranks meet behind the
