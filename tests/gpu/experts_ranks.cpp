@@ -15,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "runtime/map/layer_programs.h"
 #include "tests/gpu/expert_half.h"
 #include "tests/gpu/registry.h"
 
@@ -106,6 +107,7 @@ int run(Rank me, int routings, int replays) {
     const tilepost_program_t& program = *kPrograms[i];
     const tilepost_plan_t& plan = program.plans[0];
     if (plan.pattern != TILEPOST_DISPATCH_GROUPED_GEMM || plan.ranks != me.ranks) continue;
+    if (tilepost::is_layer(program)) continue;  // expert_layers runs those
     ++programs;
     if (plan.most_rows < plan.map.m * plan.top) {
       for (const bool replayed : {false, true}) check_half_bound(program, me, replayed);
