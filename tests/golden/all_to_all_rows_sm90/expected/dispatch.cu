@@ -24,7 +24,7 @@
 
 static_assert(TILEPOST_ABI_VERSION == 15, "dispatch was generated for another tilepost runtime; generate it again");
 
-static_assert(tilepost_gen_dispatch::kFiles == 0x94841f4fb1cd9246, "dispatch.h was not generated with this file; generate both again");
+static_assert(tilepost_gen_dispatch::kFiles == 0x3d7d8f2ef4e30f34, "dispatch.h was not generated with this file; generate both again");
 
 #if defined(__CUDA_ARCH__) && !TILEPOST_ARCH_SM_90A
 #error "dispatch.cu is planned for sm_90a, and for nothing else: compile with -gencode arch=compute_90a,code=sm_90a and without -arch, which may add compute_90"
@@ -108,7 +108,7 @@ tilepost_plan_t make_plan() {
 }  // namespace tilepost_gen_dispatch::sm_90a
 
 // Declared by the header of this set alone.
-decltype(tilepost_plan_dispatch_94841f4fb1cd9246) tilepost_plan_dispatch_94841f4fb1cd9246 = 0;
+decltype(tilepost_plan_dispatch_3d7d8f2ef4e30f34) tilepost_plan_dispatch_3d7d8f2ef4e30f34 = 0;
 
 extern "C" const tilepost_program_t* dispatch_program(void) {
   static const tilepost_plan_t plans[] = {tilepost_gen_dispatch::sm_90a::make_plan()};

@@ -15,12 +15,12 @@ extern "C" {
 const tilepost_program_t* dispatch_program(void);
 
 // The source of this set alone defines it: what includes this header does not link with another's.
-extern const char tilepost_plan_dispatch_94841f4fb1cd9246;
+extern const char tilepost_plan_dispatch_3d7d8f2ef4e30f34;
 #if __has_attribute(retain)
 __attribute__((retain))
 #endif
 __attribute__((used)) static const char* const tilepost_linked_dispatch =
-    &tilepost_plan_dispatch_94841f4fb1cd9246;
+    &tilepost_plan_dispatch_3d7d8f2ef4e30f34;
 
 #ifdef __cplusplus
 }  // extern "C"
@@ -33,7 +33,7 @@ inline constexpr int64_t kM = 1024;  // rows of the product
 inline constexpr int64_t kN = 1024;  // columns of the result
 inline constexpr int64_t kK = 512;  // products of a sum, on each rank
 inline constexpr int kRanks = 4;
-inline constexpr uint64_t kFiles = 0x94841f4fb1cd9246;  // the same in the source that belongs to this header
+inline constexpr uint64_t kFiles = 0x3d7d8f2ef4e30f34;  // the same in the source that belongs to this header
 
 }  // namespace tilepost_gen_dispatch
 

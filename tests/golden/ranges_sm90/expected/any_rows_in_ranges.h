@@ -18,12 +18,12 @@ extern "C" {
 const tilepost_program_t* any_rows_in_ranges_program(void);
 
 // The source of this set alone defines it: what includes this header does not link with another's.
-extern const char tilepost_plan_any_rows_in_ranges_2d309621b8ada04b;
+extern const char tilepost_plan_any_rows_in_ranges_9dcf789dd376dd7c;
 #if __has_attribute(retain)
 __attribute__((retain))
 #endif
 __attribute__((used)) static const char* const tilepost_linked_any_rows_in_ranges =
-    &tilepost_plan_any_rows_in_ranges_2d309621b8ada04b;
+    &tilepost_plan_any_rows_in_ranges_9dcf789dd376dd7c;
 
 #ifdef __cplusplus
 }  // extern "C"
@@ -36,7 +36,7 @@ inline constexpr int64_t kM = 4096;  // most rows of the product
 inline constexpr int64_t kN = 8192;  // columns of the result
 inline constexpr int64_t kK = 2048;  // products of a sum, on each rank
 inline constexpr int kRanks = 4;
-inline constexpr uint64_t kFiles = 0x2d309621b8ada04b;  // the same in the source that belongs to this header
+inline constexpr uint64_t kFiles = 0x9dcf789dd376dd7c;  // the same in the source that belongs to this header
 inline constexpr int64_t kOutElements = 33554432;  // what `out` holds
 
 }  // namespace tilepost_gen_any_rows_in_ranges

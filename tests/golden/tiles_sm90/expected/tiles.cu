@@ -24,7 +24,7 @@
 
 static_assert(TILEPOST_ABI_VERSION == 15, "tiles was generated for another tilepost runtime; generate it again");
 
-static_assert(tilepost_gen_tiles::kFiles == 0x1b1b5f6337f63dd2, "tiles.h was not generated with this file; generate both again");
+static_assert(tilepost_gen_tiles::kFiles == 0xd1ce98754e626822, "tiles.h was not generated with this file; generate both again");
 
 #if defined(__CUDA_ARCH__) && !TILEPOST_ARCH_SM_90A
 #error "tiles.cu is planned for sm_90a, and for nothing else: compile with -gencode arch=compute_90a,code=sm_90a and without -arch, which may add compute_90"
@@ -107,7 +107,7 @@ tilepost_plan_t make_plan() {
 }  // namespace tilepost_gen_tiles::sm_90a
 
 // Declared by the header of this set alone.
-decltype(tilepost_plan_tiles_1b1b5f6337f63dd2) tilepost_plan_tiles_1b1b5f6337f63dd2 = 0;
+decltype(tilepost_plan_tiles_d1ce98754e626822) tilepost_plan_tiles_d1ce98754e626822 = 0;
 
 extern "C" const tilepost_program_t* tiles_program(void) {
   static const tilepost_plan_t plans[] = {tilepost_gen_tiles::sm_90a::make_plan()};
