@@ -137,7 +137,7 @@ struct RunPath {
   bool waits_on_sms() const { return kernel_does_all || waits == Waits::tiles; }
   // Whether a kernel beside the GEMM waits until helper warps of all CTAs have done tasks. If so,
   // no CTA of the GEMM may wait for an SM until others have ended.
-  bool waits_for_tasks() const { return has_tasks && !whole_run; }
+  bool waits_for_tasks() const { return has_tasks && !kernel_does_all; }
   // Whether the memory in which all ranks' rows come together lacks this rank's own rows, or most
   // of them.
   bool leaves_own_rows() const { return begins_on_comm_stream() || pushes_tokens; }
