@@ -72,7 +72,8 @@ class Peer final : public Transport {
     return fmt::format("transport 'peer' stores with TMA, but {0}; use copy_engine or nccl",
                        why_not_tma);
   }
-  // Beside a kernel of experts other kernels store: tokens before it, or sums of tokens behind it.
+  // A kernel of experts stores nothing there. Another kernel stores tokens before it, or sums of
+  // tokens behind it.
   bool stores(const KernelConfig& config) const override {
     return stores_to_peers(config) || config.family == &sm90_experts_family();
   }

@@ -340,7 +340,8 @@ tilepost_division_t division_of_arrivals(const Plan& plan) {
                                                    : TILEPOST_DIVISION_ROWS;
 }
 
-// Rows of A are pushed wherever ranks share memory, by copy engines or by tasks.
+// Rows of A are pushed wherever ranks share memory: by copy engines, by tasks or, if they are
+// tokens, by a kernel in front of the GEMM.
 bool pushes_arrivals(const Plan& plan) {
   return (plan.pushes != 0) == (plan.access != TILEPOST_ACCESS_MESSAGES) &&
          (plan.access != TILEPOST_ACCESS_WRITE || plan.task_parts == 1 ||
