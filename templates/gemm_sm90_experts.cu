@@ -91,20 +91,24 @@ using StageBarriers = tilepost::StageBarriers<0, kStages>;
 using PanelBarriers = tilepost::PanelBarriers<StageBarriers::kEnd, kConsumers, kPanels>;
 constexpr int kTurnBarriers = PanelBarriers::kEnd;  // number of the first one
 constexpr int kBarrierBytes = 1024;
+constexpr int kFirstConsumerBarrier = 8;  // of sync_threads, the first consumer's
 
 constexpr int kMovers = kGathers ? 2 : 1;  // warpgroups that load, copy and store
 constexpr int kThreads = 128 * (kMovers + kConsumers);
 constexpr int kPanelsEnd = kPipelineBytes + kConsumers * kPanels * kPanelBytes;
-constexpr int kSharedBytes = kPanelsEnd + tilepost::ExpertTable::kBytes + kBarrierBytes;
+constexpr int kTableEnd = kPanelsEnd + tilepost::ExpertTable::kBytes;
+using Scales = tilepost::epilogue::TileScales<kEpilogue, kTileM>;
+constexpr int kSharedBytes = kTableEnd + kConsumers * Scales::kBytes + kBarrierBytes;
 
 constexpr int kBlockStep =
-    kGated ? kTileN : kBlock;  // rows of B from a consumer's block to the next
+    kGated ? kTileN : kBlock;                     // rows of B from a consumer's block to the next
+constexpr int kAtOnce = kPingPong ? kBlocks : 1;  // blocks whose products PRECISE adds at once
 using Products = tilepost::ExpertProducts<kBlocks, kBlockStep, kTileM, kStages, kNN, kPrecise,
-                                          kElement, kGathers>;
+                                          kElement, kGathers, kAtOnce>;
 using Sums = Products::Sums;
 using TokenRows =
     tilepost::TokenRows<kTileM, static_cast<int>(sizeof(tilepost::DeviceElement<kElement>))>;
-constexpr int kSumsHeld = kBlocks * kTileM / 2 * (kPrecise ? 2 : 1);
+constexpr int kSumsHeld = (kBlocks + (kPrecise ? kAtOnce : 0)) * kTileM / 2;
 
 // As in gemm_sm90.cu: threads, one per warpgroup, have 504 registers together where there are
 // three, and 512 where there are four.
@@ -133,6 +137,9 @@ struct Shared {
     return base + kPipelineBytes + (consumer * kPanels + buffer) * kPanelBytes;
   }
   __device__ tilepost::ExpertTable table() const { return {base + kPanelsEnd}; }
+  __device__ Scales scales(int consumer) const {
+    return {base + kTableEnd + consumer * Scales::kBytes, kFirstConsumerBarrier + consumer};
+  }
   __device__ uint32_t barriers() const { return base + kSharedBytes - kBarrierBytes; }
   __device__ StageBarriers stages() const { return {barriers()}; }
   __device__ PanelBarriers panels() const { return {barriers()}; }
@@ -322,6 +329,15 @@ __device__ __forceinline__ void store_tiles(const Shared& shared, const CUtensor
   tilepost::ptx::wait_bulk<0>();
 }
 
+// The row among all rows of B that is row `own` of a consumer's rows of it.
+__device__ __forceinline__ int row_of_b(const tilepost::ExpertTile& tile,
+                                        const tilepost_shape_t& shape, int consumer, int own) {
+  const int part = kGated ? own / kBlock : 0;
+  const int column = min(first_column(tile, consumer) + (kGated ? own % kBlock : own), shape.n - 1);
+  return tile.expert * kParts * shape.n +
+         (kGated ? tilepost::row_of_part(kInterleaved, shape.n, column, part) : column);
+}
+
 // Hands a tile's sums to the store warp panel by panel.
 __device__ __forceinline__ void write_panels(const Shared& shared, tilepost::Ring<kPanels>& ring,
                                              const Sums& sums, const tilepost_shape_t& shape,
@@ -329,16 +345,14 @@ __device__ __forceinline__ void write_panels(const Shared& shared, tilepost::Rin
                                              const tilepost::ExpertTile& tile, int consumer,
                                              int thread) {
   constexpr int kColumns = 2;  // of a thread in a block
-  const tilepost::panel::Place first =
-      tilepost::panel::first_sum_transposed({tile.row, first_column(tile, consumer)}, thread);
+  const Scales scales = shared.scales(consumer);
+  scales.wait();
+  const tilepost::panel::Place first = tilepost::panel::first_sum_transposed({0, 0}, thread);
   tilepost::epilogue::ColumnInputs<kEpilogue, kOutput, kColumns * kBlocks> inputs;
 #pragma unroll
   for (int i = 0; i < kColumns * kBlocks; ++i) {
-    const int block = i / kColumns, part = kGated ? block : 0;
-    const int column =
-        min(first.col + (kGated ? 0 : block * kBlock) + i % kColumns * 8, shape.n - 1);
-    const int row = kGated ? tilepost::row_of_part(kInterleaved, shape.n, column, part) : column;
-    inputs.load(epilogue, i, tile.expert * kParts * shape.n + row);
+    const int own = first.col + i / kColumns * kBlock + i % kColumns * 8;
+    inputs.load(epilogue, scales, i, row_of_b(tile, shape, consumer, own), own);
   }
 #pragma unroll
   for (int panel = 0; panel < kHeights * kWidths; ++panel) {
@@ -348,7 +362,7 @@ __device__ __forceinline__ void write_panels(const Shared& shared, tilepost::Rin
     tilepost::ptx::wait_barrier(shared.panels().empty(consumer, ring.index), ring.parity);
     tilepost::epilogue::write_expert_panel<kPanelM, kEpilogue, kOutput>(
         shared.panel(consumer, ring.index), from, from + (kGated ? Products::kBlockSums : 0),
-        first.row + height * kPanelM, shape.m, epilogue, inputs, kColumns * block, thread);
+        first.row + height * kPanelM, scales, epilogue, inputs, kColumns * block, thread);
     shared.panels().pass_on(consumer, ring.index, thread);
     ring.advance();
   }
@@ -378,6 +392,8 @@ __device__ __forceinline__ void multiply_tiles(const Shared& shared, const tilep
   for (int position = positions.first; position < tiles.count(); position += positions.stride) {
     tilepost::ExpertTile tile = tiles.at(position);
     tile.rows = tilepost::same_in_warp(tile.rows);
+    shared.scales(consumer).start(epilogue, tile.row, shape.m,
+                                  row_of_b(tile, shape, consumer, thread), thread);
     if constexpr (kPingPong) {
       tilepost::ptx::wait_barrier(shared.turn(consumer), turn_parity);
       turn_parity ^= 1;

@@ -17,9 +17,10 @@ namespace tilepost {
 // one to the next are kBlockStep rows. It has up to kMost rows of A, which are its columns. A
 // thread holds kMost / 2 sums of each block. Of a tile with fewer rows it holds the first ones.
 // kNN: B has K in rows. kPrecise: the sums of each stage are added in fp32. kCopied: threads have
-// copied rows of A (token_rows.cuh). `Shared` is as for Products (products.cuh).
+// copied rows of A (token_rows.cuh). kAtOnce: see multiply_precise(). `Shared` is as for Products
+// (products.cuh).
 template <int kBlocks, int kBlockStep, int kMost, int kStages, bool kNN, bool kPrecise,
-          DType kElement, bool kCopied>
+          DType kElement, bool kCopied, int kAtOnce>
 struct ExpertProducts {
   static constexpr int kBlockSums = kMost / 2;
   static constexpr int kRowBytes = 128, kSteps = 4;
@@ -33,22 +34,23 @@ struct ExpertProducts {
     if constexpr (kCopied) ptx::fence_shared_to_async();
   }
 
-  // Starts the multiplication of a stage, as one group of wgmma. `fresh`: these are the first
-  // products of the sums. kApart: how many sums a block of them has room for.
-  template <int kRows, int kApart, class Shared>
-  static __device__ __forceinline__ void multiply_stage(const Shared& shared, int stage,
-                                                        float (&sums)[kBlocks * kApart],
-                                                        bool fresh) {
+  // Starts the multiplication of some blocks of a stage, from `first` on, as one group of wgmma:
+  // those for which `sums` has room, with kApart sums of each. `fresh`: these are the first
+  // products of the sums.
+  template <int kRows, int kApart, class Shared, int kHeld>
+  static __device__ __forceinline__ void multiply_blocks(const Shared& shared, int stage, int first,
+                                                         float (&sums)[kHeld], bool fresh) {
     ptx::pin(sums);
     ptx::wgmma_fence();
     const uint64_t y = ptx::matrix_descriptor(shared.a(stage));
 #pragma unroll
-    for (int block = 0; block < kBlocks; ++block) {
-      const uint64_t x = ptx::matrix_descriptor(shared.b(stage) + block * kBlockStep * kRowBytes);
+    for (int i = 0; i < kHeld / kApart; ++i) {
+      const uint64_t x =
+          ptx::matrix_descriptor(shared.b(stage) + (first + i) * kBlockStep * kRowBytes);
 #pragma unroll
       for (int step = 0; step < kSteps; ++step)
         ptx::wgmma<kRows, kElement, false, kNN>(
-            *reinterpret_cast<float(*)[kRows / 2]>(sums + block * kApart),
+            *reinterpret_cast<float(*)[kRows / 2]>(sums + i * kApart),
             x + ptx::kStepOfA<kNN> * step, y + 2 * step, !fresh || step != 0);
     }
     ptx::wgmma_commit();
@@ -65,7 +67,7 @@ struct ExpertProducts {
 #pragma unroll 1
     for (int i = 0; i < stages; ++i) {
       await_full(shared, ring);
-      multiply_stage<kRows, kBlockSums>(shared, ring.index, sums, i == 0);
+      multiply_blocks<kRows, kBlockSums>(shared, ring.index, 0, sums, i == 0);
       ptx::wgmma_wait<1>();
       if (previous >= 0) shared.release(previous, thread);
       previous = ring.index;
@@ -77,6 +79,9 @@ struct ExpertProducts {
     shared.release(previous, thread);
   }
 
+  // As multiply(), but the products of a stage have registers of their own, and are added to the
+  // sums. kAtOnce blocks are multiplied at once: all where consumers take turns at tiles, since
+  // nobody else multiplies while this one adds; one where another consumer does.
   template <int kRows, class Shared, class Issued>
   static __device__ __forceinline__ void multiply_precise(const Shared& shared, Ring<kStages>& ring,
                                                           Sums& sums, int stages, int thread,
@@ -85,22 +90,28 @@ struct ExpertProducts {
     for (int i = 0; i < kBlocks * kBlockSums; ++i) sums[i] = 0;
 #pragma unroll 1
     for (int i = 0; i < stages; ++i) {
-      // No more registers than these products need: with those of kMost rows ptxas serialised wgmma
-      // where an epilogue follows (C7511).
-      constexpr int kProducts = kRows / 2;
-      float products[kBlocks * kProducts];
       await_full(shared, ring);
-      multiply_stage<kRows, kProducts>(shared, ring.index, products, true);
-      if (i == stages - 1) issued();
-      ptx::wgmma_wait<0>();
-      ptx::pin(products);
-      shared.release(ring.index, thread);
-      ring.advance();
 #pragma unroll
-      for (int block = 0; block < kBlocks; ++block)
+      for (int block = 0; block < kBlocks; block += kAtOnce) {
+        // No more registers than these products need: with those of kMost rows ptxas serialised
+        // wgmma where an epilogue follows (C7511).
+        constexpr int kProducts = kRows / 2;
+        const bool last = block + kAtOnce == kBlocks;
+        float products[kAtOnce * kProducts];
+        multiply_blocks<kRows, kProducts>(shared, ring.index, block, products, true);
+        if (last && i == stages - 1) issued();
+        ptx::wgmma_wait<0>();
+        ptx::pin(products);
+        if (last) {
+          shared.release(ring.index, thread);
+          ring.advance();
+        }
 #pragma unroll
-        for (int sum = 0; sum < kProducts; ++sum)
-          sums[block * kBlockSums + sum] += products[block * kProducts + sum];
+        for (int each = 0; each < kAtOnce; ++each)
+#pragma unroll
+          for (int sum = 0; sum < kProducts; ++sum)
+            sums[(block + each) * kBlockSums + sum] += products[each * kProducts + sum];
+      }
     }
   }
 

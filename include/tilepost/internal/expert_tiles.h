@@ -20,6 +20,12 @@ constexpr int kMostExperts = 512;
 // The bytes of a CTA's table of experts (ExpertTable), whole lines of 128 bytes.
 constexpr int kExpertTableBytes = ((kMostExperts + 1) * 8 + 127) / 128 * 128;
 
+// The bytes of a consumer's scales in shared memory: one for each row of its tile, and one for each
+// of its 128 rows of B.
+TILEPOST_INLINE constexpr int expert_scale_bytes(int tile_m) {
+  return (tile_m + 128) * 4;
+}
+
 // A unit of rows. Tile rows that are not the last one of an expert have whole units.
 constexpr int kExpertUnit = 16;
 

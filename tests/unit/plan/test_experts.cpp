@@ -51,12 +51,12 @@ TEST_CASE("consumers share tiles where K is long and experts have many rows") {
   };
   const Plan together = only(of_4(16384, 4096));
   CHECK(together.source.tunables.at("PINGPONG") == "0");
-  CHECK((together.map.tile_m == 192 && together.map.tile_n == 512));
-  CHECK(together.kernel.box_b.rows == 256);
+  CHECK((together.map.tile_m == 192 && together.map.tile_n == 256));
+  CHECK((together.kernel.box_b.rows == 256 && together.kernel.cluster == 1));
   CHECK(host_twin(together).map.tile_m == 192);
   const Plan gated = only(with_swiglu(of_4(16384, 4096), TILEPOST_GATE_HALVES));
   CHECK(gated.source.tunables.at("PINGPONG") == "0");
-  CHECK((gated.map.tile_n == 256 && gated.kernel.box_b.rows == 128));
+  CHECK((gated.map.tile_n == 128 && gated.kernel.box_b.rows == 128));
   for (const Spec& spec : {of_4(16384, 2048), of_4(1024, 4096)}) {
     const Plan in_turns = only(spec);
     CHECK(in_turns.source.tunables.at("PINGPONG") == "1");
@@ -71,10 +71,26 @@ TEST_CASE("where K is long, experts with hundreds of rows have fewer stages") {
   CHECK(only(experts_spec(64 * 512, 4096, 2048)).source.tunables.at("STAGES") == "5");
 }
 
-TEST_CASE("scales leave a tile registers for fewer rows") {
+TEST_CASE("GELU leaves a tile registers for fewer rows, scales do not") {
   Spec spec = experts_spec(16384, 28672, 4096);
   spec.gemm.epilogue.push_back(wish(TILEPOST_SCALE_ROWS));
+  const Plan scaled = only(spec);
+  CHECK(scaled.map.tile_m == 192);
+  CHECK(scaled.kernel.shared_bytes ==
+        only(experts_spec(16384, 28672, 4096)).kernel.shared_bytes + 2 * (192 + 128) * 4);
+  spec.gemm.epilogue.push_back(wish(TILEPOST_GELU));
   CHECK(only(spec).map.tile_m == 160);
+}
+
+TEST_CASE("consumers share tiles where sums are kept twice") {
+  for (const int64_t m : {64, 4096, 65536}) {
+    Spec spec = experts_spec(m, 1280, 512);
+    spec.gemm.a.value = TILEPOST_E4M3;
+    const Plan precise = only(spec);
+    CHECK(precise.source.tunables.at("PRECISE") == "1");
+    CHECK(precise.source.tunables.at("PINGPONG") == "0");
+    CHECK((precise.map.tile_m == 128 && precise.map.tile_n == 256 && precise.kernel.cluster == 1));
+  }
 }
 
 TEST_CASE("what kernels of experts cannot do is refused, with the reason") {
@@ -132,6 +148,17 @@ TEST_CASE("tokens are copied while their experts multiply, and CTAs share B") {
   CHECK(plan.map.division == TILEPOST_DIVISION_ARRIVALS);
   CHECK(plan.map.num_groups > 1);
   CHECK(host_twin(plan).source.file == "gemm_host_experts.cpp");
+}
+
+TEST_CASE("consumers share tiles of tokens where K is long") {
+  const auto sharers = [](int64_t m, int64_t k) {
+    const Plan plan = only(with_swiglu(tokens_spec(m, 768, k), TILEPOST_GATE_HALVES));
+    const int ctas = plan.source.tunables.at("DOWN") == "2" ? 2 : 1;
+    return std::pair(plan.source.tunables.at("PINGPONG") == "0", plan.map.tile_m / ctas);
+  };
+  CHECK(sharers(16384, 4096) == std::pair(true, 144));
+  CHECK(sharers(16384, 2048) == std::pair(false, 160));
+  CHECK(sharers(1024, 4096) == std::pair(false, 160));
 }
 
 TEST_CASE("experts with rows for one CTA share nothing, and a program for any m has both kernels") {

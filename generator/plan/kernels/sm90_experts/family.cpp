@@ -47,6 +47,8 @@ KernelConfig config_of(const Plan& plan, const Form& form, Ctas ctas) {
   shape.panels = form.panels;
   shape.sharers = form.sharers;
   shape.down = ctas.down;
+  if ((plan.epilogue & (TILEPOST_SCALE_ROWS | TILEPOST_SCALE_COLUMNS)) != 0)
+    shape.scale_bytes = kConsumers * expert_scale_bytes(form.tile_m);
   shape.copiers = row_of(plan).dispatches() ? 1 : 0;
   if (form.tile_m % shape.box_m != 0) shape.box_m = kExpertUnit;  // boxes divide a tile
   KernelConfig config{};
@@ -66,6 +68,12 @@ KernelConfig config_of(const Plan& plan, const Form& form, Ctas ctas) {
 // CTAs side by side share rows of A. A narrow output leaves nothing to share them with.
 KernelConfig side_by_side(const Plan& plan, const Form& form) {
   return config_of(plan, form, {1, plan.map.n > form.sharers * columns_of(plan) ? 2 : 1});
+}
+
+// A CTA whose consumers share tiles moves few bytes for its products. It needs no cluster: it would
+// wait for the other CTA, and its tiles would leave more of a narrow output empty.
+KernelConfig alone(const Plan& plan, const Form& form) {
+  return config_of(plan, form, {1, 1});
 }
 
 // The rows of an expert, if all have as many. Tokens are sent to all ranks' experts evenly.
@@ -113,6 +121,21 @@ double sums_of_tokens_us(const MachineProfile& profile, const Plan& plan, int64_
   return bytes / (kOfMemory * profile.chip.memory_bytes_per_us);
 }
 
+// The part of the tensor peak that a kernel reaches while it multiplies. `twice`: as sums_twice().
+double efficiency_of(const KernelConfig& config, bool twice) {
+  const ExpertsShape& shape = shape_of(config);
+  const bool shares = shape.sharers > 1;
+  if (twice) return shares ? 0.95 : 0.5;
+  if (shares) return shape.copiers > 0 ? 0.9 : 0.98;
+  return config.stages < 5 ? 0.95 : 0.93;
+}
+
+// The cycles of a tile's epilogue that nothing hides. Consumers that take turns hide all of them.
+double epilogue_cycles(const KernelConfig& config, bool twice) {
+  if (shape_of(config).sharers == 1) return 0;
+  return twice ? 4000 : 1500;
+}
+
 class Sm90ExpertsFamily final : public KernelFamily {
  public:
   const char* name() const override { return "gemm_sm90_experts"; }
@@ -135,22 +158,27 @@ class Sm90ExpertsFamily final : public KernelFamily {
   }
 
   // Tiles are as high as the experts' rows need, up to tile_m, so few configurations serve all.
-  // Sums that are kept twice leave registers for fewer: with 80 rows, or 64 in eight stages,
-  // ptxas serialises the matrix instructions. With four warpgroups, and with some operations of the
-  // epilogue, 192 rows spill.
+  // Sums that are kept twice leave registers for fewer rows. In turns a consumer keeps the products
+  // of two blocks beside its sums: with 80 rows, or 64 in eight stages, ptxas serialises the matrix
+  // instructions. Where consumers share tiles, it keeps those of one block, while the other
+  // consumer multiplies. With four warpgroups, and with GELU in the epilogue, 192 rows spill;
+  // consumers that share tiles of tokens have registers for 144.
   std::vector<KernelConfig> configs(const Plan& plan, const MachineProfile&) const override {
     const bool twice = sums_twice(plan.input, plan.accumulate);
     const Form low = twice ? Form{64, 7, 64} : Form{160, 5, 80};
     // Rows of tokens cannot be shared by multicast. So CTAs share nothing, or B, which is worth it
     // where experts have rows for two CTAs.
-    if (row_of(plan).dispatches())
-      return {config_of(plan, low, {1, 1}), config_of(plan, low, {2, 1})};
-    constexpr int kRegisters =
-        TILEPOST_SCALE_ROWS | TILEPOST_SCALE_COLUMNS | TILEPOST_GELU | TILEPOST_GEGLU;
-    if (twice || (plan.epilogue & kRegisters) != 0) return {side_by_side(plan, low)};
+    if (row_of(plan).dispatches()) {
+      const bool shares = !twice && has_many_products(plan, 128);
+      const Form form = shares ? Form{144, 4, 48, 1, 2} : low;
+      return {config_of(plan, form, {1, 1}), config_of(plan, form, {2, 1})};
+    }
+    constexpr int kRegisters = TILEPOST_GELU | TILEPOST_GEGLU;
+    if (twice) return {alone(plan, {128, 4, 32, 3, 2})};
+    if ((plan.epilogue & kRegisters) != 0) return {side_by_side(plan, low)};
     // Where two forms take about as long, the first one is chosen.
     std::vector<KernelConfig> configs;
-    if (may_share(plan)) configs.push_back(side_by_side(plan, {192, 3, 64, 3, 2}));
+    if (may_share(plan)) configs.push_back(alone(plan, {192, 3, 64, 3, 2}));
     configs.push_back(side_by_side(plan, {192, stages_in_turns(plan), 64}));
     return configs;
   }
@@ -164,7 +192,7 @@ class Sm90ExpertsFamily final : public KernelFamily {
     return int64_t{config.stages} * (config.tile_m / shape.down + shape.sharers * kRowsOfB) *
                kRowBytes +
            int64_t{kConsumers} * shape.panels * shape.panel_m * kRowBytes + kExpertTableBytes +
-           kBarrierBytes;
+           shape.scale_bytes + kBarrierBytes;
   }
 
   int signals_per_tile(const KernelConfig&) const override { return 1; }
@@ -175,15 +203,13 @@ class Sm90ExpertsFamily final : public KernelFamily {
   // An expert has as many rows as the others here.
   GemmModel model(const MachineProfile& profile, const Plan& plan, const KernelConfig& config,
                   const KernelRequest& request) const override {
-    constexpr double kInTurns = 0.93, kInFewStages = 0.95, kShared = 0.98;  // of the tensor peak
     constexpr double kStart = 5;
-    constexpr double kEpilogue = 1500;  // cycles, which consumers that take turns hide
     const ExpertsShape& shape = shape_of(config);
     const int64_t all = rows_of_all(plan), experts = std::min<int64_t>(all, plan.experts);
     const int rows = rows_of_expert(plan), count = count_tile_rows(rows, config.tile_m);
     const int down = shape.down, across = config.across / down;
-    const bool shares = shape.sharers > 1;
-    const double efficiency = shares ? kShared : config.stages < 5 ? kInFewStages : kInTurns;
+    const bool twice = sums_twice(plan.input, plan.accumulate);
+    const double efficiency = efficiency_of(config, twice);
     const double height = std::max(1.0 * rows / count, 64.0 * down);
     const double products = multiply_cycles(plan, config, request, efficiency) * height /
                             config.tile_m * kRowsOfB / columns_of(plan);
@@ -191,7 +217,7 @@ class Sm90ExpertsFamily final : public KernelFamily {
                              kRowBytes / profile.chip.l2_bytes_per_clock;
     TileModel tile;
     tile.cycles = stages_of_tile(plan, config, request) * std::max(products, delivered) +
-                  (shares ? kEpilogue : 0);
+                  epilogue_cycles(config, twice);
     tile.ghz = profile.gemm.times_of(config.row).ghz * profile.gemm.sustained;
     tile.start_us = kStart;
     GemmModel model = gemm_of_tiles(profile, plan, config, request, tile);

@@ -27,7 +27,7 @@
 
 static_assert(TILEPOST_ABI_VERSION == 15, "sums_of_experts was generated for another tilepost runtime; generate it again");
 
-static_assert(tilepost_gen_sums_of_experts::kFiles == 0x3221e893cf035432, "sums_of_experts.h was not generated with this file; generate both again");
+static_assert(tilepost_gen_sums_of_experts::kFiles == 0xc21e6b8947d3b02c, "sums_of_experts.h was not generated with this file; generate both again");
 
 #if defined(__CUDA_ARCH__) && !TILEPOST_ARCH_SM_90A
 #error "sums_of_experts.cu is planned for sm_90a, and for nothing else: compile with -gencode arch=compute_90a,code=sm_90a and without -arch, which may add compute_90"
@@ -131,7 +131,7 @@ tilepost_plan_t make_plan() {
 }  // namespace tilepost_gen_sums_of_experts::sm_90a
 
 // Declared by the header of this set alone.
-decltype(tilepost_plan_sums_of_experts_3221e893cf035432) tilepost_plan_sums_of_experts_3221e893cf035432 = 0;
+decltype(tilepost_plan_sums_of_experts_c21e6b8947d3b02c) tilepost_plan_sums_of_experts_c21e6b8947d3b02c = 0;
 
 extern "C" const tilepost_program_t* sums_of_experts_program(void) {
   static const tilepost_plan_t plans[] = {tilepost_gen_sums_of_experts::sm_90a::make_plan()};

@@ -17,12 +17,12 @@ extern "C" {
 const tilepost_program_t* sums_of_experts_program(void);
 
 // The source of this set alone defines it: what includes this header does not link with another's.
-extern const char tilepost_plan_sums_of_experts_3221e893cf035432;
+extern const char tilepost_plan_sums_of_experts_c21e6b8947d3b02c;
 #if __has_attribute(retain)
 __attribute__((retain))
 #endif
 __attribute__((used)) static const char* const tilepost_linked_sums_of_experts =
-    &tilepost_plan_sums_of_experts_3221e893cf035432;
+    &tilepost_plan_sums_of_experts_c21e6b8947d3b02c;
 
 #ifdef __cplusplus
 }  // extern "C"
@@ -35,7 +35,7 @@ inline constexpr int64_t kM = 16384;  // most rows of the product
 inline constexpr int64_t kN = 2048;  // columns of the result
 inline constexpr int64_t kK = 768;  // products of a sum, on each rank
 inline constexpr int kRanks = 2;
-inline constexpr uint64_t kFiles = 0x3221e893cf035432;  // the same in the source that belongs to this header
+inline constexpr uint64_t kFiles = 0xc21e6b8947d3b02c;  // the same in the source that belongs to this header
 inline constexpr int64_t kOutElements = 16777216;  // what `out` holds at most
 
 }  // namespace tilepost_gen_sums_of_experts

@@ -27,7 +27,7 @@
 
 static_assert(TILEPOST_ABI_VERSION == 15, "few_tokens was generated for another tilepost runtime; generate it again");
 
-static_assert(tilepost_gen_few_tokens::kFiles == 0xf3bdd63f1dbd8d25, "few_tokens.h was not generated with this file; generate both again");
+static_assert(tilepost_gen_few_tokens::kFiles == 0x57d6275b737935fc, "few_tokens.h was not generated with this file; generate both again");
 
 #if defined(__CUDA_ARCH__) && !TILEPOST_ARCH_SM_90A
 #error "few_tokens.cu is planned for sm_90a, and for nothing else: compile with -gencode arch=compute_90a,code=sm_90a and without -arch, which may add compute_90"
@@ -134,7 +134,7 @@ tilepost_plan_t make_plan() {
 }  // namespace tilepost_gen_few_tokens::sm_90a
 
 // Declared by the header of this set alone.
-decltype(tilepost_plan_few_tokens_f3bdd63f1dbd8d25) tilepost_plan_few_tokens_f3bdd63f1dbd8d25 = 0;
+decltype(tilepost_plan_few_tokens_57d6275b737935fc) tilepost_plan_few_tokens_57d6275b737935fc = 0;
 
 extern "C" const tilepost_program_t* few_tokens_program(void) {
   static const tilepost_plan_t plans[] = {tilepost_gen_few_tokens::sm_90a::make_plan()};

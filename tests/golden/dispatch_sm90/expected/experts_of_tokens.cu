@@ -27,7 +27,7 @@
 
 static_assert(TILEPOST_ABI_VERSION == 15, "experts_of_tokens was generated for another tilepost runtime; generate it again");
 
-static_assert(tilepost_gen_experts_of_tokens::kFiles == 0x2759c53b4937f820, "experts_of_tokens.h was not generated with this file; generate both again");
+static_assert(tilepost_gen_experts_of_tokens::kFiles == 0xd7281ab1eebf3d0e, "experts_of_tokens.h was not generated with this file; generate both again");
 
 #if defined(__CUDA_ARCH__) && !TILEPOST_ARCH_SM_90A
 #error "experts_of_tokens.cu is planned for sm_90a, and for nothing else: compile with -gencode arch=compute_90a,code=sm_90a and without -arch, which may add compute_90"
@@ -134,7 +134,7 @@ tilepost_plan_t make_plan() {
 }  // namespace tilepost_gen_experts_of_tokens::sm_90a
 
 // Declared by the header of this set alone.
-decltype(tilepost_plan_experts_of_tokens_2759c53b4937f820) tilepost_plan_experts_of_tokens_2759c53b4937f820 = 0;
+decltype(tilepost_plan_experts_of_tokens_d7281ab1eebf3d0e) tilepost_plan_experts_of_tokens_d7281ab1eebf3d0e = 0;
 
 extern "C" const tilepost_program_t* experts_of_tokens_program(void) {
   static const tilepost_plan_t plans[] = {tilepost_gen_experts_of_tokens::sm_90a::make_plan()};

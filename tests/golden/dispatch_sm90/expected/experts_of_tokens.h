@@ -17,12 +17,12 @@ extern "C" {
 const tilepost_program_t* experts_of_tokens_program(void);
 
 // The source of this set alone defines it: what includes this header does not link with another's.
-extern const char tilepost_plan_experts_of_tokens_2759c53b4937f820;
+extern const char tilepost_plan_experts_of_tokens_d7281ab1eebf3d0e;
 #if __has_attribute(retain)
 __attribute__((retain))
 #endif
 __attribute__((used)) static const char* const tilepost_linked_experts_of_tokens =
-    &tilepost_plan_experts_of_tokens_2759c53b4937f820;
+    &tilepost_plan_experts_of_tokens_d7281ab1eebf3d0e;
 
 #ifdef __cplusplus
 }  // extern "C"
@@ -35,7 +35,7 @@ inline constexpr int64_t kM = 16384;  // most rows of the product
 inline constexpr int64_t kN = 768;  // columns of the result
 inline constexpr int64_t kK = 2048;  // products of a sum, on each rank
 inline constexpr int kRanks = 2;
-inline constexpr uint64_t kFiles = 0x2759c53b4937f820;  // the same in the source that belongs to this header
+inline constexpr uint64_t kFiles = 0xd7281ab1eebf3d0e;  // the same in the source that belongs to this header
 inline constexpr int64_t kOutElements = 12582912;  // what `out` holds
 
 }  // namespace tilepost_gen_experts_of_tokens

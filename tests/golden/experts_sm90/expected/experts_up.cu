@@ -27,7 +27,7 @@
 
 static_assert(TILEPOST_ABI_VERSION == 15, "experts_up was generated for another tilepost runtime; generate it again");
 
-static_assert(tilepost_gen_experts_up::kFiles == 0xcdd0562fc53af732, "experts_up.h was not generated with this file; generate both again");
+static_assert(tilepost_gen_experts_up::kFiles == 0xca0917abc6dd7973, "experts_up.h was not generated with this file; generate both again");
 
 #if defined(__CUDA_ARCH__) && !TILEPOST_ARCH_SM_90A
 #error "experts_up.cu is planned for sm_90a, and for nothing else: compile with -gencode arch=compute_90a,code=sm_90a and without -arch, which may add compute_90"
@@ -113,7 +113,7 @@ tilepost_plan_t make_plan() {
 }  // namespace tilepost_gen_experts_up::sm_90a
 
 // Declared by the header of this set alone.
-decltype(tilepost_plan_experts_up_cdd0562fc53af732) tilepost_plan_experts_up_cdd0562fc53af732 = 0;
+decltype(tilepost_plan_experts_up_ca0917abc6dd7973) tilepost_plan_experts_up_ca0917abc6dd7973 = 0;
 
 extern "C" const tilepost_program_t* experts_up_program(void) {
   static const tilepost_plan_t plans[] = {tilepost_gen_experts_up::sm_90a::make_plan()};

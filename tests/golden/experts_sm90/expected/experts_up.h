@@ -17,12 +17,12 @@ extern "C" {
 const tilepost_program_t* experts_up_program(void);
 
 // The source of this set alone defines it: what includes this header does not link with another's.
-extern const char tilepost_plan_experts_up_cdd0562fc53af732;
+extern const char tilepost_plan_experts_up_ca0917abc6dd7973;
 #if __has_attribute(retain)
 __attribute__((retain))
 #endif
 __attribute__((used)) static const char* const tilepost_linked_experts_up =
-    &tilepost_plan_experts_up_cdd0562fc53af732;
+    &tilepost_plan_experts_up_ca0917abc6dd7973;
 
 #ifdef __cplusplus
 }  // extern "C"
@@ -35,7 +35,7 @@ inline constexpr int64_t kM = 65536;  // most rows of the product
 inline constexpr int64_t kN = 768;  // columns of the result
 inline constexpr int64_t kK = 2048;  // products of a sum, on each rank
 inline constexpr int kRanks = 1;
-inline constexpr uint64_t kFiles = 0xcdd0562fc53af732;  // the same in the source that belongs to this header
+inline constexpr uint64_t kFiles = 0xca0917abc6dd7973;  // the same in the source that belongs to this header
 inline constexpr int64_t kOutElements = 50331648;  // what `out` holds
 
 }  // namespace tilepost_gen_experts_up
