@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Generates the programs that the drivers in tests/gpu/trust run.
 #
-#   programs.sh TILEPOST OUT RANKS [SET …]   all sets but experts, sums and layers if none is named
+#   programs.sh TILEPOST OUT RANKS [SET …]   all sets but experts…, sums and layers if none is named
 #
 # Environment: TRANSPORTS, those of the sets main and small; all if it is empty.
 #
@@ -27,6 +27,7 @@
 #   residual    residual_…: for one rank, whose epilogue adds a residual, by every family of kernels: for in_place.cpp
 #   experts     experts_…: tokens that go to experts: with bilinear, with swiglu, and with a bound on rows: for
 #               experts_ranks.cpp
+#   experts_long experts_…: as experts, with a K so long that consumers share tiles; few routings are enough
 #   sums        sums_…: sums of tokens by every transport, with a residual, with more columns, and with a bound on rows:
 #               for expert_sums.cpp
 #   layers      layer_<name>_up, _down and _whole: layers of experts as models have them, by halves and as one operation:
@@ -347,6 +348,16 @@ experts() {
   done
 }
 
+# Experts whose consumers share tiles. The host multiplies as much, so a few routings take long.
+experts_long() {
+  local transport given
+  given=(gemm.m.max=1000 "gemm.experts=$((8 * ranks))" gemm.top=4)
+  for transport in copy_engine peer; do
+    make "experts_bilinear_long_$transport" dispatch_grouped_gemm "$transport" 1000x136x4096 "${given[@]}" \
+      'gemm.epilogue=[bilinear]'
+  done
+}
+
 sums() {
   local transport given
   given=(gemm.m.max=1000 "gemm.experts=$((8 * ranks))" gemm.top=4)
@@ -394,10 +405,11 @@ for set in "$@"; do
     residual) residual ;;
     own) own ;;
     experts) experts ;;
+    experts_long) experts_long ;;
     sums) sums ;;
     layers) layers ;;
     *)
-      echo "no set '$set'; there are main, small, fused, few, scales, tiles, ranges, own, pairs, neighbours, residual, experts, sums and layers" >&2
+      echo "no set '$set'; there are main, small, fused, few, scales, tiles, ranges, own, pairs, neighbours, residual, experts, experts_long, sums and layers" >&2
       exit 2
       ;;
   esac
