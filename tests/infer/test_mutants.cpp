@@ -52,7 +52,7 @@ TEST_CASE("the kernels that are accepted do so on the CPU, some that are refused
 
 TEST_CASE("no mutant is accepted that stores anything but one tile in each block") {
   const char* asked = std::getenv("TILEPOST_MUTANTS");
-  const int each = asked ? std::atoi(asked) : 2;
+  const int each = asked ? std::atoi(asked) : 1;
   std::mt19937 random(2024);
   std::vector<InferCase> accepted;
   std::vector<std::string> changes;
