@@ -191,38 +191,45 @@ TEST_CASE("all threads have the same rounded number of what is the same for all"
 
 TEST_CASE("what a header's function calls back may compute, and no more") {
   if (!has_toolkit()) return;
-  const auto with = [&](const std::string& body) {
+  const auto of_block = [](const std::string& body) {
     return inferred(
-        "#include <cooperative_groups.h>\n#include <cub/block/block_reduce.cuh>\n"
-        "#include <thrust/execution_policy.h>\n#include <thrust/for_each.h>\n"
-        "#include <thrust/iterator/counting_iterator.h>\n"
+        "#include <cub/block/block_reduce.cuh>\n"
         "struct Larger {\n  __device__ float operator()(float x, float y) const { return x > y ? x "
         ": "
-        "y; }\n};\n__device__ int counter;",
+        "y; }\n};",
         "const float* A, float* C",
         "  using Reduce = cub::BlockReduce<float, 16, cub::BLOCK_REDUCE_WARP_REDUCTIONS, 16>;\n"
-        "  __shared__ typename Reduce::TempStorage temp;\n"
-        "  thrust::counting_iterator<int> first(0);\n  float* held = nullptr;\n  " +
-            body + ";\n" + kStore);
+        "  __shared__ typename Reduce::TempStorage temp;\n  Reduce(temp).Reduce(A[row], " +
+            body + ");\n" + kStore);
   };
-  for (const char* body :
-       {"Reduce(temp).Reduce(A[row], Larger{})",
-        "Reduce(temp).Reduce(A[row], [=](float x, float y) { return x < y ? x : y * K; })",
-        "thrust::for_each(thrust::seq, first, first + 3, [](int i) { int turns = i; ++turns; })"}) {
-    const InferResult good = with(body);
+  const auto of_thread = [](const std::string& body) {
+    return inferred(
+        "#include <thrust/execution_policy.h>\n#include <thrust/for_each.h>\n"
+        "#include <thrust/iterator/counting_iterator.h>\n__device__ int counter;",
+        "float* C",
+        "  thrust::counting_iterator<int> first(0);\n  float* held = nullptr;\n  (void)held;\n"
+        "  thrust::for_each(thrust::seq, first, first + 3, " +
+            body + ");\n" + kStore);
+  };
+  for (const char* body : {"Larger{}", "[=](float x, float y) { return x < y ? x : y * K; }"}) {
+    const InferResult good = of_block(body);
     INFO(body << "\n" << good.messages);
     CHECK(good.inferred);
   }
-  for (const char* body :
-       {"thrust::for_each(thrust::seq, first, first + 3, [=](int i) { C[i] = 5; })",
-        "thrust::for_each(thrust::seq, first, first + 3, [&](int i) { held[i] = 5; })",
-        "thrust::for_each(thrust::seq, first, first + 3, [=](int i) { atomicAdd(&counter, i); })",
-        "Reduce(temp).Reduce(A[row], [=](float x, float y) { return x < y ? x : C[0]; })",
-        "cooperative_groups::invoke_one(cooperative_groups::this_thread_block(), [&] { C[0] = 5; "
-        "})"}) {
+  const InferResult good = of_thread("[](int i) { int turns = i; ++turns; }");
+  INFO(good.messages);
+  CHECK(good.inferred);
+  CHECK(!of_block("[=](float x, float y) { return x < y ? x : C[0]; }").inferred);
+  for (const char* body : {"[=](int i) { C[i] = 5; }", "[&](int i) { held[i] = 5; }",
+                           "[=](int i) { atomicAdd(&counter, i); }"}) {
     INFO(body);
-    CHECK(!with(body).inferred);
+    CHECK(!of_thread(body).inferred);
   }
+  CHECK(!inferred("#include <cooperative_groups.h>", "float* C",
+                  "  cooperative_groups::invoke_one(cooperative_groups::this_thread_block(), "
+                  "[&] { C[0] = 5; });\n" +
+                      std::string(kStore))
+             .inferred);
 }
 
 TEST_CASE("a group of all blocks may be there, and may not be waited for") {

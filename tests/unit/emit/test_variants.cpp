@@ -21,15 +21,24 @@ struct Kernels {
   std::vector<std::string> contradictions;
 };
 
-// Weaves the kernels of plans, and looks at each under the key that `key_of` makes.
-template <class KeyOf>
-Kernels weave_all(const std::vector<Plan>& plans, KeyOf key_of) {
+std::vector<std::string> weave_all(const std::vector<Plan>& plans) {
   DiagnosticPrinter diagnostics(llvm::errs());
-  Kernels kernels;
+  std::vector<std::string> sources;
   for (const Plan& plan : plans) {
-    const std::string key = key_of(variant_of(plan));
-    const std::string source = emit_for_catalogue(plan, diagnostics);
-    REQUIRE(!source.empty());
+    sources.push_back(emit_for_catalogue(plan, diagnostics));
+    REQUIRE(!sources.back().empty());
+  }
+  return sources;
+}
+
+// Looks at the woven kernel of each plan under the key that `key_of` makes.
+template <class KeyOf>
+Kernels put_under_keys(const std::vector<Plan>& plans, const std::vector<std::string>& sources,
+                       KeyOf key_of) {
+  Kernels kernels;
+  for (size_t i = 0; i < plans.size(); ++i) {
+    const std::string key = key_of(variant_of(plans[i]));
+    const std::string& source = sources[i];
     const auto [known, is_new] = kernels.source_of_key.try_emplace(key, source);
     if (!is_new) ++kernels.shared;
     if (known->second != source) kernels.contradictions.push_back(key);
@@ -50,7 +59,8 @@ TEST_CASE("variants: one key has one source") {
     plans.push_back(std::move(plan));
   }
   const Kernels kernels =
-      weave_all(plans, [](const KernelVariant& variant) { return variant.key(); });
+      put_under_keys(plans, weave_all(plans),
+                     [](const KernelVariant& variant) { return variant.key(); });
   CHECK(kernels.contradictions.empty());
   CHECK(kernels.shared >= kPlans);
   const size_t keys = kernels.source_of_key.size(), sources = kernels.keys_of_source.size();
@@ -62,11 +72,13 @@ TEST_CASE("variants: one key has one source") {
 
 TEST_CASE("variants: a key without one of its parts is not enough") {
   const std::vector<Plan> plans = test::random_plans(7, kPlans);
+  const std::vector<std::string> sources = weave_all(plans);
   const auto misses = [&](auto drop) {
-    return !weave_all(plans, [&](KernelVariant variant) {
-              drop(variant);
-              return variant.key();
-            }).contradictions.empty();
+    const auto key_of = [&](KernelVariant variant) {
+      drop(variant);
+      return variant.key();
+    };
+    return !put_under_keys(plans, sources, key_of).contradictions.empty();
   };
   CHECK(misses([](KernelVariant& variant) { variant.tunables.clear(); }));
   CHECK(misses([](KernelVariant& variant) { variant.view.clear(); }));
