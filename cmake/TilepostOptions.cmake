@@ -18,8 +18,10 @@ option(TILEPOST_BUILD_EXAMPLES "Build the examples as part of this project" OFF)
 option(TILEPOST_INSTALL "Make the install target and the CMake package" ${PROJECT_IS_TOP_LEVEL})
 option(TILEPOST_STATIC_LLVM "Link LLVM and Clang statically: one portable generator binary" OFF)
 option(TILEPOST_SHARED "Make shared libraries of the runtime" ${tilepost_shared})
-option(TILEPOST_UNITY "Compile files that read Clang's headers eight at a time, and precompile the standard library's: a \
-build from scratch takes less, an edit more" ON)
+set(TILEPOST_UNITY ON CACHE STRING "ON: compile files that read Clang's headers eight at a time, and precompile the \
+standard library's. ALL: compile up to 24 files of every library and test as one. A build from scratch takes less, an \
+edit more")
+set_property(CACHE TILEPOST_UNITY PROPERTY STRINGS ON ALL OFF)
 option(TILEPOST_WERROR "Treat warnings as errors" OFF)
 option(TILEPOST_NVTX "Ranges and names for profilers in the runtime's CUDA target, where the CUDA Toolkit has NVTX"
        ON)

@@ -15,10 +15,13 @@ jobs=$(nproc)
 of_memory=(test_map test_host_target)
 of_threads=(test_host_sequences)
 of_cuda=()
+unity=ALL  # many sources as one, as tests/run.sh has it
 if [ "${1:-}" = --full ]; then
   of_memory+=(test_host_sequences test_spec test_plan test_exhaustive test_host_pattern test_host_stores test_verify_harness test_weave)
   of_threads+=(test_host_target test_host_pattern test_host_stores test_verify_harness)
   of_cuda+=(test_cuda_runtime)
+  unity=ON
+  export TILEPOST_EVERY_SHAPE=1
 fi
 passed=0 failed=0 skipped=0
 
@@ -73,7 +76,7 @@ run_tree() {
       "$(head -1 build/sanitized.log)"
     return
   fi
-  if ! cmake --preset "$tree" -DCMAKE_CXX_COMPILER="$compiler" >"build/$tree.log" 2>&1 ||
+  if ! cmake --preset "$tree" -DCMAKE_CXX_COMPILER="$compiler" -DTILEPOST_UNITY=$unity >"build/$tree.log" 2>&1 ||
     ! cmake --build --preset "$tree" -j "$jobs" --target "$@" >>"build/$tree.log" 2>&1; then
     cat "build/$tree.log"
     echo "$tree: not built"
