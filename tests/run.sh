@@ -117,7 +117,8 @@ cmake --build --preset ci -j "$jobs"
 echo "== tests"
 [ -z "$torch" ] || wait "$torch" ||
   notes+=("PyTorch, for the tests of tilepost.torch: pip could not install it: $(tail -1 build/torch.log)")
-run_tests cpu -j "$jobs" -LE "$left_out" "$@"
+# One more at a time than there are cores: a part of the tests waits, for deadlines and other processes.
+run_tests cpu -j "$((jobs + 1))" -LE "$left_out" "$@"
 
 if [ $# -eq 0 ]; then
   echo "== sanitizers"
