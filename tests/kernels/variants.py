@@ -103,11 +103,12 @@ def sample(variants):
     epilogue) or how its rows lie (the vectors). gemm_sm90 has tiles of nearly any extent: of those that
     are not whole blocks of 64 one stands for all that share and store in the same way.
 
-    The next one is always the one that shows the most that is still missing, the first of several. What a
-    single variant alone shows, such as the extents of one tile more, is left to tests/full.sh. A tunable or value that
-    comes to the catalogue is therefore in the sample without anybody putting it there, once two things are new.
+    The next one is always the one that shows the most that is still missing, the first of several. One
+    that would show only one or two things more, such as the extents of a tile, is left to tests/full.sh. A tunable or
+    value that comes to the catalogue is therefore in the sample without anybody putting it there, once three things are
+    new.
     """
-    least = 2  # that a variant of the sample shows
+    least = 3  # that a variant of the sample shows
 
     def shows(variant):
         file, arch, values = variant.file, variant.arch, variant.values
