@@ -58,9 +58,8 @@ TEST_CASE("variants: one key has one source") {
     plan.source.tunables["BAND"] = "4";
     plans.push_back(std::move(plan));
   }
-  const Kernels kernels =
-      put_under_keys(plans, weave_all(plans),
-                     [](const KernelVariant& variant) { return variant.key(); });
+  const Kernels kernels = put_under_keys(
+      plans, weave_all(plans), [](const KernelVariant& variant) { return variant.key(); });
   CHECK(kernels.contradictions.empty());
   CHECK(kernels.shared >= kPlans);
   const size_t keys = kernels.source_of_key.size(), sources = kernels.keys_of_source.size();
