@@ -103,7 +103,7 @@ if [ "$gpus" = 0 ] && [[ $(nvcc --help 2>/dev/null) == *--Ofast-compile* ]]; the
 fi
 # With -O1 the generator and the runtime take a fifth less to compile. The -O3 that users have, and the warnings that
 # GCC gives with it alone, are for --full. With -O1 GCC 12 takes a pointer in Clang's headers for null. Many files as one
-# take half of the time; that each of them includes what it needs is for --full.
+# take two thirds of the time; that each of them includes what it needs is for --full.
 if [ -n "$full" ]; then
   hurry+=(-UCMAKE_CXX_FLAGS_RELEASE -DTILEPOST_UNITY=ON)
 else
