@@ -173,8 +173,8 @@ class Sm90ExpertsFamily final : public KernelFamily {
       const Form form = shares ? Form{144, 4, 48, 1, 2} : low;
       return {config_of(plan, form, {1, 1}), config_of(plan, form, {2, 1})};
     }
-    constexpr int kRegisters = TILEPOST_GELU | TILEPOST_GEGLU;
     if (twice) return {alone(plan, {128, 4, 32, 3, 2})};
+    constexpr int kRegisters = TILEPOST_GELU | TILEPOST_GEGLU;
     if ((plan.epilogue & kRegisters) != 0) return {side_by_side(plan, low)};
     // Where two forms take about as long, the first one is chosen.
     std::vector<KernelConfig> configs;
